@@ -1,0 +1,54 @@
+"""funnel: microdata released with a proven bound on what each record reveals about a secret."""
+
+from __future__ import annotations
+
+from funnel import measures
+from funnel.alphabet import Alphabet
+from funnel.errors import (
+    DataError,
+    EntropyError,
+    FunnelError,
+    InfeasibleGuarantee,
+    LeakageExceeded,
+    LedgerError,
+    OutputError,
+    PipelineError,
+    ReleaseRefused,
+    SolverError,
+    SpecError,
+)
+from funnel.guarantees import LDP, LIP, Guarantee, Level, parse_guarantee
+from funnel.joint import Joint
+from funnel.mechanisms import fit
+from funnel.mechanisms import names as mechanisms
+from funnel.planning import plan
+from funnel.protocol import Protocol
+from funnel.solver import Solution, optimal
+
+__all__ = [
+    "LDP",
+    "LIP",
+    "Alphabet",
+    "DataError",
+    "EntropyError",
+    "FunnelError",
+    "Guarantee",
+    "InfeasibleGuarantee",
+    "Joint",
+    "LeakageExceeded",
+    "LedgerError",
+    "Level",
+    "OutputError",
+    "PipelineError",
+    "Protocol",
+    "ReleaseRefused",
+    "Solution",
+    "SolverError",
+    "SpecError",
+    "fit",
+    "measures",
+    "mechanisms",
+    "optimal",
+    "parse_guarantee",
+    "plan",
+]

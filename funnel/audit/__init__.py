@@ -1,0 +1,8 @@
+"""The audit: what an observer learns from a release, and whether it was drawn as declared."""
+
+from __future__ import annotations
+
+from funnel.audit.consistency import Consistency, draw_consistency
+from funnel.audit.findings import Findings, audit_release
+
+__all__ = ["Consistency", "Findings", "audit_release", "draw_consistency"]

@@ -1,0 +1,121 @@
+"""What the audit of one release finds: exact leakage with its witness, utility, lifts, and the draws themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from funnel import measures
+from funnel.audit.consistency import Consistency, draw_consistency
+from funnel.confidence import ConfidenceSet, confidence_set
+from funnel.guarantees import Guarantee
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import Protocol
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """The audit of one release; entropies and levels in nats.
+
+    Attributes
+    ----------
+    guarantee : str
+        The declared bound, such as ``"lip:1.0"``.
+    holds : bool
+        Decided in rational arithmetic on the integer weights.
+    level : float
+        Smallest ε that holds; never below the exact value.
+    level_ratio : str or None
+        The exact worst ratio e^level as ``"numerator/denominator"``; None if infinite.
+    witness_output, witness_secret : str
+        Labels of the place of the largest leakage.
+    witness_other_secret : str or None
+        The secret value compared with, for guarantees that compare two.
+    witness_upward : bool
+        Whether the output makes the secret likelier.
+    utility, entropy, share, secret_information : float
+        I(X;Y), H(X), I(X;Y)/H(X), I(S;Y).
+    guess_accuracy, prior_guess_accuracy : float
+        Probability of guessing x right from y, and without y.
+    lift : ndarray, shape (c, b)
+        P(s|y)/P(s); nan where s or y never occurs.
+    rows, outside : int
+        Records released; records among them whose input was outside the protocol's alphabet.
+    consistency : Consistency
+        Whether the draws look like draws from the protocol.
+    confidence : ConfidenceSet
+        How far the true law may be from the estimate.
+    """
+
+    guarantee: str
+    holds: bool
+    level: float
+    level_ratio: str | None
+    witness_output: str
+    witness_secret: str
+    witness_other_secret: str | None
+    witness_upward: bool
+    utility: float
+    entropy: float
+    share: float
+    secret_information: float
+    guess_accuracy: float
+    prior_guess_accuracy: float
+    lift: FloatArray
+    rows: int
+    outside: int
+    consistency: Consistency
+    confidence: ConfidenceSet
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values; an infinite level and an undefined lift become None."""
+        content = asdict(self)
+        content["level"] = None if math.isinf(self.level) else self.level
+        content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
+        return content
+
+
+def audit_release(
+    joint: Joint, protocol: Protocol, guarantee: Guarantee, pair_counts: IntArray, alpha: float = 0.05
+) -> Findings:
+    """Audit a protocol and the records drawn with it against a declared bound.
+
+    Parameters
+    ----------
+    joint : Joint
+        Estimated counts of (S, X), shape (c, a).
+    protocol : Protocol
+    guarantee : Guarantee
+        The declared bound.
+    pair_counts : ndarray of int64, shape (a' + 1, b)
+        Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
+    alpha : float
+        Significance of the confidence set around the joint law.
+    """
+    level = guarantee.level(joint, protocol)
+    witness = level.witness
+    ratio = witness.ratio
+    return Findings(
+        guarantee=str(guarantee),
+        holds=guarantee.holds(joint, protocol),
+        level=level.value,
+        level_ratio=None if ratio is None else f"{ratio.numerator}/{ratio.denominator}",
+        witness_output=protocol.outputs.labels[witness.output],
+        witness_secret=joint.secret.labels[witness.secret],
+        witness_other_secret=None if witness.other_secret is None else joint.secret.labels[witness.other_secret],
+        witness_upward=witness.upward,
+        utility=measures.mutual_information(joint, protocol),
+        entropy=joint.entropy,
+        share=measures.normalised_mutual_information(joint, protocol),
+        secret_information=measures.secret_information(joint, protocol),
+        guess_accuracy=measures.guess_accuracy(joint, protocol),
+        prior_guess_accuracy=float(joint.p_input.max()),
+        lift=measures.lift(joint, protocol),
+        rows=int(pair_counts.sum()),
+        outside=int(pair_counts[-1].sum()),
+        consistency=draw_consistency(pair_counts, protocol),
+        confidence=confidence_set(joint, alpha),
+    )

@@ -1,0 +1,85 @@
+"""What can go wrong, as one class per kind of failure, each with the exit code the command line returns for it."""
+
+from __future__ import annotations
+
+
+class FunnelError(Exception):
+    """A failure the user can act on; its message is one clear sentence without any row of the source.
+
+    Attributes
+    ----------
+    exit_code : int
+        Exit status of the ``funnel`` command for this kind of failure.
+    """
+
+    exit_code = 1
+
+
+class SpecError(FunnelError):
+    """The description of a release, a parameter or a command is wrong."""
+
+    exit_code = 3
+
+
+class DataError(FunnelError):
+    """The source is missing, unreadable, or does not fit the description of the release."""
+
+    exit_code = 4
+
+
+class InfeasibleGuarantee(FunnelError):
+    """No protocol of the asked kind meets the guarantee.
+
+    Attributes
+    ----------
+    best_level : float or None
+        The smallest level (nats) the mechanism can reach, where that is known.
+    """
+
+    exit_code = 5
+
+    def __init__(self, message: str, best_level: float | None = None) -> None:
+        super().__init__(message)
+        self.best_level = best_level
+
+
+class SolverError(FunnelError):
+    """The optimiser failed or ran out of time; no number is returned in its place."""
+
+    exit_code = 6
+
+
+class LeakageExceeded(FunnelError):
+    """A protocol or a release leaks more than its declared bound."""
+
+    exit_code = 7
+
+
+class ReleaseRefused(FunnelError):
+    """Validation refused the release; nothing was published."""
+
+    exit_code = 8
+
+
+class LedgerError(FunnelError):
+    """The record of past releases is missing, damaged, or contradicts the release."""
+
+    exit_code = 9
+
+
+class OutputError(FunnelError):
+    """A result could not be written (no permission, disk full); what was there before is untouched."""
+
+    exit_code = 10
+
+
+class EntropyError(FunnelError):
+    """The source of random words failed a health test; nothing may be drawn from it."""
+
+    exit_code = 11
+
+
+class PipelineError(FunnelError):
+    """The orchestrator could not be started or reached, or another run holds the same release."""
+
+    exit_code = 12

@@ -1,0 +1,292 @@
+"""Joint: labelled counts of (secret, input) and every probability derived from them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from funnel.alphabet import Alphabet, natural_key, product
+from funnel.errors import DataError, SpecError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Exact sums of counts times 32-bit halves of the weights must fit 64 bits.
+MAX_ROWS = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """The empirical joint law p(S, X) of a secret S and a protocol input X, as integer counts (METHOD section 1).
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (c, a)
+        ``counts[s, x]`` records have secret ``s`` and input ``x``; read-only.
+    secret : Alphabet
+        The c values of the secret.
+    inputs : Alphabet
+        The a values of the input.
+
+    Raises
+    ------
+    SpecError
+        If shapes do not fit, or a count is negative or not an integer.
+    DataError
+        If there is no record at all.
+    """
+
+    counts: IntArray
+    secret: Alphabet
+    inputs: Alphabet
+
+    def __post_init__(self) -> None:
+        counts = _checked_counts(self.counts)
+        if counts.shape != (len(self.secret), len(self.inputs)):
+            raise SpecError(
+                f"counts of shape {counts.shape} do not fit {len(self.secret)} secrets and {len(self.inputs)} inputs"
+            )
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: npt.ArrayLike,
+        secret: Alphabet | Iterable[object] | None = None,
+        inputs: Alphabet | Iterable[object] | None = None,
+    ) -> Joint:
+        """Joint from a (c, a) table of integer counts; alphabets are optional labels.
+
+        Raises
+        ------
+        SpecError
+            If counts are not a non-negative integer matrix or labels do not fit it.
+        DataError
+            If all counts are zero.
+        """
+        table = _checked_counts(counts)
+        c, a = table.shape
+        return cls(table, Alphabet.of(secret, c, "S"), Alphabet.of(inputs, a, "X"))
+
+    @classmethod
+    def from_table(
+        cls,
+        table: pd.DataFrame | pa.Table | str | os.PathLike[str],
+        secret: Sequence[str],
+        inputs: Sequence[str],
+    ) -> Joint:
+        """Count the joint law of columns of a pandas or pyarrow table or of a parquet file.
+
+        Values are compared as text. Symbols are the combinations that occur, ordered by the dictionary of
+        dictionary-typed columns and naturally (numbers by value) otherwise. Files are streamed in bounded memory.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame, pyarrow.Table or path of a parquet file
+        secret, inputs : sequence of str
+            Column names; no column may be in both.
+
+        Raises
+        ------
+        SpecError
+            If no column is named or one is named twice.
+        DataError
+            If a column is missing, holds nulls, or there is no row.
+        """
+        secret_columns, input_columns = _names(secret), _names(inputs)
+        columns = secret_columns + input_columns
+        if not secret_columns or not input_columns:
+            raise SpecError("name at least one secret column and one input column")
+        if len(set(columns)) != len(columns):
+            raise SpecError(f"a column is named twice among secret {list(secret)} and inputs {list(inputs)}")
+        counted, ranks = _count_combinations(_batches(table, columns), columns)
+        if not counted:
+            raise DataError(f"the table has no rows, so the joint law of {', '.join(columns)} cannot be estimated")
+        return cls._from_counter(counted, ranks, secret_columns, input_columns)
+
+    @classmethod
+    def _from_counter(
+        cls,
+        counted: Counter[tuple[str, ...]],
+        ranks: dict[str, dict[str, int]],
+        secret_columns: tuple[str, ...],
+        input_columns: tuple[str, ...],
+    ) -> Joint:
+        width = len(secret_columns)
+
+        def ordered(symbols: set[tuple[str, ...]], columns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+            return tuple(sorted(symbols, key=lambda t: tuple(ranks[col][v] for col, v in zip(columns, t, strict=True))))
+
+        secret = Alphabet(secret_columns, ordered({t[:width] for t in counted}, secret_columns))
+        inputs = Alphabet(input_columns, ordered({t[width:] for t in counted}, input_columns))
+        counts = np.zeros((len(secret), len(inputs)), dtype=np.int64)
+        for symbol, count in counted.items():
+            counts[secret.index(symbol[:width]), inputs.index(symbol[width:])] = count
+        return cls(counts, secret, inputs)
+
+    @cached_property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def p(self) -> FloatArray:
+        """Joint probabilities, shape (c, a), summing to 1."""
+        return self.counts / self.n
+
+    @cached_property
+    def p_secret(self) -> FloatArray:
+        """Prior of the secret, shape (c,)."""
+        return np.asarray(self.counts.sum(axis=1) / self.n)
+
+    @cached_property
+    def p_input(self) -> FloatArray:
+        """Law of the input, shape (a,)."""
+        return np.asarray(self.counts.sum(axis=0) / self.n)
+
+    @cached_property
+    def input_given_secret(self) -> FloatArray:
+        """p(x|s), shape (c, a); rows of secrets that never occur are zero."""
+        totals = self.counts.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(self.counts, totals, out=np.zeros(self.counts.shape), where=totals > 0))
+
+    @cached_property
+    def secret_given_input(self) -> FloatArray:
+        """p(s|x), shape (c, a); columns of inputs that never occur are zero."""
+        totals = self.counts.sum(axis=0, keepdims=True)
+        return np.asarray(np.divide(self.counts, totals, out=np.zeros(self.counts.shape), where=totals > 0))
+
+    @cached_property
+    def entropy(self) -> float:
+        """H(X) in nats: what a release could tell about the input at most."""
+        p = self.p_input[self.p_input > 0]
+        return max(0.0, float(-(p * np.log(p)).sum()))
+
+    def with_secret(self) -> Joint:
+        """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal."""
+        c, a = self.counts.shape
+        wide = np.zeros((c, c, a), dtype=np.int64)
+        wide[np.arange(c), np.arange(c)] = self.counts
+        return Joint(wide.reshape(c, c * a), self.secret, product(self.secret, self.inputs))
+
+    def read_by(self, columns: tuple[str, ...]) -> Joint:
+        """The joint law over what a protocol with these input columns reads: the input, or secret and input.
+
+        Raises
+        ------
+        DataError
+            If the columns are neither.
+        """
+        if columns == self.inputs.columns:
+            return self
+        if columns == self.secret.columns + self.inputs.columns:
+            return self.with_secret()
+        raise DataError(
+            f"the protocol reads {list(columns)} but the joint law is over secret {list(self.secret.columns)} "
+            f"and inputs {list(self.inputs.columns)}; fit a protocol to this joint law"
+        )
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _checked_counts(counts: npt.ArrayLike) -> IntArray:
+    try:
+        table = np.array(counts)
+    except ValueError as error:
+        raise SpecError("counts must be a rectangular (secrets × inputs) table of whole numbers") from error
+    if table.ndim != 2 or 0 in table.shape:
+        raise SpecError(f"counts must have shape (secrets, inputs) with at least one of each, not {table.shape}")
+    if table.dtype.kind not in "iuf" or (table.dtype.kind == "f" and not np.array_equal(table, np.floor(table))):
+        raise SpecError("counts must be whole numbers; scale probabilities to counts first")
+    if (table < 0).any():
+        raise SpecError("counts must not be negative")
+    # Summed as Python integers: the sum of counts near 2^63 must not wrap around.
+    total = sum(int(value) for value in table.ravel())
+    if total == 0:
+        raise DataError("all counts are zero, so the joint law cannot be estimated")
+    if total >= MAX_ROWS:
+        raise DataError(f"{total:,} records are more than the {MAX_ROWS - 1:,} that exact arithmetic is laid out for")
+    return table.astype(np.int64)
+
+
+def _batches(
+    table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    if isinstance(table, (str, os.PathLike)):
+        try:
+            with pq.ParquetFile(table) as file:
+                _require(columns, file.schema_arrow.names)
+                yield from file.iter_batches(columns=list(columns))
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"{os.fspath(table)} cannot be read as parquet; check the path and the format") from error
+        return
+    if isinstance(table, pa.Table):
+        _require(columns, table.column_names)
+        yield from table.select(list(columns)).to_batches()
+        return
+    _require(columns, [str(name) for name in table.columns])
+    yield from pa.Table.from_pandas(table[list(columns)], preserve_index=False).to_batches()
+
+
+def _require(columns: Iterable[str], present: Sequence[str]) -> None:
+    for column in columns:
+        if present.count(column) != 1:
+            state = "is not in" if column not in present else "is more than once in"
+            raise DataError(f"column {column!r} {state} the table, which has {', '.join(present)}")
+
+
+def _count_combinations(
+    batches: Iterable[pa.RecordBatch], columns: tuple[str, ...]
+) -> tuple[Counter[tuple[str, ...]], dict[str, dict[str, int]]]:
+    """Counts of the combinations that occur, and for each column the rank of each of its texts."""
+    counted: Counter[tuple[str, ...]] = Counter()
+    declared: dict[str, dict[str, int]] = {column: {} for column in columns}
+    is_declared = dict.fromkeys(columns, True)
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        flat = np.zeros(batch.num_rows, dtype=np.int64)
+        texts: list[list[str]] = []
+        for column in columns:
+            values = batch.column(column)
+            is_declared[column] &= pa.types.is_dictionary(values.type)
+            coded = values if pa.types.is_dictionary(values.type) else pc.dictionary_encode(values)
+            if coded.null_count or coded.dictionary.null_count:
+                raise DataError(f"column {column!r} holds nulls; make them a category or drop the rows")
+            names = [str(value) for value in coded.dictionary.to_pylist()]
+            texts.append(names)
+            for name in names:
+                declared[column].setdefault(name, len(declared[column]))
+            flat = flat * len(names) + coded.indices.to_numpy(zero_copy_only=False)
+        for cell, count in zip(*_unique_counts(flat), strict=True):
+            parts: list[str] = []
+            for names in reversed(texts):
+                cell, code = divmod(cell, len(names))
+                parts.append(names[code])
+            counted[tuple(reversed(parts))] += count
+    ranks = {}
+    for column, seen in declared.items():
+        order = list(seen) if is_declared[column] else sorted(seen, key=natural_key)
+        ranks[column] = {name: rank for rank, name in enumerate(order)}
+    return counted, ranks
+
+
+def _unique_counts(cells: IntArray) -> tuple[list[Any], list[Any]]:
+    values, counts = np.unique(cells, return_counts=True)
+    return values.tolist(), counts.tolist()

@@ -1,0 +1,65 @@
+"""Mechanisms: how a protocol is made; one file per family, found by name."""
+
+from __future__ import annotations
+
+import difflib
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.joint import Joint
+from funnel.mechanisms.base import Mechanism, calibrate
+from funnel.mechanisms.conditional_reporting import ConditionalReporting
+from funnel.mechanisms.grr import GRR
+from funnel.mechanisms.identity import Identity
+from funnel.mechanisms.optimal import Optimal
+from funnel.protocol import Protocol
+
+_MECHANISMS: dict[str, Mechanism] = {kind.name: kind() for kind in (Optimal, GRR, ConditionalReporting, Identity)}
+
+
+def names() -> tuple[str, ...]:
+    """Names of all mechanisms, best known first."""
+    return tuple(_MECHANISMS)
+
+
+def mechanism(name: str) -> Mechanism:
+    """The mechanism of this name.
+
+    Raises
+    ------
+    SpecError
+        If there is none; the nearest name is suggested.
+    """
+    if name not in _MECHANISMS:
+        near = difflib.get_close_matches(name, _MECHANISMS, n=1, cutoff=0.4)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise SpecError(f"unknown mechanism {name!r}{hint} Known: {', '.join(_MECHANISMS)}")
+    return _MECHANISMS[name]
+
+
+def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    """Protocol of a registered mechanism, calibrated to a guarantee, which it meets exactly.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    joint : Joint
+        Counts of (S, X), shape (c, a).
+    guarantee : Guarantee
+    time_limit : float, optional
+        Seconds for an optimisation.
+
+    Raises
+    ------
+    SpecError
+        If there is no mechanism of this name.
+    InfeasibleGuarantee
+        If the mechanism cannot meet the guarantee; carries the best level it can reach where known.
+    SolverError
+        If the optimiser fails or does not finish.
+    """
+    return mechanism(name).fit(joint, guarantee, time_limit)
+
+
+__all__ = ["Mechanism", "calibrate", "fit", "mechanism", "names"]

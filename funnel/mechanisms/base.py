@@ -1,0 +1,110 @@
+"""What a mechanism is: a way to make a protocol for a joint law that meets a guarantee."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+from funnel.alphabet import Alphabet
+from funnel.errors import InfeasibleGuarantee
+from funnel.guarantees.base import Guarantee
+from funnel.joint import FloatArray, Joint
+from funnel.naming import name_outputs
+from funnel.protocol import Protocol, WeightArray
+from funnel.rounding import integer_weights, marginal_weights, silence_unseen
+
+_LARGEST_PARAMETER = 64.0
+_STEPS = 60
+
+
+class Mechanism(ABC):
+    """A family of protocols.
+
+    Attributes
+    ----------
+    name : str
+        Name in specs and on the command line.
+    summary : str
+        One line for people who choose.
+    reads_secret : bool
+        Whether its protocols read the secret as well as the input.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    reads_secret: ClassVar[bool] = False
+
+    @abstractmethod
+    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+        """The protocol of this family with the highest utility that meets the guarantee exactly.
+
+        Raises
+        ------
+        InfeasibleGuarantee
+            If no protocol of the family meets it.
+        SolverError
+            If a computation fails or does not finish in ``time_limit`` seconds.
+        """
+
+    def protocol(self, joint: Joint, guarantee: Guarantee, weights: WeightArray, inputs: Alphabet) -> Protocol:
+        """Wrap verified weights (b, len(inputs)) with names; ``joint`` is over what the protocol publishes."""
+        read = joint.read_by(inputs.columns)
+        return Protocol(
+            weights,
+            marginal_weights(read, weights),
+            inputs,
+            name_outputs(weights, inputs, joint.inputs.columns),
+            self.name,
+            str(guarantee),
+        )
+
+
+def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Guarantee) -> tuple[float, WeightArray]:
+    """The strongest parameter of a one-parameter family for which the guarantee holds exactly (METHOD section 4).
+
+    Bisection on the exact decision for the rounded integer weights, so the answer needs no repair.
+
+    Parameters
+    ----------
+    family : callable
+        Parameter α >= 0 (nats) to a channel (b, a) whose levels increase with α.
+    joint : Joint
+        The joint law over what the channel reads.
+    guarantee : Guarantee
+
+    Returns
+    -------
+    alpha : float
+        Within a relative 2^-60 of the largest feasible parameter, at most 64.
+    weights : ndarray of uint64, shape (b, a)
+        For which ``guarantee.holds_for`` is true.
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If even α = 0 does not meet it.
+    """
+
+    def weights_at(alpha: float) -> WeightArray | None:
+        weights = silence_unseen(joint, integer_weights(family(alpha)))
+        return weights if guarantee.holds_for(joint, weights) else None
+
+    best = weights_at(0.0)
+    if best is None:
+        raise InfeasibleGuarantee(f"even the weakest protocol of this kind does not meet {guarantee}")
+    low, high = 0.0, max(guarantee.epsilon, 2.0**-20)
+    while (found := weights_at(high)) is not None:
+        low, best = high, found
+        if high == _LARGEST_PARAMETER:
+            return low, best
+        high = min(2 * high, _LARGEST_PARAMETER)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if (found := weights_at(middle)) is not None:
+            low, best = middle, found
+        else:
+            high = middle
+    return low, best

@@ -1,0 +1,40 @@
+"""Identity: publish the input as it is, where that already meets the guarantee."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from funnel.errors import InfeasibleGuarantee
+from funnel.guarantees.base import Guarantee
+from funnel.joint import Joint
+from funnel.mechanisms.base import Mechanism
+from funnel.protocol import Protocol
+from funnel.rounding import integer_weights, silence_unseen
+
+
+class Identity(Mechanism):
+    """Y = X; its level is the largest lift of any input symbol."""
+
+    name: ClassVar[str] = "identity"
+    summary: ClassVar[str] = "publish the columns unchanged"
+
+    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+        """The identity channel.
+
+        Raises
+        ------
+        InfeasibleGuarantee
+            If publishing the input unchanged exceeds the guarantee.
+        """
+        # An input that never occurs gets the marginal column, and so can only produce symbols that do occur.
+        weights = silence_unseen(joint, integer_weights(np.eye(len(joint.inputs))))
+        protocol = self.protocol(joint, guarantee, weights[weights.any(axis=1)], joint.inputs)
+        if not guarantee.holds(joint, protocol):
+            level = guarantee.level(joint, protocol)
+            raise InfeasibleGuarantee(
+                f"releasing {', '.join(joint.inputs.columns)} unchanged has level {level.value:.6g}, above {guarantee}",
+                level.value,
+            )
+        return protocol

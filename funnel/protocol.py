@@ -1,0 +1,179 @@
+"""Protocol: a sanitisation channel as exact integer weights, with its alphabets, digest and serialisation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.alphabet import Alphabet
+from funnel.errors import DataError, SpecError
+
+FloatArray = npt.NDArray[np.float64]
+WeightArray = npt.NDArray[np.uint64]
+
+# Words are 63 bits, so that a full column (weight 2^63) still fits an unsigned 64-bit integer.
+WORD_BITS = 63
+DENOMINATOR = 2**WORD_BITS
+FORMAT = "funnel-protocol/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Protocol:
+    """The channel Q(y|x) = weights[y, x] / 2^63 that is proven and drawn, to the last bit.
+
+    Parameters
+    ----------
+    weights : ndarray of uint64, shape (b, a)
+        Integer weights; every column sums to exactly 2^63.
+    marginal : ndarray of uint64, shape (b,)
+        Weights, summing to 2^63, of a record whose input is outside the alphabet (METHOD section 8).
+    inputs : Alphabet
+        The a symbols the protocol reads: published columns, or secret columns followed by published columns.
+    outputs : Alphabet
+        The b released symbols, one text per published column.
+    mechanism : str
+        Name of the family that made it.
+    guarantee : str
+        The bound it was made for, such as ``"lip:1.0"``.
+
+    Raises
+    ------
+    SpecError
+        If shapes do not fit or a column does not sum to 2^63.
+    """
+
+    weights: WeightArray
+    marginal: WeightArray
+    inputs: Alphabet
+    outputs: Alphabet
+    mechanism: str = ""
+    guarantee: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "marginal"):
+            array = np.array(getattr(self, name))
+            if array.dtype != np.uint64:
+                raise SpecError(f"protocol {name} must be unsigned 64-bit integers, not {array.dtype}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        b, a = len(self.outputs), len(self.inputs)
+        if self.weights.shape != (b, a) or self.marginal.shape != (b,):
+            raise SpecError(f"protocol weights of shape {self.weights.shape} do not fit {b} outputs and {a} inputs")
+        columns = np.column_stack([self.weights, self.marginal])
+        # Bounding every entry first keeps the exact sum of the 32-bit halves from wrapping around.
+        if (columns > np.uint64(DENOMINATOR)).any() or any(total != DENOMINATOR for total in exact_sums(columns)):
+            raise SpecError("every column of protocol weights must sum to exactly 2^63")
+
+    @property
+    def denominator(self) -> int:
+        """What every column of weights sums to: 2^63."""
+        return int(DENOMINATOR)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Q as floats, shape (b, a), columns summing to 1 up to rounding: for utilities and plots, never for proofs."""
+        return self.weights.astype(np.float64) / float(DENOMINATOR)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(b, a): number of outputs and inputs."""
+        return len(self.outputs), len(self.inputs)
+
+    def weights_for(self, alphabet: Alphabet) -> WeightArray:
+        """Weights for the symbols of another alphabet, shape (b, len(alphabet)).
+
+        A symbol this protocol does not know draws from the marginal, exactly as its records would.
+
+        Raises
+        ------
+        DataError
+            If the alphabet is over other columns.
+        """
+        if alphabet == self.inputs:
+            return self.weights
+        if alphabet.columns != self.inputs.columns:
+            raise DataError(
+                f"the protocol reads {list(self.inputs.columns)}, not {list(alphabet.columns)}; "
+                "fit a protocol to these columns"
+            )
+        extended = np.column_stack([self.weights, self.marginal])
+        return extended[:, [self.inputs.get(symbol) for symbol in alphabet.symbols]]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the channel: alphabets, weights and marginal."""
+        content = {key: value for key, value in self._content().items() if key not in ("mechanism", "guarantee")}
+        text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _content(self) -> dict[str, Any]:
+        # Weights are decimal texts: JSON readers that parse numbers as doubles would round them.
+        return {
+            "format": FORMAT,
+            "mechanism": self.mechanism,
+            "guarantee": self.guarantee,
+            "denominator": str(DENOMINATOR),
+            "inputs": {"columns": list(self.inputs.columns), "symbols": [list(s) for s in self.inputs.symbols]},
+            "outputs": {"columns": list(self.outputs.columns), "symbols": [list(s) for s in self.outputs.symbols]},
+            "weights": [[str(weight) for weight in row] for row in self.weights.tolist()],
+            "marginal": [str(weight) for weight in self.marginal.tolist()],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The protocol as JSON-ready values, with its digest."""
+        return {**self._content(), "digest": self.digest}
+
+    def to_json(self) -> str:
+        """The protocol as JSON text; `from_json` reads it back to the same digest."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Protocol:
+        """Read a protocol, verifying its sums and its digest; further keys beside the protocol's own are allowed.
+
+        Raises
+        ------
+        DataError
+            If the text is not a protocol or has been altered.
+        """
+        try:
+            content = json.loads(text)
+            if content["format"] != FORMAT or int(content["denominator"]) != DENOMINATOR:
+                raise DataError(f"the protocol is not of format {FORMAT} with denominator 2^63")
+            protocol = cls(
+                _integers(content["weights"]),
+                _integers(content["marginal"]),
+                _alphabet(content["inputs"]),
+                _alphabet(content["outputs"]),
+                str(content["mechanism"]),
+                str(content["guarantee"]),
+            )
+            declared = content["digest"]
+        except (ValueError, KeyError, TypeError, OverflowError, SpecError) as error:
+            raise DataError(
+                f"this is not a readable protocol ({type(error).__name__}); take it from a release"
+            ) from error
+        if declared != protocol.digest:
+            raise DataError("the protocol does not match its own digest: it has been altered or damaged")
+        return protocol
+
+
+def exact_sums(columns: WeightArray) -> list[int]:
+    """Exact sums of the columns of uint64 values, through their 32-bit halves; shape (m, k) to k Python integers."""
+    low = (columns & np.uint64(0xFFFFFFFF)).sum(axis=0, dtype=np.uint64).tolist()
+    high = (columns >> np.uint64(32)).sum(axis=0, dtype=np.uint64).tolist()
+    return [(int(h) << 32) + int(lo) for h, lo in zip(high, low, strict=True)]
+
+
+def _integers(values: Any) -> WeightArray:
+    return np.array([[int(v) for v in row] if isinstance(row, list) else int(row) for row in values], dtype=np.uint64)
+
+
+def _alphabet(content: dict[str, Any]) -> Alphabet:
+    return Alphabet(tuple(content["columns"]), tuple(tuple(symbol) for symbol in content["symbols"]))

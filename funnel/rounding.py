@@ -1,0 +1,129 @@
+"""From a float channel to integer weights that provably meet a guarantee."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funnel.errors import InfeasibleGuarantee, SolverError
+from funnel.guarantees.base import Guarantee
+from funnel.guarantees.exact import log_above
+from funnel.joint import Joint
+from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exact_sums
+
+# Repair by mixing is for misses by a hair; a channel that needs more was not made for this guarantee.
+LARGEST_REPAIR = 2.0**-16
+_FIRST_REPAIR = 2.0**-52
+
+
+def integer_weights(matrix: FloatArray) -> WeightArray:
+    """Round a channel to weights whose columns sum to exactly 2^63.
+
+    Each entry keeps all the bits a float has; what a column lacks goes to its largest entry, a relative change
+    of about 2^-50.
+
+    Parameters
+    ----------
+    matrix : ndarray of float64, shape (b, a)
+        Columns summing to 1 within 1e-6; zeros stay zeros.
+
+    Raises
+    ------
+    SolverError
+        If it is not a channel.
+    """
+    if not np.isfinite(matrix).all() or (matrix < -1e-9).any():
+        raise SolverError("the optimiser returned a matrix that is not a channel (negative or not finite)")
+    clipped = np.maximum(matrix, 0.0)
+    sums = clipped.sum(axis=0)
+    if (np.abs(sums - 1) > 1e-6).any():
+        raise SolverError("the optimiser returned a matrix that is not a channel (a column does not sum to 1)")
+    weights = np.ldexp(np.minimum(clipped / sums, 1.0), WORD_BITS).astype(np.uint64)
+    return _balanced(weights)
+
+
+def _balanced(weights: WeightArray) -> WeightArray:
+    for x, total in enumerate(exact_sums(weights)):
+        largest = int(weights[:, x].argmax())
+        weights[largest, x] = int(weights[largest, x]) + DENOMINATOR - total
+    return weights
+
+
+def marginal_weights(joint: Joint, weights: WeightArray) -> WeightArray:
+    """Law q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
+    counts = joint.counts.sum(axis=0).astype(object)
+    law = [int(total) // joint.n for total in weights.astype(object) @ counts]
+    law[max(range(len(law)), key=law.__getitem__)] += DENOMINATOR - sum(law)
+    return np.array(law, dtype=np.uint64)
+
+
+def silence_unseen(joint: Joint, weights: WeightArray) -> WeightArray:
+    """Give inputs of probability zero the marginal as their column: they reveal nothing (METHOD section 8)."""
+    unseen = joint.counts.sum(axis=0) == 0
+    if not unseen.any():
+        return weights
+    silenced = weights.copy()
+    silenced[:, unseen] = marginal_weights(joint, weights)[:, None]
+    return silenced
+
+
+def mix(weights: WeightArray, marginal: WeightArray, share: float) -> WeightArray:
+    """(1 - share) Q + share q 1ᵀ in integers: every row moves towards one that says nothing, so every level falls."""
+    part = round(share * DENOMINATOR)
+    mixed = (weights.astype(object) * (DENOMINATOR - part) + marginal.astype(object)[:, None] * part) // DENOMINATOR
+    return _balanced(mixed.astype(np.uint64))
+
+
+def proven_weights(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> WeightArray:
+    """Integer weights near a channel for which the guarantee holds exactly (METHOD section 8).
+
+    Parameters
+    ----------
+    joint : Joint
+        The joint law (c, a) of secret and what the channel reads.
+    guarantee : Guarantee
+    matrix : ndarray of float64, shape (b, a)
+        A channel that meets the guarantee up to numerical error.
+
+    Returns
+    -------
+    ndarray of uint64, shape (b, a)
+        Verified weights. A channel that misses by a hair is mixed with its marginal, by the smallest share that
+        passes (up to a factor 2^(1/8)).
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If the channel misses the guarantee by more than numerical error.
+    """
+    weights = silence_unseen(joint, integer_weights(_without_dust(matrix)))
+    if guarantee.holds_for(joint, weights):
+        return weights
+    marginal = marginal_weights(joint, weights)
+    if guarantee.epsilon == 0:
+        # Perfect privacy is an equality: integers reach it only where the solution happens to be dyadic.
+        return mix(weights, marginal, 1.0)
+    share = _FIRST_REPAIR
+    while not guarantee.holds_for(joint, mix(weights, marginal, share)):
+        share *= 2
+        if share > LARGEST_REPAIR:
+            ratio = guarantee.worst(joint, weights).ratio
+            level = None if ratio is None else log_above(ratio)
+            raise InfeasibleGuarantee(
+                f"the protocol reaches level {'infinity' if level is None else f'{level:.9g}'}, not {guarantee}", level
+            )
+    lower = share / 2 if share > _FIRST_REPAIR else 0.0
+    for _ in range(3):
+        middle = (lower + share) / 2
+        if guarantee.holds_for(joint, mix(weights, marginal, middle)):
+            share = middle
+        else:
+            lower = middle
+    repaired = mix(weights, marginal, share)
+    if not guarantee.holds_for(joint, repaired):
+        raise SolverError(f"the repaired protocol does not meet {guarantee}; this is a defect, please report it")
+    return silence_unseen(joint, repaired)
+
+
+def _without_dust(matrix: FloatArray) -> FloatArray:
+    """Drop entries a solver left at its own tolerance: they would count as ways to produce an output."""
+    return np.where(matrix < 1e-14, 0.0, matrix)

@@ -1,0 +1,84 @@
+"""Exact presolve: inputs with the same p(S|x) are one input to the optimiser, and are split again afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import gcd
+
+import numpy as np
+
+from funnel.alphabet import Alphabet
+from funnel.joint import FloatArray, Joint
+
+
+@dataclass(frozen=True, eq=False)
+class MergedInputs:
+    """A joint law whose inputs have distinct posteriors p(S|x), and how they stand for the original ones.
+
+    Attributes
+    ----------
+    joint : Joint
+        Counts of shape (c, m): every input occurs, and no two have proportional columns.
+    original : Joint
+        Counts of shape (c, a).
+    members : tuple of tuple of int
+        For each merged input the original inputs it stands for; inputs that never occur are in none.
+    """
+
+    joint: Joint
+    original: Joint
+    members: tuple[tuple[int, ...], ...]
+
+
+def merge_equal_posteriors(joint: Joint) -> MergedInputs:
+    """Merge the inputs that a cone cannot tell apart (METHOD section 8, "presolve that is exact").
+
+    Counts are integers, so equality of posteriors is decided exactly. O(a c).
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for x, column in enumerate(joint.counts.T.tolist()):
+        divisor = gcd(*column)
+        if divisor:
+            groups.setdefault(tuple(count // divisor for count in column), []).append(x)
+    members = tuple(tuple(group) for group in groups.values())
+    counts = np.stack([joint.counts[:, list(group)].sum(axis=1) for group in members], axis=1)
+    seen = counts.sum(axis=1) > 0
+    secret = Alphabet(joint.secret.columns, tuple(t for t, s in zip(joint.secret.symbols, seen, strict=True) if s))
+    return MergedInputs(Joint(counts[seen], secret, Alphabet.of(None, len(members), "M")), joint, members)
+
+
+def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Outputs over the original inputs, each with at most one member of every merged input.
+
+    The members of all merged inputs are laid along one unit interval, in proportion to their probabilities, and the
+    interval is cut wherever one of them ends: each piece takes from every merged input the member that covers it.
+    Every piece has the entropy of the merged output it comes from, so the optimum is kept.
+
+    Parameters
+    ----------
+    posteriors : ndarray, shape (k, m)
+        P(merged x | y) of each output.
+    mass : ndarray, shape (k,)
+        P(y).
+
+    Returns
+    -------
+    posteriors : ndarray, shape (k', a)
+    mass : ndarray, shape (k',)
+    """
+    p = merged.original.p_input
+    ends = [np.cumsum(p[list(group)]) / p[list(group)].sum() for group in merged.members]
+    new_rows, new_mass = [], []
+    for row, weight in zip(posteriors, mass, strict=True):
+        used = np.flatnonzero(row > 0)
+        cuts = np.unique(np.concatenate([[0.0, 1.0], *(ends[m][:-1] for m in used)]))
+        for start, stop in pairwise(cuts.tolist()):
+            fine = np.zeros(len(p))
+            for m in used:
+                # A piece never straddles an end, so its middle decides the member without rounding trouble.
+                place = int(np.searchsorted(ends[m][:-1], (start + stop) / 2, side="right"))
+                fine[merged.members[m][place]] = row[m]
+            new_rows.append(fine)
+            new_mass.append(weight * (stop - start))
+    return np.array(new_rows), np.array(new_mass)
