@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -107,13 +107,41 @@ class Joint:
         DataError
             If a column is missing, holds nulls, or there is no row.
         """
+        columns = _names(secret) + _names(inputs)
+        return cls.from_batches(_batches(table, columns), secret, inputs)
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Iterable[pa.RecordBatch],
+        secret: Sequence[str],
+        inputs: Sequence[str],
+        order: Mapping[str, Sequence[str]] | None = None,
+    ) -> Joint:
+        """`from_table` for a stream of record batches that hold at least the named columns.
+
+        Parameters
+        ----------
+        order : mapping of column to sequence of str, optional
+            The values of a column in the order its symbols shall have.
+
+        Raises
+        ------
+        SpecError, DataError
+            As `from_table`; also if a value is missing from its column's order.
+        """
         secret_columns, input_columns = _names(secret), _names(inputs)
         columns = secret_columns + input_columns
         if not secret_columns or not input_columns:
             raise SpecError("name at least one secret column and one input column")
         if len(set(columns)) != len(columns):
             raise SpecError(f"a column is named twice among secret {list(secret)} and inputs {list(inputs)}")
-        counted, ranks = _count_combinations(_batches(table, columns), columns)
+        counted, ranks = _count_combinations(batches, columns)
+        for column, values in (order or {}).items():
+            if column in ranks:
+                if unknown := ranks[column].keys() - set(values):
+                    raise DataError(f"column {column!r} holds {len(unknown)} values that its order does not list")
+                ranks[column] = {value: rank for rank, value in enumerate(values)}
         if not counted:
             raise DataError(f"the table has no rows, so the joint law of {', '.join(columns)} cannot be estimated")
         return cls._from_counter(counted, ranks, secret_columns, input_columns)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from funnel.errors import InfeasibleGuarantee, SolverError
 from funnel.guarantees.base import Guarantee
@@ -43,6 +45,19 @@ class PlanRow:
     level: float | None
     seconds: float
     reason: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row without its protocol, as JSON-ready values; an infinite level becomes None."""
+        return {
+            "mechanism": self.mechanism,
+            "reads_secret": self.reads_secret,
+            "usable": self.reason is None,
+            "utility": self.utility,
+            "share": self.share,
+            "level": self.level if self.level is not None and math.isfinite(self.level) else None,
+            "seconds": self.seconds,
+            "reason": self.reason,
+        }
 
 
 def plan(

@@ -1,0 +1,83 @@
+# What a person types: the environment is made when it is first needed and renewed only when a lock file changes.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help release test check lock bench clean
+
+# Without byte code the orchestrator alone takes several times as long to import.
+unexport PYTHONDONTWRITEBYTECODE
+# A package that only this shell can see must not stand in for a locked one.
+unexport PYTHONPATH
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# The locks list every package, so pip has nothing to resolve; `pip check` then proves that nothing was missing.
+LOCKED := install --no-deps --require-hashes
+
+help:
+	@echo "make release   sanitise the embedded sample and publish it under releases/"
+	@echo "make test      run the tests"
+	@echo "make check     run the linters, the type checker and the import contracts"
+	@echo "make lock      renew the lock files from pyproject.toml"
+	@echo "make bench     run the benchmarks"
+	@echo "make clean     remove the environment and everything built or cached, but no release"
+
+release: $(STAMPS)/project
+	$(BIN)/funnel release data/adult.toml
+
+test: $(STAMPS)/dev $(STAMPS)/project
+	scripts/install-system-packages.sh
+	$(BIN)/python -m pytest
+
+check: $(STAMPS)/dev $(STAMPS)/project
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The locks name no index and no local file: whatever index this machine uses, the hashes decide.
+# PIP_FIND_LINKS and the settings of uv would let one machine's packages into everybody's lock.
+COMPILE := env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile pyproject.toml --no-config --quiet --upgrade \
+	--universal --python-version 3.11 --generate-hashes --no-strip-extras \
+	--no-annotate --no-header --no-emit-index-url --no-emit-find-links
+
+lock: $(STAMPS)/dev
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	@if grep -nE '^ *(-|[^ ]+ @ )|https?://|file:|find-links|(^|[ =])/' requirements.lock requirements-dev.lock | grep -v -- '--hash='; \
+	then echo "make: a lock file names an index or a local path; see the lines above." >&2; exit 1; fi
+
+bench: $(STAMPS)/dev $(STAMPS)/project
+	@shopt -s nullglob; for bench in benchmarks/*.py; do echo "$$bench"; $(BIN)/python "$$bench"; done
+
+clean:
+	rm -rf $(VENV) .funnel build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMPS)/created:
+	@command -v $(PYTHON) >/dev/null || { echo "make: funnel needs Python 3.11 or newer, and '$(PYTHON)' was not found." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "make: funnel needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version); name a newer one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	{ echo "make: '$(PYTHON)' cannot make virtual environments; install its venv module (on Debian: apt-get install python3-venv)." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/runtime: requirements.lock $(STAMPS)/created
+	@echo "Installing the locked packages into $(VENV); the first time takes some minutes."
+	$(PIP) $(LOCKED) -r requirements.lock
+	$(PIP) check
+	@touch $@
+
+$(STAMPS)/dev: requirements-dev.lock $(STAMPS)/runtime
+	$(PIP) $(LOCKED) -r requirements-dev.lock
+	$(PIP) check
+	@touch $@
+
+$(STAMPS)/project: pyproject.toml $(STAMPS)/runtime
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,1 @@
+"""Custom expectations, one file each: what a release must be before it is published."""

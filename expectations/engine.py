@@ -1,0 +1,46 @@
+"""Engine: Great Expectations as it is used here, offline, silent and with nothing written."""
+
+from __future__ import annotations
+
+import warnings
+
+with warnings.catch_warnings():
+    # It imports two modules of the standard library by names that are deprecated.
+    warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
+    import great_expectations as gx
+    from great_expectations.core import ExpectationSuite, ExpectationValidationResult
+    from great_expectations.core.metric_domain_types import MetricDomainTypes
+    from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+    from great_expectations.execution_engine.pandas_execution_engine import PandasExecutionEngine
+    from great_expectations.expectations.expectation import BatchExpectation
+    from great_expectations.expectations.metrics.metric_provider import metric_value
+    from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+
+
+def context() -> EphemeralDataContext:
+    """A context in memory: no analytics, no progress bars, no documentation site on disk."""
+    return gx.get_context(
+        mode="ephemeral",
+        project_config=DataContextConfig(
+            analytics_enabled=False,
+            progress_bars=ProgressBarsConfig(globally=False),
+            store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+        ),
+    )
+
+
+__all__ = [
+    "BatchExpectation",
+    "ExpectationSuite",
+    "ExpectationValidationResult",
+    "MetricDomainTypes",
+    "PandasExecutionEngine",
+    "TableMetricProvider",
+    "context",
+    "metric_value",
+]

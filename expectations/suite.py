@@ -1,0 +1,107 @@
+"""Suite: the expectations that a release is declared to meet, built in code from its evidence."""
+
+from __future__ import annotations
+
+from expectations.custom.base import ReleaseExpectation
+from expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
+from expectations.custom.category_types import ExpectReleasedColumnsToBeCategories
+from expectations.custom.columns import ExpectReleasedColumnsToEqualDeclared
+from expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
+from expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
+from expectations.custom.draws import ExpectDrawsToFollowProtocol
+from expectations.custom.hidden_columns import ExpectNoSecretOrUndeclaredColumn
+from expectations.custom.level import ExpectProtocolLevelToMeetBound
+from expectations.custom.metadata import ExpectReleasedFileToCarryNoMetadata
+from expectations.custom.nulls import ExpectReleasedColumnsToHoldNoNulls
+from expectations.custom.outputs import ExpectReleasedSymbolsToBeOutputs
+from expectations.custom.rows import ExpectReleasedRowsToEqualSnapshot
+from expectations.evidence import Evidence
+from funnel.wording import listed, plain_number
+
+
+def declare(evidence: Evidence) -> list[ReleaseExpectation]:
+    """All expectations on a release, each with a description in plain words.
+
+    The suite is never loaded from a file: a loader that does not know a class would leave its expectation out.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Only what is declared is read here; the released file is not.
+    """
+    return [*_on_the_file(evidence), *_on_the_categories(evidence), *_on_the_channel(evidence)]
+
+
+def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
+    published, secret = list(evidence.published), list(evidence.secret)
+    return [
+        ExpectReleasedColumnsToEqualDeclared(
+            columns=published, description=f"The file has exactly the columns {listed(published)}, in this order."
+        ),
+        ExpectNoSecretOrUndeclaredColumn(
+            published=published,
+            secret=secret,
+            description=f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file.",
+        ),
+        ExpectReleasedColumnsToBeCategories(
+            columns=published, description="Every published column is stored as categories."
+        ),
+        ExpectReleasedFileToCarryNoMetadata(
+            allowed=[], description="The file carries no metadata that came along from the source."
+        ),
+        ExpectReleasedColumnsToHoldNoNulls(allowed=0, description="Every record has a value in every column."),
+        ExpectReleasedRowsToEqualSnapshot(
+            rows=evidence.snapshot_rows,
+            description=f"The file has one record for each of the {evidence.snapshot_rows:,} in the snapshot.",
+        ),
+    ]
+
+
+def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
+    outputs = evidence.protocol.outputs
+    by_column: list[ReleaseExpectation] = []
+    for position, column in enumerate(outputs.columns):
+        categories = list(dict.fromkeys(symbol[position] for symbol in outputs.symbols))
+        by_column.append(
+            ExpectReleasedCategoriesToEqualDeclared(
+                column=column,
+                categories=categories,
+                description=f"Column {column} has exactly its {len(categories):,} declared categories, used or not.",
+            )
+        )
+    return [
+        *by_column,
+        ExpectReleasedSymbolsToBeOutputs(
+            outputs=len(outputs),
+            description=f"Every record is one of the {len(outputs):,} outputs of the protocol.",
+        ),
+        ExpectReleasedCountsToEqualDrawn(
+            labels=list(outputs.labels),
+            drawn=evidence.pair_counts.sum(axis=0).tolist(),
+            description="The file holds every output exactly as often as it was drawn.",
+        ),
+    ]
+
+
+def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
+    guarantee, digest = evidence.guarantee, evidence.protocol.digest
+    return [
+        ExpectDrawnInputsToEqualSnapshot(
+            rows=evidence.snapshot_rows,
+            description="Every record of the snapshot drew once: draws and records agree for every input.",
+        ),
+        ExpectDrawsToFollowProtocol(
+            significance=evidence.significance,
+            protocol_digest=digest,
+            description="For every input, the outputs drawn look like draws from the protocol.",
+        ),
+        ExpectProtocolLevelToMeetBound(
+            guarantee=str(guarantee),
+            epsilon=guarantee.epsilon,
+            protocol_digest=digest,
+            description=(
+                f"The protocol keeps {guarantee.title} within ε = {plain_number(guarantee.epsilon)} (nats), "
+                "decided exactly on its integer weights."
+            ),
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Prefect flows: the releases, plans and watches that a steward deploys, made of the tasks."""

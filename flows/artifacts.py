@@ -1,0 +1,63 @@
+"""What a run leaves in the orchestrator's interface: a summary, the lifts, the comparison, a link to the report."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+
+from funnel.audit import Findings
+from funnel.joint import Joint
+from funnel.protocol import Protocol
+from funnel.spec import ReleaseSpec
+from tasks.publish import Published
+
+
+def describe_run(
+    spec: ReleaseSpec,
+    published: Published,
+    protocol: Protocol,
+    findings: Findings,
+    comparison: list[dict[str, Any]],
+    joint: Joint,
+) -> None:
+    """Create the artifacts of one published release; they hold aggregates only, never a row."""
+    create_markdown_artifact(_summary(spec, published, protocol, findings), key=f"{spec.name}-summary")
+    lifts = [
+        {
+            "secret": secret,
+            **{output: _number(value) for output, value in zip(protocol.outputs.labels, row, strict=True)},
+        }
+        for secret, row in zip(joint.secret.labels, findings.lift, strict=True)
+    ]
+    create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
+    create_table_artifact(comparison, key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats")
+    create_link_artifact(
+        Path(published.report).as_uri(), key=f"{spec.name}-report", link_text="Audit report", description=spec.title
+    )
+
+
+def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: Findings) -> str:
+    return "\n".join(
+        [
+            f"# {_plain(spec.title)} {published.version}",
+            "",
+            f"- **Bound**: {findings.guarantee} on {_plain(', '.join(spec.secret))}",
+            f"- **Exact level**: {findings.level:.9g} nats",
+            f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
+            f"- **Mechanism**: {protocol.mechanism}",
+            f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",
+            f"- **Folder**: `{published.folder}`",
+        ]
+    )
+
+
+def _plain(text: str) -> str:
+    """Text of a spec without what markdown would read as markup."""
+    return "".join("\\" + c if c in r"\`*_{}[]<>#|!" else c for c in text)
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 6) if math.isfinite(value) else None

@@ -1,0 +1,105 @@
+"""Commands that need the orchestrator: ``funnel release`` and ``funnel watch``."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flows.environment import quiet_environment
+from funnel.cli import json_option, spec_argument
+from funnel.console import Console
+from funnel.errors import PipelineError
+from funnel.spec import ReleaseSpec
+
+
+@click.command("release")
+@spec_argument
+@click.option("--again", is_flag=True, help="Draw and publish again although nothing has changed; reveals more.")
+@json_option
+def release(spec: Path, again: bool, as_json: bool) -> None:
+    """Sanitise the source of SPEC and publish it, or refuse and say why.
+
+    The steps are ingest, estimate, optimise, sanitise, audit, validate and publish. A release appears whole or not at
+    all, under releases/NAME/VERSION, and releases/NAME/latest points to it last. If neither the source nor the spec
+    has changed since the last version, nothing is drawn: every fresh draw about the same people reveals more.
+
+    Runs on an orchestrator of its own that ends with the command; set PREFECT_API_URL to run against a server.
+    """
+    # A wrong spec is found before anything slow is imported.
+    described = ReleaseSpec.load(spec)
+    quiet_environment(described.workspace_folder)
+    with Console(as_json) as console:
+        console.progress("starting the orchestrator", 0, None)
+        result = _run(spec, again, console)
+    if as_json:
+        console.print_json(result)
+        return
+    if result["status"] == "unchanged":
+        click.echo(
+            f"Nothing has changed since version {result['version']}, so nothing was drawn again "
+            "(funnel release --again would, and would reveal more)."
+        )
+    else:
+        reused = "" if result["fresh"] else "; rows taken over from the version before"
+        click.echo(
+            f"Published version {result['version']}: {result['rows']:,} records by {result['mechanism']}, "
+            f"{result['share']:.1%} of the information kept, exact level {result['level']:.9g} within "
+            f"{result['guarantee']}{reused}."
+        )
+    if result["cached"]:
+        click.echo(f"Cached: {', '.join(result['cached'])}.")
+    click.echo(f"Release: {result['folder']}")
+    click.echo(f"Report:  {result['report']}")
+
+
+def _run(spec: Path, again: bool, console: Console) -> dict[str, Any]:
+    from flows.release import release as flow
+    from tasks.step import listening
+
+    def listen(what: str, done: int, total: int | None) -> None:
+        console.progress(what, done, total)
+
+    _preload("great_expectations", "matplotlib.figure")
+    with listening(listen):
+        try:
+            result: dict[str, Any] = flow(str(spec.absolute()), again)
+        except RuntimeError as error:
+            # What the orchestrator raises when its server does not start or answer.
+            raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
+    return result
+
+
+def _preload(*modules: str) -> None:
+    """Import what the last steps need while the first ones wait for the orchestrator's server to start."""
+    for name in modules:
+        threading.Thread(target=importlib.import_module, args=(name,), daemon=True).start()
+
+
+@click.command("watch")
+@spec_argument
+@click.option(
+    "--interval", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="Seconds between looks."
+)
+@click.option("--once", is_flag=True, help="Look once, tell of a change if there is one, and end.")
+@json_option
+def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
+    """Tell the orchestrator when the source of SPEC changes.
+
+    Compares the digest of the source with the one seen last and emits the event funnel.source.changed, which starts
+    the deployed release flow (see prefect.yaml). Needs a server: set PREFECT_API_URL. What was seen last is kept in
+    the private workspace, so a change while nobody watched is noticed at the next look. The first look only takes note.
+    """
+    from flows.watch import watch_source
+
+    described = ReleaseSpec.load(spec)
+    quiet_environment(described.workspace_folder)
+    with Console(as_json) as console:
+        for look in watch_source(spec.absolute(), interval, once, console.progress):
+            if as_json:
+                console.print_json(look)
+            else:
+                click.echo(f"{look['status']}: {look['source']} ({look['sha256'][:16]})")

@@ -1,0 +1,34 @@
+"""Settings under which the orchestrator runs quietly, offline and inside the project; made before it is imported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tasks.files import private_folder
+
+
+def quiet_environment(workspace: Path) -> None:
+    """Set Prefect's settings for a run on its ephemeral server; what the user has set stays.
+
+    Its database and results go to the private workspace: results of cached steps name files there.
+
+    Raises
+    ------
+    OutputError
+        If the workspace cannot be made.
+    """
+    settings = {
+        "PREFECT_HOME": str(private_folder(workspace / "prefect")),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        # The first start migrates a database and takes 11-20 s on a slow machine.
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        # The command tells of progress and errors itself, in one sentence instead of a traceback.
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_CLI_PROMPT": "false",
+        "GX_ANALYTICS_ENABLED": "false",
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)

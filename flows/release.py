@@ -1,0 +1,156 @@
+"""The release flow: the whole way of the data, from a source to a published release or a refusal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.artifacts import describe_run
+from funnel.errors import ReleaseRefused
+from funnel.release.layout import next_version
+from funnel.spec import ReleaseSpec
+from tasks.audit import audit
+from tasks.estimate import estimate
+from tasks.files import remove_tree
+from tasks.ingest import ingest
+from tasks.optimise import optimise
+from tasks.publish import publish
+from tasks.sanitise import sanitise
+from tasks.series import Series, open_series
+from tasks.step import plain_errors, tell
+from tasks.validate import validate
+
+if TYPE_CHECKING:
+    from prefect import Task
+
+
+@flow(name="release", log_prints=False, persist_result=False, validate_parameters=True)
+def release(spec: str, again: bool = False) -> dict[str, Any]:
+    """Release the data of a spec, unless this very release is already published.
+
+    Parameters
+    ----------
+    spec : str
+        Path of the spec file.
+    again : bool
+        Draw and publish again even though nothing has changed. Every fresh draw about the same people adds to what
+        all versions together reveal, so this is never done unasked.
+
+    Returns
+    -------
+    dict
+        ``status`` is ``"published"`` or ``"unchanged"``; further: version, folder, report, level, utility, share,
+        mechanism, rows, outside, cached steps.
+
+    Raises
+    ------
+    FunnelError
+        With one clear sentence; nothing is then published and what was published before is untouched.
+    """
+    return _release(spec, again)
+
+
+@plain_errors
+def _release(spec_path: str, again: bool) -> dict[str, Any]:
+    spec = ReleaseSpec.load(spec_path)
+    with open_series(spec.output_folder, spec.workspace_folder, spec.name) as series:
+        return _run(spec, str(Path(spec_path).absolute()), series, again)
+
+
+def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict[str, Any]:
+    workspace = str(spec.workspace_folder / spec.name)
+    guarantee = spec.guarantee.canonical
+    snapshot = ingest(spec_path, workspace)
+    estimated, estimate_cached = _cached(
+        estimate, snapshot, spec.secret, spec.publish, spec.confidence.alpha, spec.limits.max_inputs, workspace
+    )
+    mechanism = spec.mechanism
+    optimised, optimise_cached = _cached(
+        optimise, estimated, guarantee, mechanism.name, mechanism.reads_secret, mechanism.time_limit, workspace
+    )
+    protocol = optimised.read_protocol()
+    record = {
+        "spec": spec.digest,
+        "source": snapshot.source_sha256,
+        "snapshot": snapshot.data.sha256,
+        "protocol": protocol.digest,
+        "fields": list(protocol.outputs.columns),
+        "guarantee": guarantee,
+        "shuffle": spec.output.shuffle,
+    }
+    newest = series.newest
+    before = series.record(newest) if newest is not None else {}
+    cached = [name for name, hit in (("estimate", estimate_cached), ("optimise", optimise_cached)) if hit]
+    if newest is not None and not again and all(before.get(key) == value for key, value in record.items()):
+        tell(f"unchanged: version {newest} already is this release")
+        return {
+            "status": "unchanged",
+            "version": str(newest),
+            "folder": str(series.folder(newest).root),
+            "report": str(series.folder(newest).report),
+            "cached": cached,
+        }
+    version = next_version(
+        newest, before.get("fields") != record["fields"], before.get("snapshot") != record["snapshot"]
+    )
+    same_draw = all(before.get(key) == record[key] for key in ("snapshot", "protocol", "shuffle"))
+    earlier = str(series.folder(newest).root) if newest is not None and same_draw and not again else None
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    incoming = series.incoming()
+    try:
+        drawn = sanitise(
+            snapshot, optimised, str(incoming), shuffle=spec.output.shuffle, csv=spec.output.csv, earlier=earlier
+        )
+        record["fresh"] = drawn.fresh
+        findings = audit(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
+        verdict = validate(snapshot, estimated, optimised, drawn, guarantee, spec.secret, spec.publish)
+        if not verdict.passed:
+            raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
+        published = publish(
+            spec_path,
+            snapshot,
+            estimated,
+            optimised,
+            drawn,
+            findings,
+            verdict,
+            str(series.root),
+            version,
+            created,
+            {**record, "version": str(version), "created": created, "rows": snapshot.rows},
+        )
+    finally:
+        # After publication the folder has its final name, and there is nothing left to remove.
+        remove_tree(incoming)
+    describe_run(spec, published, protocol, findings, optimised.read_comparison(), estimated.read_joint())
+    return {
+        "status": "published",
+        "version": published.version,
+        "folder": published.folder,
+        "report": published.report,
+        "guarantee": guarantee,
+        "level": findings.level,
+        "utility": findings.utility,
+        "share": findings.share,
+        "mechanism": protocol.mechanism,
+        "rows": findings.rows,
+        "dropped": snapshot.dropped,
+        "outside": findings.outside,
+        "fresh": drawn.fresh,
+        "cached": cached,
+    }
+
+
+def _cached(step: Task[Any, Any], *arguments: Any) -> tuple[Any, bool]:
+    """Result of a cached step, and whether it came from the cache; made anew if its files are gone or damaged."""
+    state: State[Any] = step(*arguments, return_state=True)
+    result = state.result()
+    hit = state.name == "Cached"
+    if hit and not all(reference.intact() for reference in vars(result).values()):
+        result, hit = step.with_options(refresh_cache=True)(*arguments), False
+    tell("taken from the cache" if hit else "done")
+    return result, hit

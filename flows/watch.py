@@ -1,0 +1,106 @@
+"""Watching a source: emit ``funnel.source.changed`` when its content differs from what was seen last."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from funnel.errors import PipelineError
+from funnel.release.documents import dump
+from funnel.source import file_digest, open_source
+from funnel.spec import ReleaseSpec
+from tasks.files import private_folder, write_whole
+
+EVENT = "funnel.source.changed"
+
+Progress = Callable[[str, int, int | None], None]
+
+
+def watch_source(spec_path: Path, interval: float, once: bool, progress: Progress) -> Iterator[dict[str, Any]]:
+    """Look at the source of a spec every ``interval`` seconds; yield what was seen whenever it is news.
+
+    The digest seen last is replaced only after the event was handed to the server, so a failure repeats the event
+    rather than losing it: a release of an unchanged source does nothing.
+
+    Yields
+    ------
+    dict
+        ``status`` ("noted", "unchanged" or "changed"), ``source``, ``sha256``.
+
+    Raises
+    ------
+    PipelineError
+        If no server is named or it does not take the event.
+    SpecError, DataError
+        If the spec or the source is wrong.
+    """
+    if not os.environ.get("PREFECT_API_URL"):
+        raise PipelineError(
+            "watching needs a server to tell: start one with 'prefect server start' and set PREFECT_API_URL, "
+            "for instance to http://127.0.0.1:4200/api"
+        )
+    while True:
+        look = _look(spec_path)
+        if look["status"] != "unchanged" or once:
+            yield look
+        if once:
+            return
+        progress(f"watching {look['source']}", 0, None)
+        time.sleep(interval)
+
+
+def _look(spec_path: Path) -> dict[str, Any]:
+    spec = ReleaseSpec.load(spec_path)
+    source = open_source(spec).path
+    digest = file_digest(source)
+    memory = private_folder(spec.workspace_folder / spec.name) / "watched.json"
+    seen = _seen(memory)
+    if seen is None:
+        status = "noted"
+    elif seen == digest:
+        status = "unchanged"
+    else:
+        _emit(spec, spec_path, digest)
+        status = "changed"
+    if status != "unchanged":
+        write_whole(memory, dump({"sha256": digest}))
+    return {"status": status, "source": str(source), "sha256": digest}
+
+
+def _seen(memory: Path) -> str | None:
+    if not memory.is_file():
+        return None
+    try:
+        return str(json.loads(memory.read_text(encoding="utf-8"))["sha256"])
+    except (ValueError, KeyError) as error:
+        raise PipelineError(
+            f"{memory} is damaged; remove it, and the next look takes note of the source anew"
+        ) from error
+
+
+def _emit(spec: ReleaseSpec, spec_path: Path, digest: str) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.events.schemas.events import Event, Resource
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    event = Event(
+        event=EVENT,
+        resource=Resource({"prefect.resource.id": f"funnel.source.{spec.name}", "funnel.spec": str(spec_path)}),
+        payload={"spec": str(spec_path), "sha256": digest},
+    )
+    # Posted directly rather than through the background worker of emit_event, which drops events without an error
+    # when the server cannot be reached.
+    import httpx
+
+    try:
+        with get_client(sync_client=True) as client:
+            response = client._client.post("/events", json=[event.model_dump(mode="json")])
+            response.raise_for_status()
+    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+        raise PipelineError(
+            f"the server at {os.environ['PREFECT_API_URL']} did not take the event ({type(error).__name__}); is it up?"
+        ) from error

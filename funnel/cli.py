@@ -1,0 +1,168 @@
+"""The ``funnel`` command: plan and audit here, and the commands that other packages register."""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+
+from funnel.console import Console
+from funnel.errors import FunnelError
+
+COMMANDS = "funnel.commands"
+TRACEBACK = "FUNNEL_TRACEBACK"
+_JSON = "funnel.json"
+
+
+class _Commands(click.Group):
+    """Commands of this package and of every package that registers some; a `FunnelError` is one sentence, no more."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *(entry.name for entry in entry_points(group=COMMANDS))})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        for entry in entry_points(group=COMMANDS, name=cmd_name):
+            loaded = entry.load()
+            return loaded if isinstance(loaded, click.Command) else None
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from funnel.wording import did_you_mean
+
+            known = self.list_commands(ctx)
+            raise click.UsageError(
+                f"there is no command {args[0]!r}{did_you_mean(args[0], known) or '; known are ' + ', '.join(known)}",
+                ctx,
+            )
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except FunnelError as error:
+            _fail(ctx, error)
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            # A message of a library can quote rows of the source, and so can a traceback: name the place alone.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _fail(
+                ctx,
+                FunnelError(
+                    f"unexpected {type(error).__name__} in {Path(place.filename).name}, line {place.lineno}; this is a "
+                    f"defect, and what was published before is untouched; set {TRACEBACK}=1 to see all of it"
+                ),
+            )
+
+
+def _fail(ctx: click.Context, error: FunnelError) -> None:
+    if ctx.meta.get(_JSON):
+        content = {
+            "status": "failed",
+            "error": type(error).__name__,
+            "message": str(error),
+            "exit_code": error.exit_code,
+        }
+        click.echo(json.dumps(content, ensure_ascii=False))
+    else:
+        click.echo(f"funnel: {error}", err=True)
+    ctx.exit(error.exit_code)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="funnel")
+def main() -> None:
+    """Publish data about people with a proven bound on what each record reveals.
+
+    A release is described by one TOML file, the SPEC: the source, what is secret, what to publish and under which
+    bound; data/adult.toml is a commented example. The usual way is
+
+    \b
+      funnel plan SPEC        see what each mechanism would cost in utility
+      funnel release SPEC     sanitise, audit, validate and publish
+      funnel audit RELEASE    check a published release again
+
+    Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,
+    6 the optimiser failed, 7 leakage above the bound, 8 validation refused, 9 the record of releases, 10 writing
+    failed, 11 the random source failed, 12 the orchestrator; 130 interrupted.
+    """
+
+
+spec_argument = click.argument("spec", type=click.Path(path_type=Path))
+
+
+def _note_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    # The group prints errors, and knows in which form only through what the contexts share.
+    ctx.meta[_JSON] = value
+    return value
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_note_json, help="Print one JSON object for machines, errors too."
+)
+
+
+@main.command("plan")
+@spec_argument
+@json_option
+def plan_command(spec: Path, as_json: bool) -> None:
+    """Show what every mechanism would give under the bound of SPEC; nothing is drawn or written.
+
+    For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
+    time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
+    """
+    from funnel.guarantees import parse_guarantee
+    from funnel.planning import plan
+    from funnel.source import count_joint
+    from funnel.spec import ReleaseSpec
+
+    described = ReleaseSpec.load(spec)
+    with Console(as_json) as console:
+        joint = count_joint(described, progress=console.progress)
+        rows = plan(
+            joint,
+            parse_guarantee(described.guarantee.canonical),
+            reads_secret=described.mechanism.reads_secret,
+            time_limit=described.mechanism.time_limit,
+            progress=lambda name: console.progress(f"fitting {name}", 0, None),
+        )
+    console.print_plan(described, joint, rows)
+
+
+@main.command("audit")
+@click.argument("release", type=click.Path(path_type=Path))
+@json_option
+def audit_command(release: Path, as_json: bool) -> None:
+    """Check a published RELEASE again, from its files alone.
+
+    RELEASE is the folder of a version, or of a series (then its latest version is checked). Checked are the digests
+    of all files, the released values and counts, the sums of the protocol's weights, and, where the internal folder
+    audit/ is there, the exact level under the estimated joint law and the draws. Exit status 7 if any check fails.
+    """
+    from funnel.audit.recheck import recheck
+    from funnel.errors import LeakageExceeded
+    from funnel.release.layout import find_release
+
+    folder = find_release(release)
+    with Console(as_json) as console:
+        console.progress("checking the release", 0, None)
+        checks = recheck(folder)
+    console.print_checks(folder.root, checks)
+    if failed := [check for check in checks if not check.passed]:
+        raise LeakageExceeded(
+            f"the release {folder.root} does not hold what it declares: "
+            + "; ".join(f"{check.name}: {check.detail}" for check in failed)
+        )

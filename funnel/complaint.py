@@ -1,0 +1,94 @@
+"""One clear sentence for what a validation of a spec found, however many problems there are."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from funnel.wording import nearest, toml_key
+
+_PHRASES = {
+    "string_type": "must be text in quotes",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "tuple_type": "must be a list",
+    "model_type": "must be a table of settings",
+    "dict_type": "must be a table of settings",
+    "mapping_type": "must be a table of settings",
+}
+
+
+def complaint(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first problem of a validation of ``model``, as one sentence that ends with how many more there are.
+
+    Settings that are not known come first: a misspelt name explains the one that is then missing.
+    """
+    details = error.errors(include_url=False, include_input=False)
+    unknown = [detail for detail in details if detail["type"] == "extra_forbidden"]
+    meant = {(*detail["loc"][:-1], _meant(detail["loc"], model)) for detail in unknown}
+    explained = [detail for detail in details if detail["type"] == "missing" and detail["loc"] in meant]
+    problems = unknown + [detail for detail in details if detail not in unknown and detail not in explained]
+    sentence = _sentence(problems[0], model)
+    return sentence if len(problems) == 1 else f"{sentence} (and {len(problems) - 1} more)"
+
+
+def _sentence(detail: Any, model: type[BaseModel]) -> str:
+    loc, kind, context = detail["loc"], detail["type"], detail.get("ctx", {})
+    place = _place(loc, model)
+    if kind == "extra_forbidden":
+        near = _meant(loc, model)
+        return f"{place}: unknown setting" + (f"; did you mean {near}?" if near else "")
+    if kind == "missing":
+        return f"{place} is missing; every spec must state it"
+    if kind == "value_error":
+        text = str(context["error"])
+        return f"{place} {text}" if place else text
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
+        bound = next(iter(context.values()))
+        wording = {
+            "greater_than": "above",
+            "greater_than_equal": "at least",
+            "less_than": "below",
+            "less_than_equal": "at most",
+        }
+        return f"{place} must be {wording[kind]} {bound:g}"
+    if kind == "literal_error":
+        return f"{place} must be {context['expected']}"
+    return f"{place} {_PHRASES.get(kind, detail['msg'][:1].lower() + detail['msg'][1:])}"
+
+
+def _meant(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
+    """The known setting nearest to the unknown one at ``loc``."""
+    owner: type[BaseModel] | None = model
+    for part in loc[:-1]:
+        if owner is not None and isinstance(part, str) and part in owner.model_fields:
+            owner = _section(owner.model_fields[part].annotation) or owner
+    return nearest(str(loc[-1]), owner.model_fields if owner else ())
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation is, or is made of: ``Section``, ``Section | None``, ``tuple[Section, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for found in map(_section, get_args(annotation)) if found is not None), None)
+
+
+def _place(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """Where in the file: ``name``, ``[source] path``, ``[recode.age] bins``, ``[metadata] sources, entry 1, title``."""
+    if not loc:
+        return ""
+    head = str(loc[0])
+    field = model.model_fields.get(head)
+    if field is None or _section(field.annotation) is None:
+        return _path(loc)
+    depth = 1 if isinstance(field.annotation, type) else 2
+    table = ".".join(toml_key(str(part)) for part in loc[:depth])
+    return f"[{table}] {_path(loc[depth:])}".rstrip()
+
+
+def _path(loc: tuple[int | str, ...]) -> str:
+    return ", ".join(f"entry {part + 1}" if isinstance(part, int) else toml_key(part) for part in loc)

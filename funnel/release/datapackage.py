@@ -1,0 +1,114 @@
+"""Metadata of a release as a Data Package (version 2), with a block that states the privacy bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funnel.audit.findings import Findings
+from funnel.protocol import Protocol
+from funnel.spec import ReleaseSpec
+
+PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+
+
+def data_package(
+    spec: ReleaseSpec,
+    protocol: Protocol,
+    findings: Findings,
+    version: str,
+    created: str,
+    files: dict[str, tuple[str, int]],
+) -> dict[str, Any]:
+    """The content of ``datapackage.json``.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    protocol : Protocol
+    findings : Findings
+    version : str
+    created : str
+        Time of publication, ISO 8601 with time zone.
+    files : dict of str to (str, int)
+        For every public file, by its path inside the release: SHA-256 (hex) and size in bytes.
+    """
+    metadata = spec.metadata
+    package: dict[str, Any] = {
+        "$schema": PROFILE,
+        "name": spec.name,
+        "title": spec.title,
+        "version": version,
+        "created": created,
+        "licenses": [
+            {"name": metadata.licence, **({"path": metadata.licence_url} if metadata.licence_url else {})},
+        ],
+        "resources": [
+            _resource(spec, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")
+        ],
+        "funnel:privacy": _privacy(spec, protocol, findings, files),
+    }
+    if spec.description:
+        package["description"] = spec.description
+    if metadata.keywords:
+        package["keywords"] = list(metadata.keywords)
+    if metadata.contact_name or metadata.contact_email:
+        named = {"title": metadata.contact_name, "email": metadata.contact_email, "roles": ["publisher"]}
+        package["contributors"] = [{key: value for key, value in named.items() if value}]
+    if metadata.sources:
+        package["sources"] = [source.model_dump(exclude_none=True) for source in metadata.sources]
+    return package
+
+
+def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, size: int) -> dict[str, Any]:
+    is_csv = path.endswith(".csv")
+    return {
+        "name": f"{spec.name}-csv" if is_csv else spec.name,
+        "path": path,
+        "type": "table",
+        "format": "csv" if is_csv else "parquet",
+        "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
+        **({"encoding": "utf-8"} if is_csv else {}),
+        "bytes": size,
+        "hash": f"sha256:{digest}",
+        "schema": {
+            "fieldsMatch": ["equal"],
+            "fields": [_field(spec, protocol, column) for column in protocol.outputs.columns],
+            "missingValues": [],
+        },
+    }
+
+
+def _field(spec: ReleaseSpec, protocol: Protocol, column: str) -> dict[str, Any]:
+    position = protocol.outputs.columns.index(column)
+    categories = list(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
+    return {
+        "name": column,
+        "type": "string",
+        "description": (
+            f"{column}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values "
+            "it names. protocol.json gives the probabilities."
+        ),
+        "categories": categories,
+        "constraints": {"required": True, "enum": categories},
+    }
+
+
+def _privacy(
+    spec: ReleaseSpec, protocol: Protocol, findings: Findings, files: dict[str, tuple[str, int]]
+) -> dict[str, Any]:
+    return {
+        "guarantee": findings.guarantee,
+        "level": findings.level,
+        "unit": "nats",
+        "secret": list(spec.secret),
+        "published": list(spec.publish),
+        "mechanism": protocol.mechanism,
+        "readsSecret": protocol.inputs.columns != spec.publish,
+        "protocol": {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"},
+        "protocolDigest": protocol.digest,
+        "utilityShare": findings.share,
+        "records": findings.rows,
+        "rowOrder": "random" if spec.output.shuffle else "as in the source",
+        "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
+        "scope": "per record and for this version alone; several versions about the same people reveal more together",
+    }

@@ -1,0 +1,137 @@
+"""Where the files of a release are, and which versions of it exist."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from funnel.errors import DataError
+
+LATEST = "latest"
+INCOMING = ".incoming-"
+_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+
+
+@dataclass(frozen=True, order=True)
+class Version:
+    """A version of a release, ``major.minor.patch``.
+
+    New fields raise major, new data minor, and anything else, such as a correction or another bound, patch: the
+    recipe of the Data Package standard.
+    """
+
+    major: int
+    minor: int
+    patch: int
+
+    @classmethod
+    def parse(cls, text: str) -> Version | None:
+        """The version a folder name stands for; None if it stands for none."""
+        match = _VERSION.fullmatch(text)
+        return None if match is None else cls(*(int(part) for part in match.groups()))
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+def next_version(previous: Version | None, fields_changed: bool, data_changed: bool) -> Version:
+    """The version after ``previous``; 1.0.0 for a first release."""
+    if previous is None:
+        return Version(1, 0, 0)
+    if fields_changed:
+        return Version(previous.major + 1, 0, 0)
+    if data_changed:
+        return Version(previous.major, previous.minor + 1, 0)
+    return Version(previous.major, previous.minor, previous.patch + 1)
+
+
+def versions(series: Path) -> list[Version]:
+    """Versions in the folder of a release series, oldest first; none if the folder does not exist."""
+    if not series.is_dir():
+        return []
+    found = (Version.parse(entry.name) for entry in series.iterdir() if entry.is_dir() and not entry.is_symlink())
+    return sorted(version for version in found if version is not None)
+
+
+@dataclass(frozen=True)
+class ReleaseFolder:
+    """Paths inside the folder of one version of a release.
+
+    Everything but `audit` is public; `audit` is for the publisher and is never published.
+    """
+
+    root: Path
+
+    @property
+    def data(self) -> Path:
+        """The sanitised columns as parquet."""
+        return self.root / "data" / "records.parquet"
+
+    @property
+    def csv(self) -> Path:
+        """The sanitised columns as csv, where the spec asks for it."""
+        return self.root / "data" / "records.csv"
+
+    @property
+    def protocol(self) -> Path:
+        """Alphabets, integer weights, guarantee, bound and posteriors."""
+        return self.root / "protocol.json"
+
+    @property
+    def package(self) -> Path:
+        """Data Package v2."""
+        return self.root / "datapackage.json"
+
+    @property
+    def report(self) -> Path:
+        """The public audit report."""
+        return self.root / "report.html"
+
+    @property
+    def audit(self) -> Path:
+        """Internal evidence."""
+        return self.root / "audit"
+
+    @property
+    def joint(self) -> Path:
+        """Estimated counts of (secret, input); internal."""
+        return self.audit / "joint.json"
+
+    @property
+    def draws(self) -> Path:
+        """Counts of drawn (input, output) pairs; internal."""
+        return self.audit / "draws.json"
+
+    @property
+    def findings(self) -> Path:
+        """Findings of the audit; internal."""
+        return self.audit / "findings.json"
+
+    @property
+    def verdict(self) -> Path:
+        """What validation judged; internal."""
+        return self.audit / "verdict.json"
+
+    @property
+    def record(self) -> Path:
+        """Digests of all that the release was made from; internal."""
+        return self.audit / "release.json"
+
+
+def find_release(path: Path) -> ReleaseFolder:
+    """The release at a path: the folder of a version, or of a series, whose latest version is meant.
+
+    Raises
+    ------
+    DataError
+        If there is no release there.
+    """
+    if not path.exists():
+        raise DataError(f"there is no release at {path}; name the folder of a release, such as releases/NAME/latest")
+    if (path / LATEST).exists():
+        path = path / LATEST
+    folder = ReleaseFolder(path.resolve())
+    if not folder.protocol.is_file() or not folder.package.is_file():
+        raise DataError(f"{path} is not a release: it lacks protocol.json or datapackage.json")
+    return folder

@@ -1,0 +1,220 @@
+"""ReportContent: everything the report of one release shows, and nothing it has to look up elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from funnel.audit import Findings
+from funnel.errors import DataError
+from funnel.guarantees import Guarantee
+from funnel.joint import Joint
+from funnel.mechanisms import mechanism
+from funnel.planning import PlanRow
+from funnel.protocol import Protocol
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Who answers for the release: a name, an e-mail address, both or neither."""
+
+    name: str | None = None
+    email: str | None = None
+
+
+@dataclass(frozen=True)
+class Licence:
+    """The licence of the released data, with the address of its text where there is one."""
+
+    name: str
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One source to cite: its title, its address (web address or path) and its version."""
+
+    title: str
+    url: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class SourceNote:
+    """The file that the release was made from.
+
+    Attributes
+    ----------
+    title : str
+        What to call it; a file name will do.
+    digest : str
+        SHA-256 (hex) of its content.
+    rows_read, rows_dropped : int
+        Records in it; records left out because a value was missing.
+    references : tuple of Reference
+        Where the data come from.
+    """
+
+    title: str
+    digest: str
+    rows_read: int
+    rows_dropped: int = 0
+    references: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True)
+class MechanismNote:
+    """How the protocol was made, in one line, and whether it looks at the secret."""
+
+    name: str
+    summary: str
+    reads_secret: bool
+
+    @classmethod
+    def of(cls, name: str) -> MechanismNote:
+        """The note of a registered mechanism.
+
+        Raises
+        ------
+        SpecError
+            If there is no mechanism of this name.
+        """
+        chosen = mechanism(name)
+        return cls(chosen.name, chosen.summary, chosen.reads_secret)
+
+
+@dataclass(frozen=True)
+class PlanLine:
+    """One mechanism in the comparison.
+
+    Attributes
+    ----------
+    mechanism : str
+    utility : float or None
+        I(X;Y), nats; None where no protocol was found.
+    share : float or None
+        I(X;Y) / H(X).
+    level : float or None
+        Exact level, nats, or the best level the mechanism can reach.
+    seconds : float
+    reason : str or None
+        Why it may not be used; None if it may.
+    """
+
+    mechanism: str
+    utility: float | None
+    share: float | None
+    level: float | None
+    seconds: float
+    reason: str | None
+
+    @classmethod
+    def of(cls, row: PlanRow) -> PlanLine:
+        """The line of a row of `funnel.plan`."""
+        return cls(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check that the release had to pass: its name, what it demands, whether it passed, and what was observed."""
+
+    name: str
+    description: str
+    passed: bool
+    observed: str
+
+
+@dataclass(frozen=True, eq=False)
+class ReportContent:
+    """Everything the report of a release shows.
+
+    Attributes
+    ----------
+    name, title, description, version : str
+    created : str
+        Time of the release, ISO 8601.
+    contact : Contact
+    licence : Licence
+    source : SourceNote
+    recodings : tuple of str
+        What was done to the columns before anything else, one sentence each.
+    mechanism : MechanismNote
+    joint : Joint
+        Estimated counts of (S, X), shape (c, a).
+    protocol : Protocol
+        What was drawn from, shape (b, a').
+    guarantee : Guarantee
+        The declared bound.
+    findings : Findings
+        The audit of exactly this joint law, protocol and bound.
+    plan : tuple of PlanLine
+        The mechanisms that were compared, best first; may be empty.
+    verdict : tuple of Check
+        Every check evaluated; an empty verdict is a failed one.
+    shuffled : bool
+        Whether the released rows are in random order.
+    earlier_releases : int
+        Releases of the same people before this one, each drawn afresh.
+    random_source : str
+        Where the random numbers come from, in words.
+    software : str
+        Name and version of the software, such as ``"funnel 0.1.0"``.
+
+    Raises
+    ------
+    DataError
+        If the findings are not about this joint law, protocol and bound.
+    """
+
+    name: str
+    title: str
+    description: str
+    version: str
+    created: str
+    contact: Contact
+    licence: Licence
+    source: SourceNote
+    mechanism: MechanismNote
+    joint: Joint
+    protocol: Protocol
+    guarantee: Guarantee
+    findings: Findings
+    random_source: str
+    software: str
+    verdict: tuple[Check, ...]
+    plan: tuple[PlanLine, ...] = ()
+    recodings: tuple[str, ...] = field(default=())
+    shuffled: bool = True
+    earlier_releases: int = 0
+
+    def __post_init__(self) -> None:
+        if self.findings.guarantee != str(self.guarantee):
+            raise DataError(
+                f"the findings are about {self.findings.guarantee}, but the report is about {self.guarantee}; "
+                "audit the release again under its own bound"
+            )
+        shape = (len(self.joint.secret), len(self.protocol.outputs))
+        if self.findings.lift.shape != shape:
+            raise DataError(
+                f"the findings are about {self.findings.lift.shape} secrets and outputs, but the release has {shape}; "
+                "audit the release again"
+            )
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """Columns whose values must not become known."""
+        return self.joint.secret.columns
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Columns that were released."""
+        return self.joint.inputs.columns
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.verdict if not check.passed)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound holds and every check passed, of which there must be at least one."""
+        return self.findings.holds and bool(self.verdict) and not self.failed

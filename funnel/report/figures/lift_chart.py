@@ -1,0 +1,74 @@
+"""The lift of every (secret, output) on one line per secret, between the limits that the guarantee sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from markupsafe import Markup
+
+from funnel.joint import FloatArray
+from funnel.report.changes import log_lift
+from funnel.report.figures.canvas import ACCENT, INK, SMALL, WARN, canvas, short, style, to_svg
+from funnel.report.figures.log_axis import draw_axis, reach
+
+MAX_LINES = 50
+_ROW = 0.3
+
+
+def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, float] | None) -> Markup:
+    """Dots for all lifts P(s|y)/P(s) as an SVG element.
+
+    Parameters
+    ----------
+    lift : ndarray, shape (c, b)
+        nan where s or y never occurs; zero where y excludes s.
+    secrets : tuple of str
+        The c labels; the 50 with the largest changes are drawn.
+    limits : tuple of two floats, or None
+        Least and largest lift allowed.
+    """
+    logs = log_lift(lift)
+    sizes = np.abs(logs)
+    shown = strongest(np.nan_to_num(sizes, nan=-1.0).max(axis=1, initial=-1.0))
+    limit = None if limits is None else float(np.log(limits[1]))
+    half_width = reach(sizes[shown], limit)
+    with style():
+        figure, axes = canvas(max(1.4, 0.75 + _ROW * len(shown)))
+        draw_axis(axes, half_width, both_sides=True)
+        rows, _ = np.nonzero(~np.isnan(logs[shown]))
+        values = logs[shown][~np.isnan(logs[shown])]
+        excluded = np.isneginf(values)
+        axes.plot(
+            values[~excluded], rows[~excluded], "o", color=ACCENT, markersize=5.5, alpha=0.55, markeredgewidth=0
+        )
+        # An output that excludes a value has no place on a logarithmic axis: an arrow at its end.
+        axes.plot(np.full(excluded.sum(), -half_width), rows[excluded], "<", color=WARN, markersize=7, clip_on=False)
+        if limit is not None and limit < half_width:
+            for side, sign in ((-limit, "÷"), (limit, "×")):
+                axes.axvline(side, color=WARN, linewidth=1.2, linestyle=(0, (4, 2)))
+                axes.text(
+                    side,
+                    1.0,
+                    f"limit {sign} {np.exp(limit):.3g}",
+                    transform=axes.get_xaxis_transform(),
+                    ha="center",
+                    va="bottom",
+                    fontsize=SMALL,
+                    color=WARN,
+                )
+        axes.set_yticks(range(len(shown)), [short(secrets[s], 30) for s in shown], color=INK)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_xlabel("change of the probability of a value after seeing one published record")
+        drawn = int((~np.isnan(logs[shown])).sum())
+        return to_svg(
+            figure,
+            "lift",
+            f"Chart of {drawn:,} lifts, one line for each of {len(shown):,} values of the secret, one dot for each "
+            f"published value, with the limits of the guarantee. The table below gives the numbers.",
+        )
+
+
+def strongest(strength: FloatArray) -> list[int]:
+    """Positions to draw: all, in order, or the strongest, strongest first."""
+    if len(strength) <= MAX_LINES:
+        return list(range(len(strength)))
+    return [int(i) for i in np.argsort(-strength, kind="stable")[:MAX_LINES]]

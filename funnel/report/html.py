@@ -1,0 +1,141 @@
+"""The report as one HTML file that needs nothing else: no network, no script, no second file."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from funnel.report import numbers, tables
+from funnel.report.changes import output_ratios
+from funnel.report.content import ReportContent
+from funnel.report.figures import heat_map, is_labelled, lift_chart, ratio_chart, utility_chart
+from funnel.report.promise import Promise, promise
+
+
+def render_report(content: ReportContent) -> str:
+    """The whole page, in UTF-8 text; the same content gives the same page, to the byte.
+
+    Tables of more than 50 rows show the 50 most important ones and say what is left out, so that the page of a
+    protocol of any size can be opened and printed.
+
+    Parameters
+    ----------
+    content : ReportContent
+
+    Notes
+    -----
+    Labels, names and texts are escaped wherever they stand. The page's content security policy allows no resource
+    outside the page, whatever is in it.
+    """
+    promised = promise(content.guarantee, content.joint.p_secret)
+    cells = tables.lift_cells(content, promised)
+    ratio = _fraction(content.findings.level_ratio)
+    return _environment().get_template("report.html.jinja").render(
+        content=content,
+        findings=content.findings,
+        promised=promised,
+        worst=tables.worst(content),
+        beliefs=tables.belief_rows(content, promised),
+        example=_example(content, promised),
+        outputs=tables.output_rows(content),
+        lift_blocks=tables.lift_blocks(content, cells),
+        lift_rows=tables.lift_rows(content, cells),
+        level_ratio=ratio,
+        level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
+        heat_map=heat_map(content.protocol),
+        heat_map_labelled=is_labelled(content.protocol),
+        leakage_chart=_leakage_chart(content, promised),
+        utility_chart=utility_chart(content.plan, content.mechanism.name),
+    )
+
+
+def _example(content: ReportContent, promised: Promise) -> tables.BeliefRow | None:
+    """The belief in the most common value of the secret; None where the guarantee sets beliefs no limits."""
+    if promised.belief is None:
+        return None
+    s = int(content.joint.p_secret.argmax())
+    posterior = tables.posterior_of_secret(content)[s]
+    label, prior = content.joint.secret.labels[s], float(content.joint.p_secret[s])
+    least, most = float(promised.belief[0][s]), float(promised.belief[1][s])
+    seen = posterior[posterior == posterior]
+    return tables.BeliefRow(label, prior, least, most, float(seen.min()), float(seen.max()))
+
+
+def _leakage_chart(content: ReportContent, promised: Promise) -> Markup:
+    lift = content.findings.lift
+    if promised.ratio_limit is not None:
+        return ratio_chart(output_ratios(lift), content.protocol.outputs.labels, promised.ratio_limit)
+    return lift_chart(lift, content.joint.secret.labels, promised.lift_limits)
+
+
+def _fraction(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    numerator, _, denominator = text.partition("/")
+    return numerator, denominator
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("funnel.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {
+        "label": _label,
+        "labels": _labels,
+        "link": _link,
+        "readable": _readable,
+        "count": numbers.count,
+        "percent": numbers.percent,
+        "percent_at_most": numbers.percent_at_most,
+        "percent_at_least": numbers.percent_at_least,
+        "significant": numbers.significant,
+        "significant_at_most": numbers.significant_at_most,
+        "level": numbers.level,
+        "level_in_full": numbers.level_in_full,
+        "plain": numbers.plain,
+        "seconds": numbers.seconds,
+        "probability": numbers.probability,
+    }
+    environment.filters.update(filters)
+    return environment
+
+
+def _readable(text: str) -> str:
+    """The text without characters that are invisible or turn the writing direction of what follows."""
+    return "".join(
+        character if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}"
+        for character in text
+    )
+
+
+def _label(text: str) -> Markup:
+    """A name from the data: isolated, so that its writing direction cannot reorder the sentence around it."""
+    return Markup("<bdi>{}</bdi>").format(_readable(text) or "(empty)")
+
+
+def _labels(texts: tuple[str, ...]) -> Markup:
+    """Names joined as in a sentence: a, b and c."""
+    marked = [_label(text) for text in texts]
+    if len(marked) < 2:
+        return Markup("").join(marked)
+    return Markup(", ").join(marked[:-1]) + Markup(" and ") + marked[-1]
+
+
+def _link(url: str | None, text: str) -> Markup:
+    """A link to a web address; anything else that stands for an address is shown as text."""
+    if url is None:
+        return escape(_readable(text))
+    if not re.match(r"https?://", url, flags=re.IGNORECASE):
+        return Markup("{} ({})").format(_readable(text), _readable(url))
+    return Markup('<a href="{}" rel="noopener noreferrer">{}</a>').format(url, _readable(text))

@@ -1,0 +1,32 @@
+"""Sampling: secure random words, exact integer draws, record-keyed reuse and row order, in bounded memory."""
+
+from __future__ import annotations
+
+from funnel.sampling.chunks import even_chunks
+from funnel.sampling.codes import InputEncoder, count_pairs, input_codes
+from funnel.sampling.distinct import DistinctKeys
+from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.keyed import RecordKey, key_digests, keyed_words
+from funnel.sampling.rows import release_table, sanitise, sanitise_batches, sanitised_codes
+from funnel.sampling.shuffle import order_rows, shuffle_rows
+from funnel.sampling.words import WordSource, WordStream
+
+__all__ = [
+    "ChannelSampler",
+    "DistinctKeys",
+    "InputEncoder",
+    "RecordKey",
+    "WordSource",
+    "WordStream",
+    "count_pairs",
+    "even_chunks",
+    "input_codes",
+    "key_digests",
+    "keyed_words",
+    "order_rows",
+    "release_table",
+    "sanitise",
+    "sanitise_batches",
+    "sanitised_codes",
+    "shuffle_rows",
+]

@@ -1,0 +1,163 @@
+"""Input codes: the position in a protocol's input alphabet of every row, without a loop over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from funnel.alphabet import Alphabet
+from funnel.errors import DataError
+
+CodeArray = npt.NDArray[np.int64]
+OUTSIDE = -1
+# Larger tables of combinations are searched instead of looked up.
+_MAX_TABLE = 1 << 22
+
+
+class InputEncoder:
+    """Maps rows to positions in an alphabet over one or several columns; -1 for rows outside it.
+
+    Values are compared as text, ``str(value)``, as `funnel.Joint` does. Only distinct values are handled one by one;
+    rows go through index arrays: each column's values to levels, then column by column the pair (symbol prefix so
+    far, level) to the longer prefix, in mixed radix. Nulls are outside the alphabet; a dictionary that holds a null
+    or a value twice is read by what its entries say.
+
+    Parameters
+    ----------
+    inputs : Alphabet
+        a symbols over the columns to read.
+
+    Notes
+    -----
+    O(a · columns) to construct; O(rows · columns) per batch, with a logarithmic factor for alphabets whose table of
+    prefix and level would exceed 4 million cells.
+    """
+
+    def __init__(self, inputs: Alphabet) -> None:
+        self.columns = inputs.columns
+        self._levels: list[dict[str, int]] = []
+        self._extend: list[Callable[[CodeArray], CodeArray]] = []
+        prefixes, known = np.zeros(len(inputs), dtype=np.int64), 1
+        for j in range(len(self.columns)):
+            levels = {label: i for i, label in enumerate(dict.fromkeys(symbol[j] for symbol in inputs.symbols))}
+            of_symbols = np.array([levels[symbol[j]] for symbol in inputs.symbols], dtype=np.int64)
+            # One more level and one more prefix stand for everything outside.
+            radix = len(levels) + 1
+            pairs, longer = np.unique(prefixes * radix + of_symbols, return_inverse=True)
+            is_last = j == len(self.columns) - 1
+            target = _positions(longer) if is_last else np.arange(len(pairs))
+            outside = OUTSIDE if is_last else len(pairs)
+            self._levels.append(levels)
+            self._extend.append(_lookup(pairs, target, outside, (known + 1) * radix))
+            prefixes, known = longer, len(pairs)
+        self._radices = [len(levels) + 1 for levels in self._levels]
+
+    def codes(self, batch: pa.RecordBatch | pa.Table) -> CodeArray:
+        """Position of every row's symbol in the alphabet, -1 if it has none; shape (rows,).
+
+        Raises
+        ------
+        DataError
+            If a column is missing, there twice, or not of a plain type.
+        """
+        if isinstance(batch, pa.Table):
+            parts = [self.codes(part) for part in batch.select(self._present(batch)).to_batches()]
+            return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        prefixes = np.zeros(1, dtype=np.int64)
+        for j, name in enumerate(self._present(batch)):
+            indices, levels = self._levels_of(batch.column(name), j)
+            if j == 0:
+                # The first column has one prefix, the empty one, so its values are extended rather than the rows.
+                prefixes = self._extend[0](levels)[indices]
+            else:
+                prefixes = self._extend[j](prefixes * self._radices[j] + levels[indices])
+        return prefixes
+
+    def _present(self, batch: pa.RecordBatch | pa.Table) -> list[str]:
+        for name in self.columns:
+            if batch.schema.names.count(name) != 1:
+                state = "is more than once in" if name in batch.schema.names else "is not in"
+                raise DataError(f"column {name!r}, which the protocol reads, {state} the table")
+        return list(self.columns)
+
+    def _levels_of(self, column: pa.Array, j: int) -> tuple[CodeArray, CodeArray]:
+        """Index of every row into the distinct values, and the level of every distinct value; the last is for nulls."""
+        if not pa.types.is_dictionary(column.type):
+            try:
+                column = pc.dictionary_encode(column)
+            except pa.ArrowNotImplementedError:
+                raise DataError(
+                    f"column {self.columns[j]!r} has type {column.type}; publish columns of text, numbers or dates"
+                ) from None
+        values = column.dictionary.to_pylist()
+        known, outside = self._levels[j], len(self._levels[j])
+        levels = [outside if value is None else known.get(str(value), outside) for value in values]
+        indices = column.indices.cast(pa.int64())
+        if indices.null_count:
+            indices = indices.fill_null(len(values))
+        return indices.to_numpy(zero_copy_only=False), np.array([*levels, outside], dtype=np.int64)
+
+
+def input_codes(batch: pa.RecordBatch | pa.Table, inputs: Alphabet) -> CodeArray:
+    """Position in the alphabet of every row's values, -1 outside it; see `InputEncoder`, which keeps its tables."""
+    return InputEncoder(inputs).codes(batch)
+
+
+def count_pairs(
+    inputs: CodeArray, outputs: npt.NDArray[np.integer[Any]], input_count: int, output_count: int
+) -> npt.NDArray[np.int64]:
+    """How often each input met each output: what an audit compares with the protocol.
+
+    Parameters
+    ----------
+    inputs : ndarray of integers, shape (rows,)
+        Input codes, -1 outside the alphabet.
+    outputs : ndarray of integers, shape (rows,)
+        Output codes.
+    input_count, output_count : int
+        a and b.
+
+    Returns
+    -------
+    ndarray of int64, shape (a + 1, b)
+        The last row counts inputs outside the alphabet.
+
+    Raises
+    ------
+    DataError
+        If a code is outside its alphabet or the lengths differ.
+    """
+    if inputs.shape != outputs.shape:
+        raise DataError(f"{len(inputs)} input codes do not fit {len(outputs)} output codes")
+    for what, codes, first, size in (("input", inputs, -1, input_count), ("output", outputs, 0, output_count)):
+        if len(codes) and not first <= int(codes.min()) <= int(codes.max()) < size:
+            raise DataError(f"{what} codes run from {codes.min()} to {codes.max()}, not from {first} to {size - 1}")
+    cells = np.where(inputs < 0, input_count, inputs) * output_count + outputs
+    counts = np.bincount(cells.astype(np.int64), minlength=(input_count + 1) * output_count)
+    return counts.reshape(input_count + 1, output_count).astype(np.int64, copy=False)
+
+
+def _positions(longer: CodeArray) -> CodeArray:
+    """Symbol of every complete prefix; symbols are distinct, so this is the inverse of a permutation."""
+    positions = np.empty(len(longer), dtype=np.int64)
+    positions[longer] = np.arange(len(longer))
+    return positions
+
+
+def _lookup(pairs: CodeArray, target: CodeArray, outside: int, size: int) -> Callable[[CodeArray], CodeArray]:
+    """The map from pairs (sorted, below ``size``) to their targets and from any other number to ``outside``."""
+    if size <= _MAX_TABLE:
+        table = np.full(size, outside, dtype=np.int64)
+        table[pairs] = target
+        return lambda keys: table[keys]
+
+    def search(keys: CodeArray) -> CodeArray:
+        places = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
+        return np.where(pairs[places] == keys, target[places], outside)
+
+    return search

@@ -1,0 +1,228 @@
+"""Record-keyed words: the same record gets the same word in every release, whatever the order or the partitioning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from funnel.errors import DataError, SpecError
+from funnel.sampling.words import WordArray
+
+MIN_SECRET_BYTES = 32
+DIGEST_BYTES = 16
+_CHUNK_ROWS = 1 << 14
+_LABEL = b"funnel record words 1"
+
+
+@dataclass(frozen=True)
+class RecordKey:
+    """Which columns identify a record over time, and the release secret its words are derived with.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        One or several columns of text or whole numbers whose values together are unique to a record.
+    secret : bytes
+        At least 32 random bytes, kept as long as the releases are to stay coupled. Whoever has it and a record's key
+        can undo the protection of that record: it is never shown, logged or written beside a release.
+
+    Raises
+    ------
+    SpecError
+        If no column or a column twice is named, or the secret is too short or all one byte.
+    """
+
+    columns: tuple[str, ...]
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise SpecError(f"a record key needs distinct columns, at least one, not {list(self.columns)}")
+        if len(self.secret) < MIN_SECRET_BYTES:
+            raise SpecError(
+                f"the release secret has {len(self.secret)} bytes; make one of at least {MIN_SECRET_BYTES} random bytes"
+            )
+        if len(set(self.secret)) == 1:
+            raise SpecError("the release secret is one byte repeated; make one of random bytes")
+
+
+def keyed_words(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str) -> WordArray:
+    """One uniform 64-bit word per record: a pseudo-random function of (secret, purpose, key values).
+
+    With the same word and an unchanged protocol a record gives the same answer in every release, and under a changed
+    protocol the two answers are coupled through the overlay of their thresholds (METHOD section 9).
+
+    Parameters
+    ----------
+    batch : pyarrow RecordBatch or Table
+        Has the columns of ``record_key``: text or whole numbers, plain or dictionary-typed.
+    record_key : RecordKey
+    purpose : str
+        What the words are for, such as the group of columns they publish; words for different purposes are unrelated.
+
+    Returns
+    -------
+    ndarray of uint64, shape (rows,)
+
+    Raises
+    ------
+    DataError
+        If a key column is missing, of another type, or null anywhere; says how many records, not which.
+
+    Notes
+    -----
+    See `key_digests`, of whose 128 bits these are the first 64.
+    """
+    return np.ascontiguousarray(key_digests(batch, record_key, purpose)[:, 0])
+
+
+def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str) -> npt.NDArray[np.uint64]:
+    """128 pseudo-random bits per record, distinct for distinct keys: for comparing and ordering records.
+
+    A single column of whole numbers goes through AES-256 under a key derived for the purpose: the block is the number
+    in 128-bit two's complement, so any integer type gives the same digest and different numbers always differ. Text
+    and composite keys go through keyed BLAKE2b, composites as self-delimiting parts, so ("a", "bc") is not
+    ("ab", "c"). Each kind has a derived key of its own: the number 7 and the text "7" are unrelated. Keys are derived
+    from the secret by HKDF-SHA512.
+
+    Returns
+    -------
+    ndarray of uint64, shape (rows, 2)
+
+    Raises
+    ------
+    DataError
+        As `keyed_words`.
+
+    Notes
+    -----
+    About 40 million records/s for whole numbers and half a million for text and composites, on one core.
+    """
+    columns = _key_columns(batch, record_key)
+    missing = _null_rows(columns)
+    if missing:
+        raise missing_keys_error(missing, record_key)
+    columns = [_text_or_integer(name, column) for name, column in zip(record_key.columns, columns, strict=True)]
+    if len(columns) == 1 and pa.types.is_integer(columns[0].type):
+        return _encrypted(_integer_blocks(columns[0]), _derived(record_key, "integer", purpose, 32))
+    if len(columns) == 1:
+        return _hashed(_texts(columns[0]), _derived(record_key, "text", purpose, 64), batch.num_rows)
+    parts = (_self_delimiting(column) for column in columns)
+    composites = (b"".join(row) for row in zip(*parts, strict=True))
+    return _hashed(composites, _derived(record_key, "composite", purpose, 64), batch.num_rows)
+
+
+def count_missing_keys(batch: pa.RecordBatch | pa.Table, record_key: RecordKey) -> int:
+    """Number of records with a null in any key column.
+
+    Raises
+    ------
+    DataError
+        If a key column is not in the table, or there more than once.
+    """
+    return _null_rows(_key_columns(batch, record_key))
+
+
+def missing_keys_error(count: int, record_key: RecordKey) -> DataError:
+    """The error that says how many records have no key."""
+    return DataError(
+        f"{count} records have no value in the record key {_named(record_key)}; "
+        "drop them or give every record a key of its own"
+    )
+
+
+def repeated_keys_error(count: int, record_key: RecordKey) -> DataError:
+    """The error that says how many records repeat the key of another one."""
+    return DataError(
+        f"{count} records repeat the record key {_named(record_key)} of another record; "
+        "drop them or choose columns that together are unique"
+    )
+
+
+def _named(record_key: RecordKey) -> str:
+    return ", ".join(repr(column) for column in record_key.columns)
+
+
+def _key_columns(batch: pa.RecordBatch | pa.Table, record_key: RecordKey) -> list[pa.Array]:
+    columns = []
+    for name in record_key.columns:
+        if batch.schema.names.count(name) != 1:
+            state = "more than once in" if name in batch.schema.names else "not in"
+            raise DataError(f"the record key column {name!r} is {state} the table; name a column that is there once")
+        column = batch.column(name)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        columns.append(column)
+    return columns
+
+
+def _text_or_integer(name: str, column: pa.Array) -> pa.Array:
+    if pa.types.is_integer(column.type):
+        return column
+    if any(test(column.type) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        return column.cast(pa.large_string())
+    raise DataError(
+        f"the record key column {name!r} has type {column.type}; keys are text or whole numbers, so convert it"
+    )
+
+
+def _null_rows(columns: list[pa.Array]) -> int:
+    null = columns[0].is_null()
+    for column in columns[1:]:
+        null = pc.or_(null, column.is_null())
+    return int(pc.sum(null).as_py() or 0)
+
+
+def _derived(record_key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
+    # The kinds are words without a NUL, so that no pair of kind and purpose can be read as another pair.
+    info = b"\0".join((_LABEL, kind.encode(), purpose.encode()))
+    return HKDF(algorithm=hashes.SHA512(), length=length, salt=None, info=info).derive(record_key.secret)
+
+
+def _integer_blocks(column: pa.Array) -> npt.NDArray[np.uint64]:
+    values = column.to_numpy(zero_copy_only=False)
+    blocks = np.zeros((len(values), 2), dtype="<u8")
+    if values.dtype.kind == "u":
+        blocks[:, 0] = values
+    else:
+        signed = values.astype(np.int64)
+        blocks[:, 0] = signed.view(np.uint64)
+        blocks[:, 1] = (signed >> 63).view(np.uint64)
+    return blocks
+
+
+def _encrypted(blocks: npt.NDArray[np.uint64], key: bytes) -> npt.NDArray[np.uint64]:
+    # One block a record and no chaining: the electronic code book mode is the block cipher itself, a permutation.
+    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    digests = np.empty(blocks.shape, dtype="<u8")
+    for start in range(0, len(blocks), _CHUNK_ROWS):
+        chunk = encryptor.update(blocks[start : start + _CHUNK_ROWS].tobytes())
+        digests[start : start + _CHUNK_ROWS] = np.frombuffer(chunk, dtype="<u8").reshape(-1, 2)
+    return digests.astype(np.uint64, copy=False)
+
+
+def _hashed(messages: Iterator[bytes], key: bytes, rows: int) -> npt.NDArray[np.uint64]:
+    digests = b"".join(blake2b(message, digest_size=DIGEST_BYTES, key=key).digest() for message in messages)
+    return np.frombuffer(digests, dtype="<u8").reshape(rows, 2).astype(np.uint64)
+
+
+def _texts(column: pa.Array) -> Iterator[bytes]:
+    return iter(column.cast(pa.large_binary()).to_pylist())
+
+
+def _self_delimiting(column: pa.Array) -> Iterator[bytes]:
+    if pa.types.is_integer(column.type):
+        blocks = _integer_blocks(column).tobytes()
+        return (b"i" + blocks[start : start + 16] for start in range(0, len(blocks), 16))
+    return (b"t" + len(text).to_bytes(8, "little") + text for text in _texts(column))

@@ -1,0 +1,66 @@
+"""Tables as streams of record batches: pandas, pyarrow or a parquet file, and only the columns that are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_batches(
+    table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: list[str], batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Stream columns of a table; a file in batches of at most ``batch_rows`` rows.
+
+    Raises
+    ------
+    DataError
+        If the table is none of these, the file cannot be read, or a column is missing, there twice, or of mixed types.
+    """
+    if isinstance(table, str | os.PathLike):
+        yield from _read_parquet(os.fspath(table), columns, batch_rows)
+    elif isinstance(table, pa.Table):
+        _require(columns, table.column_names)
+        yield from table.select(columns).to_batches()
+    elif hasattr(table, "columns"):
+        _require(columns, list(table.columns))
+        yield from pa.table({name: _from_pandas(table[name], name) for name in columns}).to_batches()
+    else:
+        raise DataError(
+            f"a table is a pandas or pyarrow table or the path of a parquet file, not {type(table).__name__}"
+        )
+
+
+def _read_parquet(path: str, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    if not Path(path).exists():
+        raise DataError(f"there is no file {path}; check the path")
+    try:
+        with pq.ParquetFile(path) as file:
+            _require(columns, file.schema_arrow.names)
+            yield from file.iter_batches(batch_size=batch_rows, columns=columns)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read as parquet; check the file and its format") from error
+
+
+def _from_pandas(column: pd.Series, name: str) -> pa.Array | pa.ChunkedArray:
+    try:
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        # Not chained: pyarrow quotes the value it stumbled over.
+        raise DataError(f"column {name!r} mixes types that do not fit one column; convert it to text") from None
+
+
+def _require(columns: list[str], present: list[str]) -> None:
+    for column in columns:
+        if present.count(column) != 1:
+            state = "is more than once in" if column in present else "is not in"
+            raise DataError(f"column {column!r} {state} the table, which has {', '.join(map(str, present))}")

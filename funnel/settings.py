@@ -1,0 +1,346 @@
+"""The sections of a release spec: what each setting is called, what it may be, and what it means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_validator,
+)
+
+from funnel.errors import SpecError
+from funnel.fields import Email, Label, Line, Link, Positive, Texts, WebAddress
+from funnel.wording import did_you_mean, listed, plain_number
+
+# Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
+MAX_EPSILON = 100.0
+
+_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+
+
+class Section(BaseModel):
+    """A part of a spec: immutable, without settings it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class SourceSettings(Section):
+    """``[source]``: where the records are and what a missing value is.
+
+    Attributes
+    ----------
+    path : str
+        The file; a relative path starts at the folder of the spec file.
+    format : "parquet" or "csv"
+        By default told by the suffix of the path.
+    delimiter : str
+        The character between the values of a csv file.
+    missing : tuple of str
+        Texts that mean a value is missing; nulls, and NaN in columns of numbers, always do.
+    on_missing : "category" or "drop"
+        Whether missing values become a category of their own, or the record is left out.
+    missing_label : str
+        The name of that category.
+    """
+
+    path: Line
+    format: Literal["parquet", "csv"]
+    delimiter: StrictStr = ","
+    missing: Texts = ("",)
+    on_missing: Literal["category", "drop"] = "category"
+    missing_label: Label = "(missing)"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _format_by_suffix(cls, value: object) -> object:
+        if not isinstance(value, Mapping) or "format" in value:
+            return value
+        if not isinstance(value.get("path"), str):
+            # The path is refused below; that no format can be told from it is no second problem.
+            return {**value, "format": "parquet"}
+        suffix = PurePath(value["path"]).suffix.lower()
+        if suffix not in _FORMATS:
+            raise ValueError(f'cannot tell the format by {suffix!r}; add format = "parquet" or format = "csv"')
+        return {**value, "format": _FORMATS[suffix]}
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str) -> str:
+        if len(value) != 1 or not value.isascii() or value in '"\r\n\0':
+            raise ValueError('must be one character, such as ";" or "\\t"')
+        return value
+
+
+class Recode(Section):
+    """``[recode.COLUMN]``: how the values of one column become fewer categories.
+
+    Attributes
+    ----------
+    bins : tuple of numbers or None
+        Strictly increasing edges; ``[25, 65]`` makes "under 25", "25 to under 65" and "65 and over".
+    minimum_count : int or None
+        Categories with fewer records than this become one; applies after ``bins``, and never to missing values.
+    other : str
+        The name of that one.
+    """
+
+    bins: tuple[int | float, ...] | None = None
+    minimum_count: Annotated[StrictInt, Field(ge=1)] | None = None
+    other: Label = "Other"
+
+    @field_validator("bins", mode="before")
+    @classmethod
+    def _increasing(cls, value: object) -> object:
+        if not isinstance(value, (list, tuple)) or not value or not all(_is_number(edge) for edge in value):
+            raise ValueError("must be a list of at least one finite number, such as [25, 45, 65]")
+        for low, high in pairwise(value):
+            if not low < high:
+                raise ValueError(f"must increase from edge to edge, but {high} follows {low}")
+        return tuple(value)
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> Self:
+        if self.bins is None and self.minimum_count is None:
+            raise ValueError("says nothing to do; give bins = [...] or minimum_count = ...")
+        if self.minimum_count is None and "other" in self.model_fields_set:
+            raise ValueError("names other, the category of rarer values, but gives no minimum_count")
+        return self
+
+    @property
+    def bin_labels(self) -> tuple[str, ...]:
+        """Names of the bins from the lowest to the highest, one more than edges; empty without bins."""
+        if self.bins is None:
+            return ()
+        edges = [plain_number(edge) for edge in self.bins]
+        between = [f"{low} to under {high}" for low, high in pairwise(edges)]
+        return (f"under {edges[0]}", *between, f"{edges[-1]} and over")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class GuaranteeSettings(Section):
+    """``[guarantee]``, or ``guarantee = "lip:1.0"``: what is promised about every released record.
+
+    Attributes
+    ----------
+    kind : str
+        Name of a guarantee.
+    epsilon : float or None
+        The bound, in nats, above zero; left out only where ``lower`` and ``upper`` take its place.
+    lower, upper, alpha, bound : float or None
+        Further numbers that some guarantees take.
+    """
+
+    kind: Line
+    epsilon: StrictFloat | None = None
+    lower: Positive | None = None
+    upper: Positive | None = None
+    alpha: Positive | None = None
+    bound: Positive | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        kind, colon, rest = value.partition(":")
+        if not colon:
+            raise ValueError(f'{value!r} lacks its budget; write for instance "lip:1.0"')
+        numbers: dict[str, object] = {"kind": kind}
+        for part in rest.split(","):
+            name, equals, number = part.rpartition("=")
+            try:
+                numbers[name.strip() if equals else "epsilon"] = float(number)
+            except ValueError as error:
+                raise ValueError(f'{value!r} needs a number after the colon, as in "lip:1.0"') from error
+        return numbers
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        from funnel.guarantees import names
+
+        kind, known = value.strip().lower(), names()
+        if kind not in known:
+            hint = did_you_mean(kind, known) or "; known are " + listed(known)
+            raise ValueError(f"{value!r} is not a guarantee{hint}")
+        return kind
+
+    @field_validator("epsilon")
+    @classmethod
+    def _a_bound(cls, value: float | None) -> float | None:
+        if value is None:
+            return None
+        if value == 0:
+            raise ValueError(
+                "must be above zero: 0 asks that a record tell nothing at all about the secret, which counts "
+                "estimated from a sample cannot promise; try 0.1"
+            )
+        if not math.isfinite(value) or value < 0:
+            raise ValueError(f"must be a finite number above zero (nats), not {value}")
+        if value > MAX_EPSILON:
+            raise ValueError(f"of {value:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
+        return value
+
+    @model_validator(mode="after")
+    def _accepted(self) -> Self:
+        if self.epsilon is None and (self.lower is None or self.upper is None):
+            raise ValueError(f"{self.kind} needs epsilon, the bound in nats, such as epsilon = 1.0")
+        from funnel.guarantees import parse_guarantee
+
+        try:
+            parse_guarantee(self.canonical)
+        except SpecError as error:
+            given = [name for name, _ in self._parameters()]
+            raise ValueError(f"{self.kind} does not take {listed(given)}" if given else str(error)) from error
+        return self
+
+    def _parameters(self) -> list[tuple[str, float]]:
+        named = (("lower", self.lower), ("upper", self.upper), ("alpha", self.alpha), ("bound", self.bound))
+        return [(name, value) for name, value in named if value is not None]
+
+    @property
+    def canonical(self) -> str:
+        """The one way to write this guarantee as text, such as ``"lip:1.0"``."""
+        budget = [] if self.epsilon is None else [repr(self.epsilon)]
+        named = [f"{name}={value!r}" for name, value in self._parameters()]
+        return f"{self.kind}:" + ",".join(budget + named)
+
+
+class MechanismSettings(Section):
+    """``[mechanism]``, or ``mechanism = "optimal"``: how the protocol is made.
+
+    Attributes
+    ----------
+    name : str
+        A registered mechanism, or "auto" for the most useful one that meets the guarantee.
+    reads_secret : bool
+        Whether the protocol may look at the secret of a record as well as at the columns to publish.
+    time_limit : float
+        Seconds that one optimisation may take.
+    """
+
+    name: Line = "auto"
+    reads_secret: StrictBool = False
+    time_limit: Positive = 60.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        from funnel.mechanisms import names
+
+        known = ("auto", *names())
+        if value not in known:
+            hint = did_you_mean(value, known) or "; known are " + listed(known)
+            raise ValueError(f"{value!r} is not a mechanism{hint}")
+        return value
+
+
+class OutputSettings(Section):
+    """``[output]``: where releases and working files go, and what is written.
+
+    Attributes
+    ----------
+    folder : str
+        Where releases appear, each under its name and version; relative to the folder of the spec file.
+    workspace : str or None
+        Private working files (snapshots, caches); by default ``.funnel`` next to ``folder``.
+    csv : bool
+        Whether to write the released table as csv too.
+    shuffle : bool
+        Whether to put the released rows in random order, so that the order of the source tells nothing.
+    """
+
+    folder: Line = "releases"
+    workspace: Line | None = None
+    csv: StrictBool = False
+    shuffle: StrictBool = True
+
+
+class SourceReference(Section):
+    """One entry of ``sources`` in ``[metadata]``: what the released data were made from.
+
+    Attributes
+    ----------
+    title : str
+        How to cite it.
+    path : str or None
+        Its address: a DOI link or another web address, or a relative path.
+    version : str or None
+        Its version or date.
+    """
+
+    title: Line
+    path: Link | None = None
+    version: Line | None = None
+
+
+class MetadataSettings(Section):
+    """``[metadata]``: what is told to those who use the release.
+
+    Attributes
+    ----------
+    licence : str
+        Name or SPDX identifier of the licence the release is published under.
+    licence_url, contact_name, contact_email : str or None
+    keywords : tuple of str
+    sources : tuple of SourceReference
+    """
+
+    licence: Line
+    licence_url: WebAddress | None = None
+    contact_name: Line | None = None
+    contact_email: Email | None = None
+    keywords: Texts = ()
+    sources: Annotated[tuple[SourceReference, ...], BeforeValidator(_as_tuple)] = ()
+
+
+class LimitSettings(Section):
+    """``[limits]``: sizes at which to stop and ask for a recoding rather than to go on for hours.
+
+    Attributes
+    ----------
+    max_symbols : int
+        Categories of one column, after recoding.
+    max_inputs : int
+        Combinations of categories that occur in the columns a protocol reads.
+    """
+
+    max_symbols: Annotated[StrictInt, Field(ge=2)] = 1000
+    max_inputs: Annotated[StrictInt, Field(ge=2)] = 20_000
+
+
+class ConfidenceSettings(Section):
+    """``[confidence]``: how sure to be of the frequencies estimated from the source.
+
+    Attributes
+    ----------
+    alpha : float
+        Probability, between 0 and 1, that the true law lies outside the confidence set.
+    """
+
+    alpha: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05

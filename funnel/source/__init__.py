@@ -1,0 +1,19 @@
+"""The source of a release: opening it, what its cells mean, its categories, and reading it as codes, all streaming."""
+
+from funnel.source.coding import Coding, Codings, coded_batches
+from funnel.source.counting import count_joint, require_inputs
+from funnel.source.digest import file_digest
+from funnel.source.learning import learn_codings
+from funnel.source.reader import Source, open_source
+
+__all__ = [
+    "Coding",
+    "Codings",
+    "Source",
+    "coded_batches",
+    "count_joint",
+    "file_digest",
+    "learn_codings",
+    "open_source",
+    "require_inputs",
+]

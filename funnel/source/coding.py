@@ -1,0 +1,185 @@
+"""Coding: the categories of a column with their counts, and reading a source as codes of these categories."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.errors import DataError
+from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
+from funnel.source.reader import BATCH_ROWS, Source
+from funnel.spec import ReleaseSpec
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The categories of one column after recoding, as learned from the source.
+
+    Attributes
+    ----------
+    column : str
+    kind : "categories" or "bins"
+    labels : tuple of str
+        Categories that occur, in order: numbers by value, bins from the lowest, texts naturally; then the category of
+        rarer values, then that of missing ones. The code of a category is its position.
+    counts : tuple of int
+        Records per label, each above zero.
+    n_missing : int
+        Records whose cell is missing, among all that were read.
+    n_grouped, n_grouped_values : int
+        Records whose value was too rare to be a category of its own, and how many such values there are.
+    missing_label, other_label : str or None
+        The labels of those two categories, where they occur.
+    """
+
+    column: str
+    kind: Literal["categories", "bins"]
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    n_missing: int = 0
+    n_grouped: int = 0
+    n_grouped_values: int = 0
+    missing_label: str | None = None
+    other_label: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.counts) or len(self._positions) != len(self.labels):
+            raise DataError(f"the coding of column {self.column!r} is damaged; learn it again from the source")
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    def code(self, category: str) -> int:
+        """Code of a category (a cell's text or bin); of "other" if it is too rare; `OUTSIDE` if there is none."""
+        rare = OUTSIDE if self.other_label is None else self._positions[self.other_label]
+        return self._positions.get(category, rare)
+
+    @property
+    def missing_code(self) -> int:
+        """Code of a missing cell, or `OUTSIDE` if missing values are no category."""
+        return OUTSIDE if self.missing_label is None else self._positions[self.missing_label]
+
+
+@dataclass(frozen=True)
+class Codings(Mapping[str, Coding]):
+    """The codings of all columns of a release, by column name.
+
+    Attributes
+    ----------
+    columns : tuple of Coding
+        Secret columns, then published ones.
+    n_rows : int
+        Records that are kept: the sum of the counts of each column.
+    n_dropped : int
+        Records left out because a value is missing.
+    """
+
+    columns: tuple[Coding, ...]
+    n_rows: int
+    n_dropped: int = 0
+
+    @cached_property
+    def _by_name(self) -> dict[str, Coding]:
+        return {coding.column: coding for coding in self.columns}
+
+    def __getitem__(self, column: str) -> Coding:
+        return self._by_name[column]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def to_json(self) -> str:
+        """As JSON text, the same for equal codings."""
+        return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read back what `to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            If the text is damaged.
+        """
+        try:
+            said = json.loads(text)
+            columns = tuple(
+                Coding(**{**entry, "labels": tuple(entry["labels"]), "counts": tuple(entry["counts"])})
+                for entry in said.pop("columns")
+            )
+            return cls(columns, **said)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DataError("a file of codings is damaged; remove it, and it is made anew from the source") from error
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of `to_json`."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def coded_batches(
+    spec: ReleaseSpec, source: Source, codings: Mapping[str, Coding], batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Read the source again as codes: secret columns, then published ones, as dictionary<int32, string>.
+
+    The dictionary of a column is the labels of its coding, in order. Records with a missing value are left out where
+    the spec drops them. A value outside the alphabet, which a source that changed may have, is null.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read to its end, or a column has no coding.
+    """
+    dictionaries: dict[str, pa.Array] = {}
+    for column in spec.columns:
+        if column not in codings:
+            raise DataError(f"there is no coding of column {column!r}; learn the codings from this source first")
+        dictionaries[column] = pa.array(codings[column].labels, pa.string())
+    readers = cells_of(spec, source)
+    for batch in source.batches(spec.columns, batch_rows):
+        codes = {column: readers[column].codes(batch.column(column), codings[column].code) for column in spec.columns}
+        if spec.source.on_missing == "drop":
+            keep = complete(codes)
+            codes = {column: values[keep] for column, values in codes.items()}
+        arrays = []
+        for column, values in codes.items():
+            values[values == MISSING] = codings[column].missing_code
+            indices = pa.array(values.astype(np.int32), mask=values < 0)
+            arrays.append(pa.DictionaryArray.from_arrays(indices, dictionaries[column]))
+        if len(arrays[0]):
+            yield pa.RecordBatch.from_arrays(arrays, names=list(spec.columns))
+
+
+def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
+    """How to read the cells of each column of the spec.
+
+    Raises
+    ------
+    DataError
+        If a column's type has no categories, or cannot be put into the bins asked for.
+    """
+    missing = frozenset(spec.source.missing)
+    readers = {}
+    for column in spec.columns:
+        recode = spec.recode.get(column)
+        edges, bins = (recode.bins or (), recode.bin_labels) if recode is not None else ((), ())
+        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins)
+    return readers
+
+
+def complete(codes: Mapping[str, CodeArray]) -> Mask:
+    """Which rows have no missing cell, shape (n,)."""
+    whole: Mask = np.logical_and.reduce([values != MISSING for values in codes.values()])
+    return whole

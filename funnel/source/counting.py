@@ -1,0 +1,56 @@
+"""The joint law of a spec's source, counted in two streaming passes: categories first, combinations second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.source.coding import Codings, coded_batches
+from funnel.source.learning import learn_codings
+from funnel.source.reader import Source, open_source
+from funnel.spec import ReleaseSpec
+
+Progress = Callable[[str, int, int | None], None]
+
+
+def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
+    """Counts of (secret, published columns) after recoding, without leaving a file behind.
+
+    Raises
+    ------
+    DataError
+        If the source does not fit the spec, or the published columns have more combinations than the spec allows.
+    """
+    source = open_source(spec)
+    codings = learn_codings(spec, source, progress=lambda done, total: progress("learning the categories", done, total))
+    order = {column: coding.labels for column, coding in codings.items()}
+    joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)
+    require_inputs(joint, spec.limits.max_inputs)
+    return joint
+
+
+def require_inputs(joint: Joint, max_inputs: int) -> None:
+    """Refuse a joint law over more inputs than a protocol can sensibly be made for.
+
+    Raises
+    ------
+    DataError
+        With what to change in the spec.
+    """
+    if len(joint.inputs) > max_inputs:
+        raise DataError(
+            f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
+            f"{max_inputs:,} of max_inputs in [limits]; publish fewer columns or group rare categories with "
+            "minimum_count in [recode]"
+        )
+
+
+def _told(spec: ReleaseSpec, source: Source, codings: Codings, progress: Progress) -> Iterator[pa.RecordBatch]:
+    done = 0
+    for batch in coded_batches(spec, source, codings):
+        yield batch
+        done += batch.num_rows
+        progress("counting", done, codings.n_rows)

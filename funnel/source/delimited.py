@@ -1,0 +1,131 @@
+"""Reading a csv file as text: its header, and its rows in batches, with every error in our own words."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from funnel.errors import DataError
+
+_BLOCK_BYTES = 1 << 22
+
+
+def header(file: Path, delimiter: str = ",") -> tuple[str, ...]:
+    """The column names in the first line that is not blank.
+
+    Raises
+    ------
+    DataError
+        If the file is empty, is not UTF-8 text or cannot be read.
+    """
+    sentence = f"{file} is empty; a csv source needs a header line with column names"
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            # A line longer than a block cannot be read anyway; a binary file must not be slurped in search of one.
+            start = stream.read(_BLOCK_BYTES)
+        for names in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter, strict=True):
+            if names:
+                return tuple(names)
+    except UnicodeDecodeError:
+        sentence = f"{file} is not UTF-8 text; save it as UTF-8, or set format in [source] if it is not csv"
+    except csv.Error:
+        sentence = f"the header line of {file} is not valid csv; check its quotation marks"
+    except OSError as error:
+        sentence = f"{file} cannot be read: {error.strerror}"
+    raise DataError(sentence)
+
+
+def batches(file: Path, columns: Sequence[str], delimiter: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Stream columns as text; an empty cell is an empty text.
+
+    Raises
+    ------
+    DataError
+        If a row has too few or too many values, a quotation is never closed, or the text is not UTF-8.
+    """
+    with contextlib.closing(_quote_counter(file)) as stream:
+        reader: pacsv.CSVStreamingReader | None = None
+        while True:
+            sentence = ""
+            try:
+                if reader is None:
+                    reader = _open(stream, columns, delimiter)
+                batch = reader.read_next_batch()
+            except StopIteration:
+                break
+            except (pa.ArrowException, OSError) as error:
+                sentence = _sentence(file, str(error))
+            if sentence:
+                # Raised outside the handler: the original message quotes the row.
+                raise DataError(sentence)
+            for start in range(0, batch.num_rows, batch_rows):
+                yield batch.slice(start, batch_rows).select(list(columns))
+        if stream.quotes % 2:
+            raise DataError(
+                f"{file} has an odd number of quotation marks, so that a quoted value is never closed; close it, or "
+                "double the marks inside values"
+            )
+
+
+def _quote_counter(file: Path) -> _QuoteCounter:
+    try:
+        return _QuoteCounter(file)
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _open(stream: io.RawIOBase, columns: Sequence[str], delimiter: str) -> pacsv.CSVStreamingReader:
+    return pacsv.open_csv(
+        stream,
+        # One thread: only then do errors tell the number of the row.
+        read_options=pacsv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
+        parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pacsv.ConvertOptions(
+            include_columns=list(columns),
+            column_types={name: pa.string() for name in columns},
+            strings_can_be_null=False,
+        ),
+    )
+
+
+def _sentence(file: Path, message: str) -> str:
+    """What a pyarrow message says, from its numbers only: the rest may quote a row."""
+    if found := re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
+        where = f"row {found[1]} (with the header as row 1)" if found[1] else "a row"
+        return f"{where} of {file} has {found[3]} values where the header has {found[2]}; correct it"
+    if "straddles" in message:
+        return f"{file} has a row of more than {_BLOCK_BYTES >> 20} MB, as when a quotation mark is never closed"
+    if "UTF8" in message or "UTF-8" in message:
+        return f"{file} is not UTF-8 text; save it as UTF-8"
+    return f"{file} cannot be read as csv; check that it is text with one record a line"
+
+
+class _QuoteCounter(io.RawIOBase):
+    """A binary file that counts the quotation marks read from it, since the csv reader accepts one left open."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.quotes = 0
+        self._stream = file.open("rb")
+        if self._stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            self._stream.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        block = self._stream.read(size)
+        self.quotes += block.count(b'"')
+        return block
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

@@ -1,0 +1,206 @@
+"""ReleaseSpec: the one description of a release, read from a TOML file and validated before anything else happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
+
+from funnel.complaint import complaint
+from funnel.errors import SpecError
+from funnel.fields import Columns, Line
+from funnel.settings import (
+    ConfidenceSettings,
+    GuaranteeSettings,
+    LimitSettings,
+    MechanismSettings,
+    MetadataSettings,
+    OutputSettings,
+    Recode,
+    Section,
+    SourceSettings,
+)
+from funnel.wording import did_you_mean
+
+
+class ReleaseSpec(Section):
+    """What to release, from what, under which guarantee, and where to.
+
+    Read one with `load`; a wrong one raises `SpecError` with one sentence for its first problem.
+
+    Attributes
+    ----------
+    name : str
+        Folder name of the release: lower-case letters, digits and hyphens.
+    title, description : str
+        For people.
+    secret, publish : tuple of str
+        Columns whose values must not become known, and columns to publish; none is both.
+    source, guarantee, mechanism, output, metadata, limits, confidence : sections, see `funnel.settings`
+    recode : mapping of column name to Recode
+        For secret and published columns only.
+    """
+
+    name: StrictStr
+    title: Line
+    description: StrictStr = ""
+    secret: Columns
+    publish: Columns
+    source: SourceSettings
+    recode: Mapping[str, Recode] = Field(default_factory=dict)
+    guarantee: GuaranteeSettings
+    mechanism: MechanismSettings = MechanismSettings()
+    output: OutputSettings = OutputSettings()
+    metadata: MetadataSettings
+    limits: LimitSettings = LimitSettings()
+    confidence: ConfidenceSettings = ConfidenceSettings()
+
+    _folder: Path = PrivateAttr(default_factory=Path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read and validate a TOML file; relative paths in it start at its folder.
+
+        Raises
+        ------
+        SpecError
+            If the file cannot be read, is not TOML, or says something wrong: one sentence that names the file, the
+            setting and what to do.
+        """
+        file = Path(path)
+        try:
+            text = file.read_bytes().decode("utf-8-sig")
+        except FileNotFoundError as error:
+            raise SpecError(f"there is no spec file {file}; check the path") from error
+        except IsADirectoryError as error:
+            raise SpecError(f"{file} is a folder; name the spec file in it, which ends in .toml") from error
+        except UnicodeDecodeError as error:
+            raise SpecError(f"{file} is not a spec: it is not UTF-8 text") from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "its name is not a path"
+            raise SpecError(f"the spec file {str(file)!r} cannot be read: {reason}") from error
+        try:
+            settings = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"{file.name} is not valid TOML: {error}") from error
+        except RecursionError as error:
+            raise SpecError(f"{file.name} is not a spec: its lists or tables are nested too deeply") from error
+        try:
+            return cls.of(settings, folder=file.parent)
+        except SpecError as error:
+            raise SpecError(f"{file.name}: {error}") from error
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Self:
+        """Validate settings that are in memory already; relative paths start at ``folder``.
+
+        Raises
+        ------
+        SpecError
+            As `load`.
+        """
+        try:
+            spec = cls.model_validate(dict(settings))
+        except ValidationError as error:
+            raise SpecError(complaint(error, cls)) from error
+        spec._folder = Path(folder).absolute()
+        if spec.workspace_folder.resolve().is_relative_to(spec.output_folder.resolve()):
+            raise SpecError(
+                "[output] workspace must not lie inside folder: working files are private, and folder is published"
+            )
+        return spec
+
+    @field_validator("name")
+    @classmethod
+    def _folder_name(cls, value: str) -> str:
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", value) or len(value) > 80:
+            raise ValueError(
+                f"{value!r} must be lower-case letters, digits and single hyphens, such as adult-education, "
+                "because it becomes a folder"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _columns_agree(self) -> Self:
+        for column in self.publish:
+            if column in self.secret:
+                raise ValueError(
+                    f"the column {column!r} is both secret and published; take it out of secret or out of publish"
+                )
+        for column, recode in self.recode.items():
+            if column not in self.columns:
+                raise ValueError(
+                    f"[recode] {column!r} is neither secret nor published{did_you_mean(column, self.columns)}"
+                )
+            names = {*recode.bin_labels, *([recode.other] if recode.minimum_count is not None else [])}
+            if self.source.on_missing == "category" and self.source.missing_label in names:
+                raise ValueError(
+                    f"[source] missing_label {self.source.missing_label!r} is also a category made by the recoding of "
+                    f"{column!r}; set missing_label to another text"
+                )
+            if recode.minimum_count is not None and recode.other in recode.bin_labels:
+                raise ValueError(f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns the release needs: secret ones, then published ones."""
+        return self.secret + self.publish
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the spec file, absolute."""
+        return self._folder
+
+    def resolve(self, path: str | os.PathLike[str]) -> Path:
+        """A path of this spec as an absolute path, from the folder of the spec file; ``~`` is not expanded."""
+        return Path(os.path.normpath(self._folder / path))
+
+    @property
+    def source_path(self) -> Path:
+        """The source file, absolute."""
+        return self.resolve(self.source.path)
+
+    @property
+    def output_folder(self) -> Path:
+        """The folder in which releases appear, absolute."""
+        return self.resolve(self.output.folder)
+
+    @property
+    def workspace_folder(self) -> Path:
+        """The folder of private working files, absolute."""
+        if self.output.workspace is None:
+            return self.output_folder.parent / ".funnel"
+        return self.resolve(self.output.workspace)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything the spec says, the same on every machine.
+
+        Of paths only the file name of the source counts: its content has a digest of its own.
+        """
+        said = self.model_dump(mode="json", exclude={"output": {"folder", "workspace"}})
+        said["source"]["path"] = PurePath(self.source.path).name
+        return _digest(said)
+
+    @property
+    def coding_digest(self) -> str:
+        """SHA-256 of the settings that, with the source, decide the counts of secret and input, and nothing else."""
+        said = self.model_dump(mode="json", include={"secret", "publish", "source", "recode", "limits"})
+        del said["source"]["path"]
+        return _digest(said)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def _digest(said: dict[str, Any]) -> str:
+    text = json.dumps(said, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

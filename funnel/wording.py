@@ -1,0 +1,50 @@
+"""How messages word things: the nearest known name, lists of names, names as a spec file spells them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The known name most like ``name``, whatever the case and ``_``, ``-`` or spaces; None if none is near."""
+    plain = {_plain(candidate): candidate for candidate in reversed(list(known))}
+    close = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=cutoff)
+    return plain[close[0]] if close else None
+
+
+def same_name(name: str, other: str) -> bool:
+    """Whether two names differ in nothing but case, ``_``, ``-`` and spaces."""
+    return _plain(name) == _plain(other)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean …?"``, or nothing when no known name is near."""
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else ""
+
+
+def listed(names: Iterable[str], limit: int = 60) -> str:
+    """Names joined by commas, cut off with the number of the others after ``limit`` of them."""
+    every = [name if name.isprintable() else repr(name) for name in names]
+    rest = f" and {len(every) - limit:,} more" if len(every) > limit else ""
+    return ", ".join(every[:limit]) + rest
+
+
+def toml_key(name: str) -> str:
+    """A name as a TOML key: bare where that is allowed, in quotes otherwise."""
+    # TOML allows what JSON escapes, but not the one control character that JSON leaves as it is.
+    quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted
+
+
+def plain_number(value: int | float) -> str:
+    """A number as people write it: without a decimal point where it is whole."""
+    whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
+    return str(int(value)) if whole else repr(value)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.strip().casefold())

@@ -1,0 +1,112 @@
+"""Describe: gather what the report of a release shows from the results of the steps."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+from typing import TYPE_CHECKING, Any
+
+from funnel.audit import Findings
+from funnel.guarantees import Guarantee
+from funnel.joint import Joint
+from funnel.protocol import Protocol
+from funnel.report import (
+    Check,
+    Contact,
+    Licence,
+    MechanismNote,
+    PlanLine,
+    Reference,
+    ReportContent,
+    SourceNote,
+)
+from funnel.source import Codings
+from funnel.spec import ReleaseSpec
+from tasks.ingest import Snapshot
+
+if TYPE_CHECKING:
+    from expectations.verdict import Verdict
+
+RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
+
+
+def report_content(
+    spec: ReleaseSpec,
+    snapshot: Snapshot,
+    joint: Joint,
+    protocol: Protocol,
+    guarantee: Guarantee,
+    findings: Findings,
+    comparison: list[dict[str, Any]],
+    verdict: Verdict,
+    *,
+    version: str,
+    created: str,
+    earlier_releases: int,
+) -> ReportContent:
+    """What the report of a release shows; ``earlier_releases`` counts fresh draws about the same people before it."""
+    metadata = spec.metadata
+    return ReportContent(
+        name=spec.name,
+        title=spec.title,
+        description=spec.description,
+        version=version,
+        created=created,
+        contact=Contact(metadata.contact_name, metadata.contact_email),
+        licence=Licence(metadata.licence, metadata.licence_url),
+        source=SourceNote(
+            title=spec.source_path.name,
+            digest=snapshot.source_sha256,
+            rows_read=snapshot.rows + snapshot.dropped,
+            rows_dropped=snapshot.dropped,
+            references=tuple(Reference(source.title, source.path, source.version) for source in metadata.sources),
+        ),
+        mechanism=MechanismNote.of(protocol.mechanism),
+        joint=joint,
+        protocol=protocol,
+        guarantee=guarantee,
+        findings=findings,
+        random_source=RANDOM_SOURCE,
+        software=f"funnel {installed_version('funnel')}",
+        verdict=tuple(
+            Check(result.name, result.description, result.passed, _observed(result.observed))
+            for result in verdict.results
+        ),
+        plan=tuple(
+            PlanLine(**{key: row[key] for key in ("mechanism", "utility", "share", "level", "seconds", "reason")})
+            for row in comparison
+        ),
+        recodings=_recodings(spec, snapshot.read_codings()),
+        shuffled=spec.output.shuffle,
+        earlier_releases=earlier_releases,
+    )
+
+
+def _observed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_observed(part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_observed(part) for part in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
+    """One sentence for everything that was done to a column before it was counted."""
+    said = []
+    for column in spec.columns:
+        coding, recode = codings[column], spec.recode.get(column)
+        if recode is not None and recode.bins is not None:
+            said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
+        if recode is not None and recode.minimum_count is not None and coding.n_grouped:
+            said.append(
+                f"{column}: {coding.n_grouped_values:,} values with fewer than {recode.minimum_count:,} records each "
+                f"({coding.n_grouped:,} records) became {coding.other_label!r}."
+            )
+        if coding.n_missing and coding.missing_label is not None:
+            said.append(f"{column}: {coding.n_missing:,} missing values became the category {coding.missing_label!r}.")
+    if codings.n_dropped:
+        said.append(f"{codings.n_dropped:,} records with a missing value were left out.")
+    return tuple(said)

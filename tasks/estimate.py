@@ -1,0 +1,91 @@
+"""Estimate: from a snapshot to the counts of (secret, input) and the confidence set around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from prefect import task
+from prefect.context import TaskRunContext
+
+from funnel.confidence import confidence_set
+from funnel.joint import Joint
+from funnel.release.documents import dump, joint_document, read_joint
+from funnel.source import require_inputs
+from tasks.files import FileRef, private_folder, write_whole
+from tasks.ingest import Snapshot
+from tasks.step import plain_errors, tell
+
+BATCH_ROWS = 1 << 17
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimated joint law.
+
+    Attributes
+    ----------
+    joint : FileRef
+        JSON of the counts and alphabets.
+    confidence : FileRef
+        JSON of the confidence set: level alpha, radius B.
+    """
+
+    joint: FileRef
+    confidence: FileRef
+
+    def read_joint(self) -> Joint:
+        """The counts of (secret, input)."""
+        return read_joint(self.joint.checked().read_text(encoding="utf-8"))
+
+
+def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str:
+    """Everything the result depends on; the working folder is in it because the result refers to files there."""
+    snapshot: Snapshot = parameters["snapshot"]
+    said = [
+        "estimate-1",
+        snapshot.data.sha256,
+        snapshot.codings.sha256,
+        *parameters["secret"],
+        "/",
+        *parameters["publish"],
+        repr(parameters["alpha"]),
+        repr(parameters["max_inputs"]),
+        parameters["workspace"],
+    ]
+    return "\x1f".join(said)
+
+
+@task(name="estimate", cache_key_fn=_cache_key, persist_result=True)
+@plain_errors
+def estimate(
+    snapshot: Snapshot, secret: tuple[str, ...], publish: tuple[str, ...], alpha: float, max_inputs: int, workspace: str
+) -> Estimate:
+    """Count the joint law of the secret and the published columns.
+
+    Raises
+    ------
+    DataError
+        If the published columns have more than ``max_inputs`` combinations.
+    """
+    order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
+    joint = Joint.from_batches(_told(snapshot), secret, publish, order)
+    require_inputs(joint, max_inputs)
+    folder = private_folder(Path(workspace) / "joints" / snapshot.data.sha256[:16])
+    return Estimate(
+        write_whole(folder / "joint.json", dump(joint_document(joint))),
+        write_whole(folder / "confidence.json", dump(asdict(confidence_set(joint, alpha)))),
+    )
+
+
+def _told(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    done = 0
+    with pq.ParquetFile(snapshot.data.checked()) as file:
+        for batch in file.iter_batches(BATCH_ROWS):
+            yield batch
+            done += batch.num_rows
+            tell("counting", done, snapshot.rows)

@@ -1,0 +1,109 @@
+"""Files that steps hand each other: written whole or not at all, named by path and content digest."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from funnel.errors import DataError, OutputError
+from funnel.source import file_digest
+
+
+@dataclass(frozen=True)
+class FileRef:
+    """A file and what it held when it was made; small enough to hand from step to step.
+
+    Attributes
+    ----------
+    path : str
+    sha256 : str
+        Hexadecimal digest of its bytes.
+    """
+
+    path: str
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> FileRef:
+        """Reference to a file as it is now."""
+        return cls(str(path), file_digest(path))
+
+    def intact(self) -> bool:
+        """Whether the file is there and unchanged."""
+        return Path(self.path).is_file() and file_digest(self.path) == self.sha256
+
+    def checked(self) -> Path:
+        """The path, after making sure that the file is what the reference says.
+
+        Raises
+        ------
+        DataError
+            If it is gone or has changed.
+        """
+        if not self.intact():
+            raise DataError(f"the working file {self.path} is gone or was changed; run the release again to remake it")
+        return Path(self.path)
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder, and those above it that are missing, readable by its owner alone: working files hold source rows.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    """
+    try:
+        for folder in (*reversed(path.parents), path):
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot make the folder {error.filename or path}: {error.strerror or type(error).__name__}; choose another "
+            "place in [output] of the spec or change its permissions"
+        ) from error
+    return path
+
+
+def write_whole(path: Path, content: bytes) -> FileRef:
+    """Write a file so that it has either its old or its new content, whatever happens, and refer to it."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return FileRef.of(path)
+
+
+def sync_tree(root: Path) -> None:
+    """Force all files and folders below a folder to disk."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            _sync(Path(folder) / name)
+        _sync(Path(folder))
+
+
+def sync_folder(path: Path) -> None:
+    """Force the entries of a folder to disk: a rename is durable only after that."""
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder that may hold half-written files; it is no error if it is gone."""
+    if path.exists():
+        shutil.rmtree(path)

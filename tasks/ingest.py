@@ -1,0 +1,131 @@
+"""Ingest: from a source file to an immutable snapshot of the columns a release needs, recoded, with digests."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from funnel.errors import DataError
+from funnel.release.documents import dump
+from funnel.source import Codings, coded_batches, file_digest, learn_codings, open_source
+from funnel.spec import ReleaseSpec
+from tasks.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
+from tasks.step import plain_errors, tell
+
+DATA, CODINGS, RECORD = "snapshot.parquet", "codings.json", "snapshot.json"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An immutable, recoded copy of the columns a release needs.
+
+    Attributes
+    ----------
+    data : FileRef
+        Parquet: secret columns, then published ones, as dictionary<int32, string>, in the order of the source.
+    codings : FileRef
+        JSON: the categories of every column, in order, with counts.
+    source_sha256 : str
+        Digest of the source file it was made from.
+    rows, dropped : int
+        Records kept, and records left out because a value is missing.
+    """
+
+    data: FileRef
+    codings: FileRef
+    source_sha256: str
+    rows: int
+    dropped: int
+
+    def read_codings(self) -> Codings:
+        """The categories of every column."""
+        return Codings.from_json(self.codings.checked().read_text(encoding="utf-8"))
+
+
+@task(name="ingest", cache_policy=NO_CACHE)
+@plain_errors
+def ingest(spec_path: str, workspace: str) -> Snapshot:
+    """Take a snapshot of the source of a spec, or find the one already taken of the same content.
+
+    Raises
+    ------
+    SpecError, DataError
+        If the spec or the source is wrong, or the source changes while it is read.
+    OutputError
+        If the snapshot cannot be written.
+    """
+    spec = ReleaseSpec.load(spec_path)
+    # Opening first gives the better sentence for a missing or wrong file.
+    source = open_source(spec)
+    tell("reading the source")
+    digest = file_digest(source.path)
+    folder = Path(workspace) / "snapshots" / f"{digest[:16]}-{spec.coding_digest[:16]}"
+    if (found := _existing(folder)) is not None:
+        return found
+    codings = learn_codings(spec, source, progress=lambda done, total: tell("learning the categories", done, total))
+    private_folder(folder.parent)
+    incoming = private_folder(folder.parent / f".{folder.name}-{secrets.token_hex(4)}")
+    try:
+        rows = 0
+        schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns])
+        with pq.ParquetWriter(incoming / DATA, schema, compression="zstd") as writer:
+            for batch in coded_batches(spec, source, codings):
+                _refuse_nulls(batch, source.path)
+                writer.write_batch(batch)
+                rows += batch.num_rows
+                tell("taking the snapshot", rows, codings.n_rows)
+        if rows != codings.n_rows or file_digest(source.path) != digest:
+            raise _changed(source.path)
+        (incoming / CODINGS).write_text(codings.to_json(), encoding="utf-8")
+        record = {
+            "source_sha256": digest,
+            "data_sha256": file_digest(incoming / DATA),
+            "codings_sha256": file_digest(incoming / CODINGS),
+            "rows": rows,
+            "dropped": codings.n_dropped,
+            "schema": {name: str(kind) for name, kind in zip(source.schema.names, source.schema.types, strict=True)},
+        }
+        (incoming / RECORD).write_bytes(dump(record))
+        sync_tree(incoming)
+        # A damaged or half-removed snapshot of this content gives way to the new one.
+        remove_tree(folder)
+        incoming.replace(folder)
+        sync_folder(folder.parent)
+    finally:
+        remove_tree(incoming)
+    snapshot = _existing(folder)
+    if snapshot is None:
+        raise DataError(f"the snapshot {folder} was changed while it was made; run the release again")
+    return snapshot
+
+
+def _existing(folder: Path) -> Snapshot | None:
+    """The snapshot in a folder if it is whole, else None."""
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        snapshot = Snapshot(
+            FileRef(str(folder / DATA), record["data_sha256"]),
+            FileRef(str(folder / CODINGS), record["codings_sha256"]),
+            record["source_sha256"],
+            record["rows"],
+            record["dropped"],
+        )
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+        return None
+    return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None
+
+
+def _refuse_nulls(batch: pa.RecordBatch, source: Path) -> None:
+    if any(column.null_count for column in batch.columns):
+        raise _changed(source)
+
+
+def _changed(source: Path) -> DataError:
+    return DataError(f"the source {source} changed while it was read; run the release again when it is complete")

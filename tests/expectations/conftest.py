@@ -1,0 +1,83 @@
+"""Releases to judge: a real one of the Adult data, a small one of two columns, and ways to spoil their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from expectations import Evidence, Verdict, judge
+from funnel.alphabet import Alphabet
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.sampling import count_pairs, release_table, sanitised_codes
+
+SOURCE = Path(__file__).parents[2] / "data" / "adult.parquet"
+Spoil = Callable[[Evidence, Callable[[pa.Table], pa.Table]], Evidence]
+
+
+def drawn_release(path: Path, source: Iterator[pa.RecordBatch], protocol: Protocol) -> np.ndarray:
+    """Write a release as the pipeline does, and return the counts of the drawn pairs."""
+    b, a = protocol.size
+    pairs = np.zeros((a + 1, b), dtype=np.int64)
+
+    def observe(inputs: np.ndarray, outputs: np.ndarray) -> None:
+        pairs[...] += count_pairs(inputs, outputs, a, b)
+
+    empty = release_table(np.empty(0, dtype=np.uint8), protocol)
+    with pq.ParquetWriter(path, empty.schema) as writer:
+        for codes in sanitised_codes(source, protocol, observe=observe):
+            writer.write_table(release_table(codes, protocol))
+    return pairs
+
+
+@pytest.fixture(scope="session")
+def adult(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Education of the Adult data, released by the optimal protocol within LIP(1) of marital status."""
+    joint = funnel.Joint.from_table(SOURCE, secret=["marital-status"], inputs=["education"])
+    guarantee = funnel.LIP(1.0)
+    protocol = funnel.optimal(joint, guarantee).protocol
+    path = tmp_path_factory.mktemp("adult") / "adult.parquet"
+    with pq.ParquetFile(SOURCE) as source:
+        pairs = drawn_release(path, source.iter_batches(columns=["education"]), protocol)
+    return Evidence(path, protocol, joint, guarantee, joint.n, ("marital-status",), ("education",), pairs)
+
+
+@pytest.fixture(scope="session")
+def adult_verdict(adult: Evidence) -> Verdict:
+    """The verdict on the untouched release."""
+    return judge(adult)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Two published columns, three of whose four combinations are outputs; the fourth is outside the inputs too."""
+    colours = Alphabet(("colour", "size"), (("red", "S"), ("red", "L"), ("blue", "S")))
+    half = DENOMINATOR // 2
+    weights = np.array([[half, 0, half], [half, half, 0], [0, half, half]], dtype=np.uint64)
+    marginal = np.array([half, half // 2, half // 2], dtype=np.uint64)
+    protocol = Protocol(weights, marginal, colours, colours, "by hand", "ldp:2.0")
+    rows = [("red", "S", "yes"), ("red", "L", "no"), ("blue", "S", "no"), ("blue", "L", "yes"), ("red", "S", "no")] * 60
+    columns = [pa.array(list(values)) for values in zip(*rows, strict=True)]
+    table = pa.table(columns, names=["colour", "size", "smoker"])
+    joint = funnel.Joint.from_table(table, secret=["smoker"], inputs=["colour", "size"])
+    path = tmp_path_factory.mktemp("small") / "small.parquet"
+    pairs = drawn_release(path, iter(table.to_batches()), protocol)
+    return Evidence(path, protocol, joint, funnel.LDP(2.0), 300, ("smoker",), ("colour", "size"), pairs)
+
+
+@pytest.fixture
+def spoil(tmp_path: Path) -> Spoil:
+    """Evidence on a changed copy of the released file, everything else as it was."""
+
+    def spoiled(evidence: Evidence, change: Callable[[pa.Table], pa.Table]) -> Evidence:
+        path = tmp_path / "spoiled.parquet"
+        pq.write_table(change(pq.read_table(evidence.released)), path)
+        return replace(evidence, released=path)
+
+    return spoiled

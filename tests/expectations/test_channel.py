@@ -1,0 +1,190 @@
+"""The channel that records were drawn with: its level to the last bit, and its draws input by input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import funnel
+from expectations import Evidence, judge
+from expectations.custom.channel import Channel
+from expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot, MeasuredInputs, snapshot_inputs
+from expectations.custom.draws import ExpectDrawsToFollowProtocol, MeasuredDraws
+from expectations.custom.level import ExpectProtocolLevelToMeetBound, MeasuredLevel
+from funnel.audit import draw_consistency
+from funnel.errors import DataError, SpecError
+from funnel.protocol import Protocol
+
+INPUTS = "expect_drawn_inputs_to_equal_snapshot"
+DRAWS = "expect_draws_to_follow_protocol"
+LEVEL = "expect_protocol_level_to_meet_bound"
+COUNTS = "expect_released_counts_to_equal_drawn"
+
+
+def failures(evidence: Evidence) -> dict[str, str]:
+    return {judgement.name: str(judgement.failure) for judgement in judge(evidence).failed}
+
+
+def shifted(evidence: Evidence, units: int) -> Protocol:
+    """The protocol with weight moved to the witness output, at the input that tells most of the witness secret."""
+    protocol, joint = evidence.protocol, evidence.joint
+    witness = evidence.guarantee.level(joint, protocol).witness
+    weights = protocol.weights.copy()
+    tells = joint.counts[witness.secret] / joint.counts.sum(axis=0)
+    order = np.argsort(tells if witness.upward else -tells)[::-1]
+    x = next(int(x) for x in order if (weights[:, x] > units).sum() - (weights[witness.output, x] > units) > 0)
+    others = np.where(np.arange(len(weights)) == witness.output, 0, weights[:, x])
+    weights[witness.output, x] += np.uint64(units)
+    weights[int(others.argmax()), x] -= np.uint64(units)
+    return replace(protocol, weights=weights)
+
+
+def barely_too_weak(evidence: Evidence, most: float) -> Protocol:
+    """A protocol whose level exceeds the bound by less than ``most``, by bisection on the integer weights."""
+    guarantee, joint = evidence.guarantee, evidence.joint
+    low, high = 0, 1 << 55
+    assert guarantee.level(joint, shifted(evidence, high)).value > guarantee.epsilon + most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if guarantee.level(joint, shifted(evidence, middle)).value > guarantee.epsilon + most:
+            high = middle
+        else:
+            low = middle
+    return shifted(evidence, low)
+
+
+def test_a_level_above_the_bound_by_a_trillionth_fails_and_says_so(adult: Evidence) -> None:
+    protocol = barely_too_weak(adult, 1e-12)
+    excess = adult.guarantee.level(adult.joint, protocol).value - 1
+    assert 0.9e-12 < excess < 1.1e-12
+    found = failures(replace(adult, protocol=protocol))
+    assert set(found) == {LEVEL}
+    assert found[LEVEL].startswith(f"level {1 + excess!r} exceeds the declared 1.0 by {excess:.2e} nats, at output ")
+
+
+def test_a_bound_that_is_far_exceeded_fails(adult: Evidence) -> None:
+    found = failures(replace(adult, guarantee=funnel.LIP(0.75)))
+    assert set(found) == {LEVEL}
+    assert found[LEVEL].startswith("level 1.000000 exceeds the declared 0.75 by 0.250000 nats, at output ")
+
+
+def test_an_infinite_level_fails(small: Evidence) -> None:
+    joint = funnel.Joint.from_counts(np.diag([60, 120, 120]), inputs=small.protocol.inputs)
+    found = failures(replace(small, joint=joint))
+    assert found[LEVEL].startswith("level is infinite instead of at most 2.0 nats, at output ")
+
+
+def test_a_level_that_prints_like_the_bound_is_not_said_to_exceed_it() -> None:
+    expectation = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", epsilon=1.0, protocol_digest="d")
+    found = expectation.find(MeasuredLevel(False, 1.0, "d", "y", "s"))
+    assert found.failure == "level 1.0 is not provably within the declared 1.0 nats, at output 'y' and secret 's'"
+
+
+def test_another_protocol_than_declared_fails() -> None:
+    level = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", epsilon=1.0, protocol_digest="a" * 64)
+    draws = ExpectDrawsToFollowProtocol(significance=1e-9, protocol_digest="a" * 64)
+    words = "the protocol has digest bbbbbbbbbbbb… instead of aaaaaaaaaaaa…"
+    assert level.find(MeasuredLevel(True, 0.5, "b" * 64, "y", "s")).failure == words
+    assert draws.find(MeasuredDraws(1.0, 3, 0, None, "b" * 64)).failure == words
+
+
+def test_draws_of_two_inputs_exchanged_fail_although_the_release_is_the_same(adult: Evidence) -> None:
+    pairs = adult.pair_counts.copy()
+    one, other = np.argsort(pairs.sum(axis=1))[-2:]
+    pairs[[one, other]] = pairs[[other, one]]
+    found = failures(replace(adult, pair_counts=pairs))
+    assert set(found) == {INPUTS, DRAWS}
+    gap = int(abs(pairs[one].sum() - pairs[other].sum()))
+    labels = adult.protocol.inputs.labels
+    assert found[INPUTS].startswith(f"2 of {len(labels) + 1} inputs drew other than as often as they occur: ")
+    assert f"input {labels[one]!r} has {gap:,} draws too many" in found[INPUTS]
+    assert f"input {labels[other]!r} has {gap:,} draws too few" in found[INPUTS]
+
+
+def test_draws_exchanged_with_both_margins_kept_fail(adult: Evidence) -> None:
+    """Only a test of the outputs by input can see it: every marginal is as it was."""
+    pairs, weights = adult.pair_counts.copy(), adult.protocol.weights
+    choices = []
+    for one, other in permutations(range(weights.shape[1]), 2):
+        shared = np.flatnonzero((weights[:, one] > 0) & (weights[:, other] > 0)).tolist()
+        choices += [(min(pairs[one, y], pairs[other, z]), one, other, y, z) for y, z in permutations(shared, 2)]
+    count, one, other, y, z = max(choices)
+    pairs[one, y] -= count
+    pairs[one, z] += count
+    pairs[other, y] += count
+    pairs[other, z] -= count
+    assert (pairs.sum(axis=0) == adult.pair_counts.sum(axis=0)).all()
+    assert (pairs.sum(axis=1) == adult.pair_counts.sum(axis=1)).all()
+    sentences = failures(replace(adult, pair_counts=pairs))
+    assert set(sentences) == {DRAWS}
+    p_value = draw_consistency(pairs, adult.protocol).p_value
+    assert p_value < 1e-9
+    assert sentences[DRAWS].startswith(f"p-value {p_value:.3g} is below 1e-09 over ")
+
+
+def test_an_output_that_the_protocol_forbids_fails(adult: Evidence) -> None:
+    y, x = np.argwhere(adult.protocol.weights == 0)[0]
+    drawn = int(adult.pair_counts[x].argmax())
+    pairs = adult.pair_counts.copy()
+    pairs[x, drawn] -= 1
+    pairs[x, y] += 1
+    found = failures(replace(adult, pair_counts=pairs))
+    label = adult.protocol.inputs.labels[x]
+    assert set(found) == {DRAWS, COUNTS}
+    assert found[DRAWS] == (
+        f"1 record with an output that the protocol never gives for their input, most of them with input {label!r}"
+    )
+
+
+def test_the_significance_is_declared(adult: Evidence) -> None:
+    found = failures(replace(adult, significance=1.1))
+    assert set(found) == {DRAWS}
+    assert "is below 1.1 over" in found[DRAWS]
+
+
+def test_a_snapshot_with_other_rows_than_were_drawn_fails() -> None:
+    expectation = ExpectDrawnInputsToEqualSnapshot(rows=301)
+    assert expectation.find(MeasuredInputs(300, 4, {})).failure == "300 draws for a snapshot of 301"
+    assert expectation.find(MeasuredInputs(301, 4, {})).failure is None
+
+
+def test_the_channel_is_read_back_as_it_was(small: Evidence) -> None:
+    channel = Channel.read(small.tables["channel"])
+    assert channel.protocol.digest == small.protocol.digest
+    assert (channel.joint.counts == small.joint.counts).all()
+    assert (channel.joint.secret, channel.joint.inputs) == (small.joint.secret, small.joint.inputs)
+    assert (channel.drawn == small.pair_counts).all()
+    ratio = small.guarantee.level(channel.joint, channel.protocol).witness.ratio
+    assert ratio is not None
+    assert ratio > Fraction(1)
+
+
+def test_an_altered_protocol_is_not_read(small: Evidence) -> None:
+    table = small.tables["channel"].copy()
+    table["protocol"] = table["protocol"].str.replace('"red"', '"green"')
+    with pytest.raises(DataError, match="digest"):
+        Channel.read(table)
+
+
+def test_records_of_the_snapshot_outside_the_alphabet_are_counted_apart(small: Evidence) -> None:
+    assert snapshot_inputs(Channel.read(small.tables["channel"])).tolist() == [120, 60, 60, 60]
+
+
+def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(adult: Evidence) -> None:
+    protocol = funnel.fit("conditional-reporting", adult.joint, adult.guarantee)
+    law = adult.joint.read_by(protocol.inputs.columns).counts.sum(axis=0)
+    channel = Channel(protocol, adult.joint, np.zeros((1, 1), dtype=np.int64))
+    assert len(protocol.inputs) == len(law)
+    assert snapshot_inputs(channel).tolist() == [*law.tolist(), 0]
+
+
+def test_evidence_that_does_not_fit_is_refused(adult: Evidence) -> None:
+    for counts in (adult.pair_counts[:-1], -adult.pair_counts, adult.pair_counts.astype(float)):
+        with pytest.raises(SpecError, match="pair counts must be"):
+            replace(adult, pair_counts=counts)
+    with pytest.raises(SpecError, match="not the published ones"):
+        replace(adult, published=("education", "race"))

@@ -1,0 +1,339 @@
+"""The judge passes a good release, and refuses every spoilt one for the right reason, saying by how much."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from expectations import Evidence, Verdict, judge
+from expectations.engine import ExpectationSuite
+from expectations.suite import declare
+from funnel.errors import ReleaseRefused
+
+COLUMNS = "expect_released_columns_to_equal_declared"
+HIDDEN = "expect_no_secret_or_undeclared_column"
+TYPES = "expect_released_columns_to_be_categories"
+METADATA = "expect_released_file_to_carry_no_metadata"
+NULLS = "expect_released_columns_to_hold_no_nulls"
+ROWS = "expect_released_rows_to_equal_snapshot"
+CATEGORIES = "expect_released_categories_to_equal_declared"
+OUTPUTS = "expect_released_symbols_to_be_outputs"
+COUNTS = "expect_released_counts_to_equal_drawn"
+INPUTS = "expect_drawn_inputs_to_equal_snapshot"
+DRAWS = "expect_draws_to_follow_protocol"
+LEVEL = "expect_protocol_level_to_meet_bound"
+ALL = {COLUMNS, HIDDEN, TYPES, METADATA, NULLS, ROWS, CATEGORIES, OUTPUTS, COUNTS, INPUTS, DRAWS, LEVEL}
+
+Change = Callable[[pa.Table], pa.Table]
+Spoil = Callable[[Evidence, Change], Evidence]
+
+
+def failures(verdict: Verdict) -> dict[str, str]:
+    """Failure sentences by expectation; the verdict must agree with them."""
+    assert verdict.passed is not bool(verdict.failed)
+    assert all(judgement.name in verdict.sentence() for judgement in verdict.failed)
+    return {judgement.name: str(judgement.failure) for judgement in verdict.failed}
+
+
+def codes_of(table: pa.Table, column: str = "education") -> tuple[list[int], list[str]]:
+    """Indices and dictionary of a released column."""
+    values = table.column(column).combine_chunks()
+    return values.indices.to_pylist(), values.dictionary.to_pylist()
+
+
+def column_of(codes: list[int | None], categories: list[str]) -> pa.DictionaryArray:
+    """A released column of indices and a dictionary."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(categories, pa.string()))
+
+
+def test_a_good_release_passes_every_expectation(adult_verdict: Verdict) -> None:
+    assert failures(adult_verdict) == {}
+    assert {judgement.name for judgement in adult_verdict.results} == ALL
+    assert all(judgement.description.endswith(".") for judgement in adult_verdict.results)
+    assert adult_verdict.sentence() == "all 12 expectations hold"
+    level = next(judgement for judgement in adult_verdict.results if judgement.name == LEVEL)
+    assert 0.999999 < level.observed <= 1.0 == level.expected
+
+
+def test_the_verdict_is_plain_json(adult_verdict: Verdict) -> None:
+    content = adult_verdict.to_dict()
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+
+
+def test_a_good_release_of_two_columns_with_inputs_outside_the_alphabet_passes(small: Evidence) -> None:
+    verdict = judge(small)
+    assert failures(verdict) == {}
+    assert Counter(judgement.name for judgement in verdict.results)[CATEGORIES] == 2
+    assert small.pair_counts[-1].sum() == 60
+
+
+def test_judging_writes_nothing_prints_nothing_and_stays_offline(
+    adult: Evidence, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the network was touched")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert judge(adult).passed
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_room_is_imported_without_great_expectations() -> None:
+    code = "import sys, expectations; sys.exit('great_expectations' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
+
+
+# Each change with the expectations that must fail (no others may) and, for one of them, what its sentence says.
+
+
+def drop_row(table: pa.Table) -> pa.Table:
+    return table.slice(1)
+
+
+def repeat_row(table: pa.Table) -> pa.Table:
+    return pa.concat_tables([table, table.slice(0, 2)])
+
+
+def add_column(table: pa.Table) -> pa.Table:
+    return table.append_column("age", pa.array(range(len(table))))
+
+
+def add_secret(table: pa.Table) -> pa.Table:
+    return table.append_column("marital-status", pa.array(["Divorced"] * len(table)).dictionary_encode())
+
+
+def add_disguised_secret(table: pa.Table) -> pa.Table:
+    return table.append_column(" Marital Status", pa.array(["Divorced"] * len(table)))
+
+
+def rename(table: pa.Table) -> pa.Table:
+    return table.rename_columns(["Education"])
+
+
+def publish_twice(table: pa.Table) -> pa.Table:
+    return table.append_column("education", table.column(0))
+
+
+def plain_text(table: pa.Table) -> pa.Table:
+    return table.cast(pa.schema([("education", pa.string())]))
+
+
+def nest(table: pa.Table) -> pa.Table:
+    return pa.table({"education": pa.array([[value] for value in table.column(0).to_pylist()])})
+
+
+def pandas_metadata(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata({"pandas": json.dumps({"index_columns": ["marital-status"]})})
+
+
+def field_metadata(table: pa.Table) -> pa.Table:
+    field = table.schema.field(0).with_metadata({"source": "39, Never-married"})
+    return table.cast(pa.schema([field]))
+
+
+def undeclared_record(table: pa.Table) -> pa.Table:
+    codes, categories = codes_of(table)
+    return pa.table({"education": column_of([len(categories), *codes[1:]], [*categories, "Ada Lovelace"])})
+
+
+def undeclared_unused(table: pa.Table) -> pa.Table:
+    codes, categories = codes_of(table)
+    return pa.table({"education": column_of(codes, [*categories, "Ada Lovelace", "Masters of old"])})
+
+
+def true_value(table: pa.Table) -> pa.Table:
+    codes, categories = codes_of(table)
+    return pa.table({"education": column_of(codes, [*categories, "Preschool"])})
+
+
+def undictionaried(table: pa.Table) -> pa.Table:
+    codes, categories = codes_of(table)
+    last = len(categories) - 1
+    return pa.table({"education": column_of([code % last for code in codes], categories[:last])})
+
+
+def exchange_outputs(table: pa.Table) -> pa.Table:
+    codes, categories = codes_of(table)
+    common = [code for code, _ in Counter(codes).most_common()]
+    swapped = {common[0]: common[-1], common[-1]: common[0]}
+    return pa.table({"education": column_of([swapped.get(code, code) for code in codes], categories)})
+
+
+def null_record(table: pa.Table) -> pa.Table:
+    codes, categories = codes_of(table)
+    return pa.table({"education": column_of([None, None, *codes[2:]], categories)})
+
+
+SPOILT: list[tuple[Change, set[str], str, str]] = [
+    (drop_row, {ROWS, COUNTS}, ROWS, "row count 48,841 instead of 48,842: 1 fewer"),
+    (repeat_row, {ROWS, COUNTS}, ROWS, "row count 48,844 instead of 48,842: 2 more"),
+    (add_column, {COLUMNS, HIDDEN}, HIDDEN, "1 undeclared column in the file: 'age'"),
+    (add_secret, {COLUMNS, HIDDEN}, HIDDEN, "1 secret column in the file: 'marital-status'"),
+    (add_disguised_secret, {COLUMNS, HIDDEN}, HIDDEN, "1 secret column in the file: ' Marital Status'"),
+    (
+        rename,
+        {COLUMNS, HIDDEN, CATEGORIES, OUTPUTS, COUNTS},
+        COLUMNS,
+        "1 column missing: 'education'; 1 column too many: 'Education'",
+    ),
+    (publish_twice, {COLUMNS, CATEGORIES, OUTPUTS, COUNTS}, COLUMNS, "1 column there more than once: 'education'"),
+    (plain_text, {TYPES}, TYPES, "1 column of another type than dictionary<string>: 'education' is string"),
+    (nest, {TYPES, CATEGORIES, OUTPUTS, COUNTS}, OUTPUTS, "48,842 records in the file"),
+    (pandas_metadata, {METADATA}, METADATA, "1 metadata key in the file: 'pandas'"),
+    (field_metadata, {METADATA}, METADATA, "1 metadata key in the file: 'source'"),
+    (undeclared_record, {CATEGORIES, OUTPUTS, COUNTS}, CATEGORIES, "1 undeclared category on 1 record"),
+    (undeclared_unused, {CATEGORIES}, CATEGORIES, "2 undeclared categories on 0 records"),
+    (true_value, {CATEGORIES}, CATEGORIES, "1 undeclared category on 0 records: 'Preschool'"),
+    (undictionaried, {CATEGORIES, COUNTS}, CATEGORIES, "1 declared category missing: "),
+    (exchange_outputs, {COUNTS}, COUNTS, "2 of 16 outputs with another count: "),
+    (null_record, {NULLS, OUTPUTS, COUNTS}, NULLS, "1 column with nulls: 'education' has 2 nulls"),
+]
+
+
+@pytest.mark.parametrize(("change", "expected", "name", "words"), SPOILT, ids=[case[0].__name__ for case in SPOILT])
+def test_a_spoilt_file_fails_the_right_expectations(
+    adult: Evidence, spoil: Spoil, change: Change, expected: set[str], name: str, words: str
+) -> None:
+    verdict = judge(spoil(adult, change))
+    found = failures(verdict)
+    assert set(found) == expected
+    assert words in found[name]
+    # What is in no alphabet may come from a source row, so nothing of the verdict repeats it.
+    text = json.dumps(verdict.to_dict()) + verdict.sentence()
+    assert "Lovelace" not in text
+    assert "Never-married" not in text
+
+
+def test_counts_say_how_far_an_output_is_off(adult: Evidence, spoil: Spoil) -> None:
+    codes, categories = codes_of(pq.read_table(adult.released))
+    found = failures(judge(spoil(adult, drop_row)))
+    assert found[COUNTS] == (
+        f"1 of {len(categories)} outputs with another count: "
+        f"{categories[codes[0]]!r} has 1 record fewer than were drawn"
+    )
+
+
+def test_columns_out_of_order_fail(small: Evidence, spoil: Spoil) -> None:
+    found = failures(judge(spoil(small, lambda table: table.select(["size", "colour"]))))
+    assert set(found) == {COLUMNS}
+    assert found[COLUMNS] == "the columns are in the order 'size', 'colour' instead of 'colour', 'size'"
+
+
+def test_declared_categories_in_an_undeclared_combination_fail(small: Evidence, spoil: Spoil) -> None:
+    def combine(table: pa.Table) -> pa.Table:
+        colours, first = codes_of(table, "colour")
+        sizes, second = codes_of(table, "size")
+        colours[0], sizes[0] = first.index("blue"), second.index("L")
+        return pa.table({"colour": column_of(colours, first), "size": column_of(sizes, second)})
+
+    found = failures(judge(spoil(small, combine)))
+    assert set(found) == {OUTPUTS, COUNTS}
+    assert found[OUTPUTS] == "1 record in the file that no output of the protocol stands for"
+
+
+def test_no_records_fail_every_expectation(adult: Evidence, spoil: Spoil) -> None:
+    found = failures(judge(spoil(adult, lambda table: table.slice(0, 0))))
+    assert set(found) == ALL
+    assert set(found.values()) == {"the file holds no records"}
+
+
+def test_no_columns_fail_every_expectation(adult: Evidence, spoil: Spoil) -> None:
+    assert set(failures(judge(spoil(adult, lambda table: table.select([]))))) == ALL
+
+
+def test_a_file_that_is_not_parquet_is_refused(adult: Evidence, tmp_path: Path) -> None:
+    path = tmp_path / "cut.parquet"
+    path.write_bytes(adult.released.read_bytes()[:-100])
+    for released in (path, tmp_path / "missing.parquet"):
+        with pytest.raises(ReleaseRefused, match="cannot be read back as parquet"):
+            judge(replace(adult, released=released))
+
+
+# Great Expectations fails open; the judge must not.
+
+
+@pytest.mark.parametrize("position", [0, 5, 8, 11])
+def test_an_expectation_dropped_silently_fails_the_verdict(adult: Evidence, position: int) -> None:
+    dropped = declare(adult)[position]
+    whole = ExpectationSuite.expectation_configurations
+
+    def without(suite: ExpectationSuite) -> list[Any]:
+        return [one for one in whole.fget(suite) if one.type != dropped.configuration.type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ExpectationSuite, "expectation_configurations", property(without))
+        found = failures(judge(adult))
+    assert found == {dropped.configuration.type: "it was declared but not evaluated, so it is not met"}
+
+
+def test_an_expectation_evaluated_with_other_arguments_fails_the_verdict(
+    adult: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ExpectationSuite.expectation_configurations
+
+    def loosened(suite: ExpectationSuite) -> list[Any]:
+        configurations = whole.fget(suite)
+        for one in configurations:
+            if one.type == LEVEL:
+                one.kwargs |= {"epsilon": 2.0, "guarantee": "lip:2.0"}
+        return configurations
+
+    monkeypatch.setattr(ExpectationSuite, "expectation_configurations", property(loosened))
+    verdict = judge(adult)
+    assert not verdict.passed
+    assert [(judgement.name, judgement.failure) for judgement in verdict.failed] == [
+        (LEVEL, "it was declared but not evaluated, so it is not met"),
+        (LEVEL, "it was evaluated but not declared with these arguments"),
+    ]
+
+
+def test_an_expectation_evaluated_twice_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ExpectationSuite.expectation_configurations
+    monkeypatch.setattr(
+        ExpectationSuite, "expectation_configurations", property(lambda suite: whole.fget(suite) + whole.fget(suite))
+    )
+    verdict = judge(adult)
+    assert len(verdict.results) == 24
+    assert len(verdict.failed) == 12
+
+
+def test_an_exception_in_a_metric_fails_the_verdict_without_quoting_it(
+    adult: Evidence, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError("row 17: 39, Never-married")
+
+    monkeypatch.setattr("expectations.custom.draws.draw_consistency", fail)
+    verdict = judge(adult)
+    assert failures(verdict) == {DRAWS: "it could not be judged because ZeroDivisionError was raised"}
+    assert "Never-married" not in json.dumps(verdict.to_dict()) + "".join(capfd.readouterr())
+
+
+def test_an_exception_in_an_expectation_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("Never-married")
+
+    monkeypatch.setattr("expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot.find", fail)
+    assert failures(judge(adult)) == {ROWS: "it could not be judged because KeyError was raised"}
+
+
+def test_a_success_without_a_finding_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate", lambda *_, **__: {"success": True}
+    )
+    assert failures(judge(adult)) == {ROWS: "it was evaluated without a finding"}

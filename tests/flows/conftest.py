@@ -1,0 +1,101 @@
+"""One real orchestrator server for all tests of flows, started and ended by them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+QUIET = {
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+    "PREFECT_CLI_PROMPT": "false",
+    "PREFECT_SERVER_UI_ENABLED": "false",
+    # The server may be gone before the last lines are sent.
+    "PREFECT_LOGGING_TO_API_ENABLED": "false",
+}
+
+
+@contextmanager
+def process_group(command: list[str], environment: dict[str, str], log: Path, cwd: Path) -> Iterator[subprocess.Popen]:
+    """Run a command in a process group of its own, and end the whole group at the end."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd=cwd,
+        )
+        try:
+            yield process
+        finally:
+            # A worker may ignore a polite request, and its children are in the group too.
+            try:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait(5)
+            except (subprocess.TimeoutExpired, ProcessLookupError):
+                pass
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Environment in which the orchestrator's commands and flows use a real server on the loopback interface."""
+    home = tmp_path_factory.mktemp("orchestrator")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    environment = {**os.environ, **QUIET, "PREFECT_HOME": str(home / "home")}
+    environment.pop("PREFECT_API_URL", None)
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with process_group(command, environment, home / "server.log", home) as process:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                if httpx.get(f"{url}/health", timeout=2).status_code == 200:
+                    break
+            except httpx.HTTPError:
+                pass
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the server did not start: {(home / 'server.log').read_text()[-2000:]}")
+            time.sleep(0.3)
+        yield {**QUIET, "PREFECT_HOME": str(home / "home"), "PREFECT_API_URL": url}
+
+
+@pytest.fixture(scope="session")
+def in_process(server: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Flows called in this process use the server."""
+    from prefect.settings import (
+        PREFECT_API_URL,
+        PREFECT_HOME,
+        PREFECT_LOGGING_LEVEL,
+        PREFECT_LOGGING_TO_API_ENABLED,
+        temporary_settings,
+    )
+
+    settings = {
+        PREFECT_API_URL: server["PREFECT_API_URL"],
+        PREFECT_HOME: tmp_path_factory.mktemp("results"),
+        PREFECT_LOGGING_LEVEL: "CRITICAL",
+        PREFECT_LOGGING_TO_API_ENABLED: False,
+    }
+    with temporary_settings(settings):
+        yield

@@ -1,0 +1,178 @@
+"""The release flow on a real server: versions, caching, reruns, and refusals that leave everything as it was."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from flows.release import release
+from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused
+from funnel.protocol import Protocol
+from funnel.release.layout import ReleaseFolder
+from tasks.series import open_series
+from tasks.step import listening
+from tests.projects import SPEC, adult_rows, make_project, tree
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
+def latest(spec: Path) -> ReleaseFolder:
+    return ReleaseFolder((spec.parent / "releases" / "people" / "latest").resolve())
+
+
+def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> None:
+    spec = make_project(tmp_path, SPEC.replace('guarantee = "lip:1.0"', 'guarantee = "ldp:1.5"') + "[output]\ncsv = true\n")
+    result = release(str(spec))
+    folder = latest(spec)
+    assert result["status"] == "published"
+    assert result["version"] == "1.0.0" == folder.root.name
+    names = {str(path.relative_to(folder.root)) for path in folder.root.rglob("*") if path.is_file()}
+    assert names == {
+        "data/records.parquet",
+        "data/records.csv",
+        "protocol.json",
+        "datapackage.json",
+        "report.html",
+        "audit/joint.json",
+        "audit/draws.json",
+        "audit/findings.json",
+        "audit/verdict.json",
+        "audit/release.json",
+    }
+    table = pq.read_table(folder.data)
+    assert table.num_rows == 3000
+    assert table.column_names == ["relationship"]
+    assert pa.types.is_dictionary(table.schema.field(0).type)
+    assert table.schema.metadata is None
+    document = json.loads(folder.protocol.read_text())
+    protocol = Protocol.from_json(folder.protocol.read_text())
+    assert document["bound"]["level"] <= 1.5
+    assert len(document["posterior"]) == len(protocol.outputs)
+    assert all(abs(sum(entry["inputs"].values()) - 1) < 1e-4 for entry in document["posterior"])
+    package = json.loads(folder.package.read_text())
+    assert [resource["path"] for resource in package["resources"]] == ["data/records.csv", "data/records.parquet"]
+    assert set(table.column(0).to_pylist()) <= set(package["resources"][1]["schema"]["fields"][0]["categories"])
+    # No folder of a run in progress stays behind, and the private part is private.
+    assert {path.name for path in folder.root.parent.iterdir()} == {"1.0.0", "latest"}
+    assert folder.audit.stat().st_mode & 0o077 == 0
+
+
+def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    first = release(str(spec))
+    assert (first["status"], first["cached"]) == ("published", [])
+    before = tree(tmp_path / "releases")
+
+    again = release(str(spec))
+    assert (again["status"], again["cached"]) == ("unchanged", ["estimate", "optimise"])
+    assert tree(tmp_path / "releases") == before
+
+    # Another title: the same rows, taken over and not drawn again.
+    spec.write_text(SPEC.replace("People of a test", "Better title"))
+    retitled = release(str(spec))
+    assert (retitled["version"], retitled["fresh"]) == ("1.0.1", False)
+    rows = [ReleaseFolder(tmp_path / "releases/people" / version).data.read_bytes() for version in ("1.0.0", "1.0.1")]
+    assert rows[0] == rows[1]
+
+    # New data: a minor version, drawn afresh.
+    pq.write_table(adult_rows(0, 3500), tmp_path / "people.parquet")
+    newer = release(str(spec))
+    assert (newer["version"], newer["fresh"], newer["rows"]) == ("1.1.0", True, 3500)
+
+    # Other fields: a major version.
+    spec.write_text(SPEC.replace('["relationship"]', '["sex", "race"]'))
+    wider = release(str(spec))
+    assert wider["version"] == "2.0.0"
+    assert pq.read_table(latest(spec).data).column_names == ["sex", "race"]
+
+    # On demand only: the same draw again, counted as a further release of the same people.
+    redrawn = release(str(spec), again=True)
+    assert (redrawn["version"], redrawn["fresh"]) == ("2.0.1", True)
+    assert all(before[name] == content for name, content in tree(tmp_path / "releases").items() if name in before)
+
+
+def test_cached_steps_are_made_anew_when_their_files_are_damaged(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    release(str(spec))
+    joint = next((tmp_path / ".funnel" / "people" / "joints").rglob("joint.json"))
+    joint.write_text("{}")
+    result = release(str(spec))
+    assert (result["status"], result["cached"]) == ("unchanged", ["optimise"])
+
+
+def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
+    """A further release fails with this error and leaves no trace."""
+    before = tree(spec.parent / "releases")
+    with pytest.raises(error) as caught:
+        release(str(spec), again=True)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert tree(spec.parent / "releases") == before
+    series = spec.parent / "releases" / "people"
+    assert not [path for path in series.iterdir() if path.name.startswith(".")]
+
+
+def test_a_failed_verdict_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = make_project(tmp_path)
+    release(str(spec))
+    import tasks.sanitise as step
+
+    real = step.release_table
+
+    def swapped(codes, protocol):  # type: ignore[no-untyped-def]
+        """A fault in writing: the first two outputs are exchanged."""
+        return real((codes.astype("int64") ^ (codes < 2)).astype("uint8"), protocol)
+
+    monkeypatch.setattr(step, "release_table", swapped)
+    refused(spec, ReleaseRefused, "expectations failed", "expect_")
+
+
+@pytest.mark.parametrize("step", ["reading", "drawing", "computing", "judging", "writing the report", "publishing"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
+def test_a_full_disk_at_any_step_leaves_the_previous_release(tmp_path: Path, step: str, number: int) -> None:
+    spec = make_project(tmp_path)
+    release(str(spec))
+
+    def full(what: str, done: int, total: int | None) -> None:
+        if what.startswith(step):
+            raise OSError(number, "No space left on device" if number == errno.ENOSPC else "Permission denied", "x.parquet")
+
+    with listening(full):
+        refused(spec, OutputError, "x.parquet", "then run the release again")
+
+
+def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    release(str(spec))
+    pq.write_table(adult_rows(100, 2900), tmp_path / "people.parquet")
+
+    def change(what: str, done: int, total: int | None) -> None:
+        if what == "taking the snapshot":
+            (tmp_path / "people.parquet").write_bytes((tmp_path / "people.parquet").read_bytes() + b" ")
+
+    with listening(change):
+        refused(spec, DataError, "changed while it was read")
+
+
+def test_two_runs_of_one_series_do_not_meet(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    with (
+        open_series(tmp_path / "releases", tmp_path / ".funnel", "people"),
+        pytest.raises(PipelineError, match="another run"),
+    ):
+        release(str(spec))
+    assert release(str(spec))["version"] == "1.0.0"
+
+
+def test_errors_of_the_source_reach_the_caller_as_they_are(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    (tmp_path / "people.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(DataError, match=r"people\.parquet"):
+        release(str(spec))
+    assert not (tmp_path / "releases" / "people" / "latest").exists()

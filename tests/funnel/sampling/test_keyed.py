@@ -1,0 +1,184 @@
+"""Record-keyed words: the same record, the same word; and keys that are missing or repeated."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from funnel.errors import DataError, SpecError
+from funnel.sampling import DistinctKeys, RecordKey, distinct, key_digests, keyed_words
+from funnel.sampling.keyed import count_missing_keys
+
+SECRET = bytes(range(7, 47))
+ID = RecordKey(("id",), SECRET)
+
+
+def table(*values: object, type: pa.DataType | None = None) -> pa.RecordBatch:
+    return pa.record_batch({"id": pa.array(list(values), type=type)})
+
+
+def derived(kind: bytes, purpose: bytes, length: int) -> bytes:
+    info = b"funnel record words 1\0" + kind + b"\0" + purpose
+    return HKDF(algorithm=hashes.SHA512(), length=length, salt=None, info=info).derive(SECRET)
+
+
+@pytest.mark.parametrize("value", [0, 1, -1, 2**63 - 1, -(2**63), 2**64 - 1, 123456789])
+def test_word_of_a_number_is_aes_of_its_128_bits(value: int) -> None:
+    block = value.to_bytes(16, "little", signed=True)
+    encrypted = Cipher(algorithms.AES(derived(b"integer", b"p", 32)), modes.ECB()).encryptor().update(block)
+    batch = table(value, type=pa.uint64() if value >= 2**63 else pa.int64())
+    assert key_digests(batch, ID, "p").astype("<u8").tobytes() == encrypted
+    assert keyed_words(batch, ID, "p").tolist() == [int.from_bytes(encrypted[:8], "little")]
+
+
+def test_words_of_text_and_of_composites_are_keyed_blake2b() -> None:
+    text = blake2b("Zoë".encode(), digest_size=16, key=derived(b"text", b"p", 64)).digest()
+    assert keyed_words(table("Zoë"), ID, "p").tolist() == [int.from_bytes(text[:8], "little")]
+    message = b"t" + (4).to_bytes(8, "little") + "Zoë".encode() + b"i" + (-5).to_bytes(16, "little", signed=True)
+    both = blake2b(message, digest_size=16, key=derived(b"composite", b"p", 64)).digest()
+    batch = pa.record_batch({"n": pa.array([-5]), "id": pa.array(["Zoë"])})
+    assert keyed_words(batch, RecordKey(("id", "n"), SECRET), "p").tolist() == [int.from_bytes(both[:8], "little")]
+
+
+@given(
+    st.one_of(
+        st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, min_size=1, max_size=40),
+        st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True, min_size=1, max_size=40),
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_a_record_keeps_its_word_in_any_order_and_partition(values, random) -> None:  # type: ignore[no-untyped-def]
+    words = dict(zip(values, keyed_words(table(*values), ID, "p").tolist(), strict=True))
+    assert len(set(words.values())) == len(values)
+    shuffled = random.sample(values, len(values))
+    cut = random.randint(0, len(values))
+    kind = table(*values).schema.field("id").type
+    for part in (shuffled[:cut], shuffled[cut:]):
+        assert keyed_words(table(*part, type=kind), ID, "p").tolist() == [words[value] for value in part]
+
+
+def test_long_batches_cross_the_pieces_of_the_cipher() -> None:
+    n = 40_000
+    whole = keyed_words(pa.record_batch({"id": pa.array(np.arange(n))}), ID, "p")
+    assert whole[[0, 16384, n - 1]].tolist() == [keyed_words(table(i), ID, "p")[0] for i in (0, 16384, n - 1)]
+    assert len(np.unique(whole)) == n
+    for byte in (0, 7):
+        assert stats.chisquare(np.bincount(whole.view(np.uint8)[byte::8], minlength=256)).pvalue > 1e-9
+
+
+def test_the_type_of_storage_does_not_matter() -> None:
+    expected = keyed_words(table(3, 200, 3 + 10), ID, "p").tolist()
+    for kind in (pa.uint8(), pa.int16(), pa.int32(), pa.uint64()):
+        assert keyed_words(table(3, 200, 13, type=kind), ID, "p").tolist() == expected
+    coded = pa.DictionaryArray.from_arrays(pa.array([1, 0, 2]), pa.array([200, 3, 13]))
+    assert keyed_words(pa.record_batch({"id": coded}), ID, "p").tolist() == expected
+    chunked = pa.table({"id": pa.chunked_array([[3], [200, 13]])})
+    assert keyed_words(chunked, ID, "p").tolist() == expected
+    texts = keyed_words(table("a", "é"), ID, "p").tolist()
+    for kind in (pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+        assert keyed_words(table("a", "é", type=kind), ID, "p").tolist() == texts
+
+
+def test_words_differ_by_purpose_secret_type_and_column_borders() -> None:
+    words = {
+        keyed_words(table(7), ID, "p")[0],
+        keyed_words(table(7), ID, "q")[0],
+        keyed_words(table(7), RecordKey(("id",), SECRET + b"x"), "p")[0],
+        keyed_words(table("7"), ID, "p")[0],
+    }
+    assert len(words) == 4
+    pair = RecordKey(("a", "b"), SECRET)
+    composites = [("a", "bc"), ("ab", "c"), ("", "abc"), ("1", 1), (1, "1"), (1, 1), ("1", "1")]
+    batches = [pa.record_batch({"a": pa.array([a]), "b": pa.array([b])}) for a, b in composites]
+    assert len({int(keyed_words(batch, pair, "p")[0]) for batch in batches}) == len(composites)
+
+
+def test_no_rows_give_no_words() -> None:
+    for kind in (pa.int64(), pa.string()):
+        assert keyed_words(table(type=kind), ID, "p").shape == (0,)
+    none = pa.record_batch({"a": pa.array([], pa.int8()), "b": pa.array([], pa.string())})
+    assert key_digests(none, RecordKey(("a", "b"), SECRET), "p").shape == (0, 2)
+
+
+def test_missing_keys_are_counted_and_not_shown() -> None:
+    pair = RecordKey(("name", "year"), SECRET)
+    batch = pa.record_batch(
+        {"name": pa.array(["Anna", None, "Bert", None, "Cleo"]), "year": pa.array([1931, 1932, None, None, 1935])}
+    )
+    assert count_missing_keys(batch, pair) == 3
+    with pytest.raises(DataError) as caught:
+        keyed_words(batch, pair, "p")
+    assert "3 records have no value in the record key 'name', 'year'" in str(caught.value)
+    assert not any(text in str(caught.value) for text in ("Anna", "Bert", "Cleo", "193"))
+
+
+def test_nulls_inside_a_dictionary_are_missing_keys() -> None:
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1, None]), pa.array(["a", None]))
+    assert count_missing_keys(pa.record_batch({"id": coded}), ID) == 3
+    assert count_missing_keys(table(None, None), ID) == 2
+
+
+@pytest.mark.parametrize("values", [[1.5, 2.5], [True, False], [b"a"], [[1]]])
+def test_keys_of_other_types_are_refused(values: list[object]) -> None:
+    with pytest.raises(DataError, match=r"record key column 'id' has type .* text or whole numbers"):
+        keyed_words(table(*values), ID, "p")
+
+
+def test_columns_that_are_not_there_once_are_refused() -> None:
+    with pytest.raises(DataError, match="'person' is not in the table"):
+        keyed_words(table(1), RecordKey(("person",), SECRET), "p")
+    twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    with pytest.raises(DataError, match="'id' is more than once in the table"):
+        keyed_words(twice, ID, "p")
+
+
+def test_the_secret_is_never_shown() -> None:
+    for text in (repr(ID), str(ID), f"{ID}", f"{(ID,)}"):
+        assert "id" in text
+        assert SECRET.decode("latin-1") not in text
+        assert SECRET.hex() not in text
+        assert repr(SECRET)[2:-1] not in text
+    with pytest.raises(AttributeError):
+        ID.secret = b""  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        json.dumps(ID)
+    assert pickle.loads(pickle.dumps(ID)) == ID
+
+
+@pytest.mark.parametrize("secret", [b"", SECRET[:31], bytes(32), b"s" * 64])
+def test_weak_secrets_are_refused_without_showing_them(secret: bytes) -> None:
+    with pytest.raises(SpecError, match="make one of") as caught:
+        RecordKey(("id",), secret)
+    assert repr(secret)[2:-1][:8] not in str(caught.value) or not secret
+
+
+@pytest.mark.parametrize("columns", [(), ("id", "id")])
+def test_a_key_needs_distinct_columns(columns: tuple[str, ...]) -> None:
+    with pytest.raises(SpecError, match="distinct columns"):
+        RecordKey(columns, SECRET)
+
+
+@given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 70))
+def test_repeated_keys_are_counted_over_the_whole_stream(values: list[int], cut: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, DistinctKeys() as keys:
+        patch.setattr(distinct, "_HELD_ROWS", 16)
+        for start in range(0, len(values), cut):
+            keys.add(key_digests(table(*values[start : start + cut], type=pa.int64()), ID, "p"))
+        assert keys.repeated() == len(values) - len(set(values))
+
+
+def test_digests_alike_in_one_half_are_not_the_same_key() -> None:
+    with DistinctKeys() as keys:
+        keys.add(np.array([[5, 1], [5, 2], [6, 1], [5, 1]], dtype=np.uint64))
+        assert keys.repeated() == 1

@@ -1,0 +1,243 @@
+"""Row order: uniform permutations, bounded memory, and nothing left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from itertools import pairwise, permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from funnel.errors import DataError, EntropyError, OutputError, SpecError
+from funnel.sampling import WordStream, even_chunks, order_rows, shuffle_rows
+from funnel.sampling.spill import Spill
+
+WORDS = st.integers(0, 2**64 - 1)
+partitions = st.lists(st.integers(0, 40), max_size=8)
+
+
+def split(rows: np.ndarray, sizes: list[int]) -> Iterator[np.ndarray]:
+    ends = np.cumsum([0, *sizes])
+    yield from (rows[start:stop] for start, stop in pairwise(ends))
+
+
+def joined(pieces: Iterator[np.ndarray], like: np.ndarray) -> np.ndarray:
+    return np.concatenate([like[:0], *pieces])
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@given(partitions, st.integers(1, 50))
+def test_even_chunks_keep_rows_and_are_even(sizes: list[int], rows: int) -> None:
+    source = np.arange(sum(sizes))
+    chunks = list(even_chunks(split(source, sizes), rows))
+    np.testing.assert_array_equal(joined(iter(chunks), source), source)
+    assert all(len(chunk) == rows for chunk in chunks[:-1])
+    assert all(0 < len(chunk) <= rows for chunk in chunks)
+
+
+@settings(max_examples=60)
+@given(partitions, st.integers(1, 60), st.sampled_from([2, 4, 16, 256]), st.sampled_from([0, 1, 3]))
+def test_a_shuffle_permutes_whole_rows(sizes: list[int], bucket_rows: int, buckets: int, groups: int) -> None:
+    source = np.arange(sum(sizes), dtype=np.uint16)
+    if groups:
+        source = source[:, np.newaxis] * groups + np.arange(groups, dtype=np.uint16)
+    pieces = list(shuffle_rows(split(source, sizes), WordStream().words, bucket_rows=bucket_rows, buckets=buckets))
+    shuffled = joined(iter(pieces), source)
+    assert shuffled.dtype == source.dtype
+    assert all(len(piece) <= bucket_rows for piece in pieces)
+    first = shuffled if groups == 0 else shuffled[:, 0]
+    np.testing.assert_array_equal(shuffled[np.argsort(first)], source)
+
+
+@pytest.mark.parametrize(("bucket_rows", "buckets"), [(10, 256), (2, 2), (3, 4)])
+def test_every_permutation_is_equally_likely(bucket_rows: int, buckets: int) -> None:
+    words, rows = WordStream().words, np.arange(4, dtype=np.uint8)
+    seen = dict.fromkeys(permutations(range(4)), 0)
+    for _ in range(1200):
+        pieces = shuffle_rows([rows[:3], rows[3:]], words, bucket_rows=bucket_rows, buckets=buckets)
+        seen[tuple(joined(pieces, rows).tolist())] += 1
+    pvalue = stats.chisquare(list(seen.values())).pvalue
+    assert 1e-9 < pvalue < 1 - 1e-9
+
+
+def test_rows_of_a_long_stream_land_anywhere() -> None:
+    n, cells = 200_000, 20
+    source = np.arange(n, dtype=np.uint32)
+    shuffled = joined(shuffle_rows([source], WordStream().words, bucket_rows=1 << 12, buckets=16), source)
+    counts = np.zeros((cells, cells))
+    np.add.at(counts, (np.arange(n) * cells // n, shuffled.astype(np.int64) * cells // n), 1)
+    pvalue = stats.chi2.sf(((counts - n / cells**2) ** 2 / (n / cells**2)).sum(), (cells - 1) ** 2)
+    assert 1e-9 < pvalue < 1 - 1e-9
+    assert abs(stats.spearmanr(shuffled[:-1], shuffled[1:]).statistic) < 7 / n**0.5
+
+
+def peak_bytes(rows: int) -> int:
+    batches = (np.full(5000, i, dtype=np.uint8) for i in range(rows // 5000))
+    tracemalloc.start()
+    try:
+        assert sum(len(piece) for piece in shuffle_rows(batches, WordStream().words, bucket_rows=1 << 14)) == rows
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_rows() -> None:
+    peak_bytes(5000)
+    small, large = peak_bytes(100_000), peak_bytes(1_000_000)
+    assert large < 2_000_000
+    assert large < 1.5 * small
+
+
+def test_files_are_used_only_when_rows_do_not_fit(tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    rows = np.arange(100, dtype=np.uint8)
+    assert len(joined(shuffle_rows([rows], WordStream().words, bucket_rows=100, directory=absent), rows)) == 100
+    with pytest.raises(OutputError, match=r"absent cannot hold .*No such file"):
+        list(shuffle_rows([rows], WordStream().words, bucket_rows=99, directory=absent))
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    """The spilled file has no name even while it is in use, and is closed after success, error and abandonment."""
+    words, rows = WordStream().words, np.arange(1000, dtype=np.uint16)
+    before = open_files()
+
+    def failing() -> Iterator[np.ndarray]:
+        yield rows
+        assert open_files() == before + 1
+        raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        list(shuffle_rows(failing(), words, bucket_rows=100, directory=tmp_path))
+    assert open_files() == before
+
+    abandoned = shuffle_rows([rows], words, bucket_rows=100, directory=tmp_path)
+    next(abandoned)
+    assert open_files() == before + 1
+    assert list(tmp_path.iterdir()) == []
+    abandoned.close()  # type: ignore[attr-defined]
+    assert open_files() == before
+
+    list(shuffle_rows([rows], words, bucket_rows=100, directory=tmp_path))
+    assert open_files() == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Path("/dev/full")
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, buffering: full.open("r+b", buffering=buffering))
+    with pytest.raises(OutputError, match=r"No space left on device.*set TMPDIR"):
+        list(shuffle_rows([np.zeros(100, np.uint8)], WordStream().words, bucket_rows=10))
+
+
+def test_files_that_take_and_give_a_few_bytes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may write or read less than it was asked to."""
+
+    class Halting(io.FileIO):
+        def write(self, content: memoryview) -> int:  # type: ignore[override]
+            return super().write(content[:5])
+
+        def readinto(self, target: memoryview) -> int:  # type: ignore[override]
+            return super().readinto(target[:3])
+
+    with tempfile.TemporaryFile(buffering=0) as file:
+        halting = Halting(os.dup(file.fileno()), "r+b")
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir, buffering: halting)
+        with Spill(2) as spill:
+            spill.add(np.arange(9), np.arange(9, dtype=np.uint8) % 2)
+            assert next(spill.pieces(1)).tolist() == [1, 3, 5, 7]
+            assert next(spill.pieces(0)).tolist() == [0, 2, 4, 6, 8]
+
+
+def test_file_cut_short_is_noticed() -> None:
+    with Spill(2) as spill:
+        spill.add(np.arange(10), np.zeros(10, dtype=np.uint8))
+        spill._file.truncate(7)
+        with pytest.raises(OutputError, match="cut short"):
+            list(spill.pieces(0))
+
+
+def test_spilled_file_is_private() -> None:
+    with Spill(2) as spill:
+        assert os.fstat(spill._file.fileno()).st_mode & 0o077 == 0
+
+
+def test_spill_gives_back_each_bucket_in_order() -> None:
+    choice = np.random.default_rng(3)
+    rows = choice.integers(0, 1000, (5000, 2), dtype=np.int16)
+    buckets = choice.integers(0, 4, 5000).astype(np.uint8)
+    with Spill(4) as spill:
+        for start in range(0, 5000, 700):
+            spill.add(rows[start : start + 700], buckets[start : start + 700])
+        for bucket in range(4):
+            expected = rows[buckets == bucket]
+            np.testing.assert_array_equal(np.concatenate(list(spill.pieces(bucket))), expected)
+            assert spill.size(bucket) == len(expected)
+        with pytest.raises(ValueError, match="cannot join"):
+            spill.add(rows[:, 0], buckets)
+
+
+def test_ties_are_redrawn_and_a_source_that_always_ties_is_refused() -> None:
+    asked = []
+
+    def tied_once(n: int) -> np.ndarray:
+        asked.append(n)
+        return np.zeros(n, np.uint64) if len(asked) == 1 else np.arange(n, 0, -1).astype(np.uint64)
+
+    rows = np.arange(5, dtype=np.uint8)
+    assert next(shuffle_rows([rows], tied_once)).tolist() == [4, 3, 2, 1, 0]
+    assert asked == [5, 5]
+    with pytest.raises(EntropyError, match="not distinct"):
+        list(shuffle_rows([rows], lambda n: np.ones(n, np.uint64)))
+
+
+@pytest.mark.parametrize(("bucket_rows", "buckets"), [(0, 2), (-1, 2), (5, 3), (5, 1), (5, 512), (5, 8)])
+def test_impossible_sizes_are_refused(bucket_rows: int, buckets: int) -> None:
+    with pytest.raises(SpecError, match="must be"):
+        shuffle_rows([], WordStream().words, bucket_rows=bucket_rows, buckets=buckets)
+    with pytest.raises(SpecError, match="must be"):
+        order_rows([], bucket_rows=bucket_rows, buckets=buckets)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.one_of(st.integers(0, 3), WORDS), WORDS), unique=True, max_size=60),
+    st.integers(1, 30),
+    st.sampled_from([2, 4, 16, 256]),
+    st.randoms(use_true_random=False),
+)
+def test_ordered_rows_depend_on_the_tags_alone(tags, bucket_rows, buckets, random) -> None:  # type: ignore[no-untyped-def]
+    """Tags that share their first word are told apart by the second; order, partition and sizes play no part."""
+    expected = np.array([i for _, i in sorted((tag, i) for i, tag in enumerate(tags))], dtype=np.uint8)
+    source = list(enumerate(tags))
+    random.shuffle(source)
+    cut = random.randint(0, len(source))
+    batches = [
+        (np.array([i for i, _ in part], dtype=np.uint8), np.array([t for _, t in part], dtype=np.uint64).reshape(-1, 2))
+        for part in (source[:cut], source[cut:])
+    ]
+    ordered = joined(order_rows(batches, bucket_rows=bucket_rows, buckets=buckets), expected)
+    np.testing.assert_array_equal(ordered, expected)
+
+
+def test_ordered_rows_may_have_several_columns() -> None:
+    rows = np.arange(12, dtype=np.uint8).reshape(6, 2)
+    tags = np.column_stack([np.arange(6)[::-1], np.zeros(6)]).astype(np.uint64) << np.uint64(60)
+    np.testing.assert_array_equal(joined(order_rows([(rows, tags)], bucket_rows=2), rows), rows[::-1])
+
+
+@pytest.mark.parametrize(("bucket_rows", "message"), [(10, "at least 3 records repeat"), (2, "more than 2 records")])
+def test_equal_tags_are_refused(bucket_rows: int, message: str) -> None:
+    tags = np.array([[7, 1], [7, 1], [7, 1], [7, 1], [7, 2]], dtype=np.uint64)
+    with pytest.raises(DataError, match=message):
+        list(order_rows([(np.arange(5, dtype=np.uint8), tags)], bucket_rows=bucket_rows, buckets=16))

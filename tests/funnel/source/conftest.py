@@ -1,0 +1,80 @@
+"""What the tests of the source share: small sources with their specs, and how a refusal must look."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.errors import DataError
+from funnel.spec import ReleaseSpec
+
+
+@dataclass
+class Workshop:
+    """Writes a source and makes the spec that protects its column ``s`` and publishes ``x``."""
+
+    folder: Path
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def parquet(self, columns: Mapping[str, Any], **changes: Any) -> ReleaseSpec:
+        path = self._new("parquet")
+        pq.write_table(pa.table(dict(columns)), path)
+        return self.spec(path, **changes)
+
+    def csv(self, columns: Mapping[str, Sequence[object]], **changes: Any) -> ReleaseSpec:
+        stream = io.StringIO(newline="")
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        return self.text(stream.getvalue(), **changes)
+
+    def text(self, content: str | bytes, suffix: str = "csv", **changes: Any) -> ReleaseSpec:
+        path = self._new(suffix)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return self.spec(path, **changes)
+
+    def spec(self, path: Path, **changes: Any) -> ReleaseSpec:
+        settings: dict[str, Any] = {
+            "name": "test",
+            "title": "Test",
+            "secret": ["s"],
+            "publish": ["x"],
+            "guarantee": "lip:1.0",
+            "metadata": {"licence": "CC0-1.0"},
+            **changes,
+            "source": {"path": path.name, **changes.get("source", {})},
+        }
+        return ReleaseSpec.of(settings, path.parent)
+
+    def _new(self, suffix: str) -> Path:
+        return self.folder / f"source{next(self.numbers)}.{suffix}"
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("sources"))
+
+
+@pytest.fixture(scope="session")
+def refusal() -> Callable[..., str]:
+    """The message of the DataError an action ends with: one line, and no trace of a row even in the traceback."""
+
+    def message_of(action: Callable[[], object], row: str = "Zebediah") -> str:
+        with pytest.raises(DataError) as caught:
+            action()
+        message = str(caught.value)
+        assert "\n" not in message
+        assert row not in "".join(traceback.format_exception(caught.value))
+        return message
+
+    return message_of

@@ -1,0 +1,157 @@
+"""The ``funnel`` command as its users meet it: tables, JSON, and one clear sentence for every mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from funnel.cli import main
+from tests.projects import SPEC, adult_rows, make_project
+
+
+def funnel(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    shown = funnel("plan", spec)
+    assert shown.exit_code == 0
+    for word in ("optimal", "grr", "conditional-reporting is not used: reads the secret", "identity is not used: "):
+        assert word in shown.stdout
+    assert set(path.name for path in tmp_path.iterdir()) == {"people.parquet", "people.toml"}
+
+
+def test_plan_as_json_lists_the_best_usable_mechanism_first(tmp_path: Path) -> None:
+    said = json.loads(funnel("plan", make_project(tmp_path), "--json").stdout)
+    rows = said["mechanisms"]
+    assert said["records"] == 3000
+    assert rows[0]["usable"] and rows[0]["utility"] == max(row["utility"] for row in rows if row["usable"])
+    assert all(row["level"] <= 1.0 for row in rows if row["usable"])
+    assert {row["mechanism"] for row in rows if not row["usable"]} >= {"identity"}
+
+
+def test_help_names_every_command_and_every_exit_status() -> None:
+    shown = funnel("--help").stdout
+    for word in ("plan", "release", "audit", "watch", "Exit status"):
+        assert word in shown
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest() -> None:
+    failed = funnel("relase", "x")
+    assert failed.exit_code == 2
+    assert "did you mean" in failed.stderr and "release" in failed.stderr
+
+
+def table(**columns: object) -> pa.Table:
+    return pa.table({"marital-status": ["a", "b"] * 50, "relationship": ["x", "y", "z", "w"] * 25, **columns})
+
+
+def many() -> pa.Table:
+    n = 50_000
+    return pa.table({"marital-status": ["a", "b"] * (n // 2), "relationship": pa.array(np.arange(n).astype(str))})
+
+
+BAD_SOURCES = {
+    "empty": (table().slice(0, 0), 4, ["row"]),
+    "one row": (table().slice(0, 1), 4, ["1 row"]),
+    "constant secret": (table(**{"marital-status": ["a"] * 100}), 4, ["marital-status"]),
+    "constant published column": (table(relationship=["x"] * 100), 4, ["relationship", "same category"]),
+    "many values": (many(), 4, ["relationship", "50,000", "recode"]),
+    "no such column": (table().rename_columns(["marital_status", "relationship"]), 4, ["marital-status", "marital_status"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SOURCES)
+def test_a_bad_source_gives_one_sentence_and_its_exit_status(tmp_path: Path, case: str) -> None:
+    source, status, words = BAD_SOURCES[case]
+    failed(funnel("plan", make_project(tmp_path, table=source)), status, *words)
+
+
+def failed(result: Result, status: int, *words: str) -> None:
+    assert result.exit_code == status, result.output
+    sentence = [line for line in result.stderr.splitlines() if line.startswith("funnel: ")]
+    assert len(sentence) == 1
+    assert "Traceback" not in result.output
+    assert all(word in sentence[0] for word in words), sentence[0]
+
+
+BAD_SPECS = {
+    "negative epsilon": ('"lip:1.0"', '"lip:-1"', 3, ["epsilon", "-1"]),
+    "zero epsilon": ('"lip:1.0"', '{ kind = "lip", epsilon = 0.0 }', 3, ["epsilon", "zero"]),
+    "infinite epsilon": ('"lip:1.0"', '{ kind = "lip", epsilon = inf }', 3, ["epsilon", "finite"]),
+    "epsilon is no number": ('"lip:1.0"', '{ kind = "lip", epsilon = nan }', 3, ["epsilon", "finite"]),
+    "unknown guarantee": ('"lip:1.0"', '"lipp:1.0"', 3, ["lipp", "lip"]),
+    "unknown mechanism": ('guarantee =', 'mechanism = "optmal"\nguarantee =', 3, ["optmal", "optimal"]),
+    "unknown key": ("[source]\npath", "[source]\npth = 1\npath", 3, ["pth", "path"]),
+    "secret is published": ('publish = ["relationship"]', 'publish = ["marital-status"]', 3, ["marital-status", "secret"]),
+    "missing file": ("people.parquet", "gone.parquet", 4, ["gone.parquet"]),
+    "a mechanism that cannot": ("[source]", "", 3, []),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SPECS)
+def test_a_bad_spec_gives_one_sentence_and_its_exit_status(tmp_path: Path, case: str) -> None:
+    old, new, status, words = BAD_SPECS[case]
+    assert old in SPEC
+    failed(funnel("plan", make_project(tmp_path, SPEC.replace(old, new))), status, *words)
+
+
+def test_a_bad_spec_is_refused_by_release_before_the_orchestrator_starts(tmp_path: Path) -> None:
+    spec = make_project(tmp_path, SPEC.replace("lip:1.0", "lip:-1"))
+    failed(funnel("release", spec), 3, "epsilon")
+    assert not (tmp_path / ".funnel").exists()
+
+
+def test_not_a_parquet_file(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    (tmp_path / "people.parquet").write_text("marital-status,relationship\nsecretive,person\n")
+    result = funnel("plan", spec)
+    failed(result, 4, "people.parquet", "parquet")
+    assert "secretive" not in result.output
+
+
+def test_nulls_become_a_category_or_their_records_are_left_out(tmp_path: Path) -> None:
+    nulls = table(relationship=["x", None, "z", "w"] * 25)
+    said = json.loads(funnel("plan", make_project(tmp_path / "2", table=nulls), "--json").stdout)
+    assert said["records"] == 100
+    dropped = SPEC.replace('path = "people.parquet"', 'path = "people.parquet"\non_missing = "drop"')
+    said = json.loads(funnel("plan", make_project(tmp_path / "3", dropped, table=nulls), "--json").stdout)
+    assert said["records"] == 75
+
+
+def test_errors_as_json_name_their_class_and_status(tmp_path: Path) -> None:
+    result = funnel("plan", tmp_path / "none.toml", "--json")
+    said = json.loads(result.stdout)
+    assert (said["error"], said["exit_code"]) == ("SpecError", 3) and result.exit_code == 3
+    assert "none.toml" in said["message"]
+
+
+def test_audit_of_something_that_is_no_release(tmp_path: Path) -> None:
+    failed(funnel("audit", tmp_path), 4, "not a release")
+    failed(funnel("audit", tmp_path / "gone"), 4, "no release at")
+
+
+def test_a_guarantee_that_no_allowed_mechanism_meets(tmp_path: Path) -> None:
+    rows = json.loads(funnel("plan", make_project(tmp_path, table=adult_rows(0, 500)), "--json").stdout)["mechanisms"]
+    identity = next(row for row in rows if row["mechanism"] == "identity")
+    assert "level" in identity["reason"]
+    assert pq.read_table(tmp_path / "people.parquet").num_rows == 500
+
+
+def test_a_defect_shows_its_place_but_no_message_and_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("row: Jane Doe, divorced")
+
+    monkeypatch.setattr("funnel.source.count_joint", broken)
+    result = funnel("plan", make_project(tmp_path))
+    failed(result, 1, "ZeroDivisionError", "test_cli.py", "FUNNEL_TRACEBACK")
+    assert "Jane" not in result.output

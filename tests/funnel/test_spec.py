@@ -1,0 +1,349 @@
+"""The spec: what a good one says, and that a bad one is answered with one sentence about its first problem."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from funnel.errors import SpecError
+from funnel.guarantees import parse_guarantee
+from funnel.spec import ReleaseSpec
+from funnel.wording import toml_key
+
+EXAMPLE = Path(__file__).parents[2] / "data" / "adult.toml"
+
+GOOD: dict[str, Any] = {
+    "name": "adult-education",
+    "title": "Education of adults",
+    "secret": ["marital-status"],
+    "publish": ["education", "age"],
+    "source": {"path": "adult.parquet", "missing": ["?"]},
+    "recode": {"age": {"bins": [25, 45.5, 65]}},
+    "guarantee": {"kind": "lip", "epsilon": 1.0},
+    "metadata": {"licence": "CC-BY-4.0"},
+}
+
+
+def changed(path: str, value: object) -> dict[str, Any]:
+    """The good settings with one changed; a value of None takes it away."""
+    settings = copy.deepcopy(GOOD)
+    *parents, last = path.split("/")
+    place = settings
+    for parent in parents:
+        place = place.setdefault(parent, {})
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return settings
+
+
+def complaint(settings: Mapping[str, Any]) -> str:
+    with pytest.raises(SpecError) as caught:
+        ReleaseSpec.of(settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "pydantic" not in message
+    assert "validation" not in message
+    return message
+
+
+def refusal(settings: Mapping[str, Any]) -> str | None:
+    try:
+        assert len(ReleaseSpec.of(settings).digest) == 64
+    except SpecError as error:
+        return str(error)
+    return None
+
+
+def load(folder: Path, text: str | bytes) -> ReleaseSpec:
+    path = folder / "release.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return ReleaseSpec.load(path)
+
+
+def toml(settings: Mapping[str, Any], prefix: str = "") -> str:
+    """Settings as TOML text, every table with a header of its own."""
+    plain = {key: value for key, value in settings.items() if not isinstance(value, Mapping)}
+    lines = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in plain.items()]
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            lines += [f"[{prefix}{json.dumps(key)}]", toml(value, f"{prefix}{json.dumps(key)}.")]
+    return "\n".join(lines)
+
+
+def test_the_example_says_what_its_readers_expect() -> None:
+    spec = ReleaseSpec.load(EXAMPLE)
+    assert spec.name == "adult-education"
+    assert spec.columns == ("marital-status", "education")
+    assert spec.guarantee.canonical == "lip:1.0"
+    assert spec.mechanism.name == "auto"
+    assert not spec.mechanism.reads_secret
+    assert spec.source_path == EXAMPLE.parent / "adult.parquet"
+    assert spec.output_folder == EXAMPLE.parents[1] / "releases"
+    assert spec.workspace_folder == EXAMPLE.parents[1] / ".funnel"
+    assert "10.24432/C5XW20" in str(spec.metadata.sources[0].path)
+
+
+def test_defaults_are_the_safe_ones() -> None:
+    spec = ReleaseSpec.of(GOOD, "/somewhere")
+    assert spec.output.shuffle
+    assert not spec.output.csv
+    assert not spec.mechanism.reads_secret
+    assert spec.source.format == "parquet"
+    assert spec.source.on_missing == "category"
+    assert spec.workspace_folder == Path("/somewhere/.funnel")
+    assert (spec.limits.max_symbols, spec.limits.max_inputs, spec.confidence.alpha) == (1000, 20_000, 0.05)
+
+
+def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
+    assert load(tmp_path, toml(GOOD)) == ReleaseSpec.of(GOOD, tmp_path)
+    # As some editors save it.
+    assert load(tmp_path, b"\xef\xbb\xbf" + toml(GOOD).replace("\n", "\r\n").encode()) == ReleaseSpec.of(GOOD, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("source/pth", "a.parquet", "[source] pth: unknown setting; did you mean path?"),
+        ("titel", "x", "titel: unknown setting; did you mean title?"),
+        ("recode/age/bin", [1], "[recode.age] bin: unknown setting; did you mean bins?"),
+        (
+            "metadata/sources",
+            [{"titel": "x"}],
+            "[metadata] sources, entry 1, titel: unknown setting; did you mean title?",
+        ),
+        ("metadata/license", "x", "[metadata] license: unknown setting; did you mean licence?"),
+        ("guarantee/epsilom", 1.0, "[guarantee] epsilom: unknown setting; did you mean epsilon?"),
+        ("qqqqqq", 1, "qqqqqq: unknown setting"),
+        ("name", "../x", "'../x' must be lower-case letters, digits and single hyphens"),
+        ("name", "Adult", "lower-case"),
+        ("name", "", "lower-case"),
+        ("name", "a\n", "lower-case"),
+        ("name", 3, "name must be text in quotes"),
+        ("title", " ", "title must not be empty"),
+        ("title", "a\nb", "title must be one line"),
+        ("secret", [], "secret must name at least one column"),
+        ("secret", "marital-status", "secret must be a list of texts"),
+        ("secret", ["a", "a"], "secret lists the column 'a' twice"),
+        ("publish", [], "publish must name at least one column"),
+        ("publish", ["education", "age", "age"], "publish lists the column 'age' twice"),
+        ("publish", ["age", 3], "publish must be a list of texts"),
+        ("publish", ["age", ""], "publish must not be empty"),
+        ("publish", ["age", "marital-status"], "'marital-status' is both secret and published"),
+        ("source", None, "[source] is missing"),
+        ("source", "adult.parquet", "[source] must be a table of settings"),
+        ("source/path", None, "[source] path is missing"),
+        ("source/path", "adult.xls", "cannot tell the format by '.xls'"),
+        ("source/format", "excel", "[source] format must be 'parquet' or 'csv'"),
+        ("source/on_missing", "ignore", "[source] on_missing must be 'category' or 'drop'"),
+        ("source/missing", [9], "[source] missing must be a list of texts"),
+        ("source/missing_label", "25 to under 45.5", "missing_label '25 to under 45.5' is also a category"),
+        ("source/missing_label", "x" * 201, "[source] missing_label must have at most 200 characters"),
+        ("source/delimiter", "ab", "[source] delimiter must be one character"),
+        ("recode/income", {"minimum_count": 5}, "'income' is neither secret nor published"),
+        ("recode/educaton", {"minimum_count": 5}, "did you mean education?"),
+        ("recode/age", {}, "[recode.age] says nothing to do; give bins = [...] or minimum_count = ..."),
+        ("recode/age", {"bins": []}, "[recode.age] bins must be a list of at least one finite number"),
+        ("recode/age", {"bins": [25, 25]}, "[recode.age] bins must increase from edge to edge, but 25 follows 25"),
+        ("recode/age", {"bins": [45, 25]}, "25 follows 45"),
+        ("recode/age", {"bins": [1.0, float("nan")]}, "[recode.age] bins must be a list of at least one finite number"),
+        ("recode/age", {"bins": [float("inf")]}, "finite"),
+        ("recode/age", {"bins": [True, 2]}, "finite number"),
+        ("recode/age", {"bins": 25}, "must be a list of at least one finite number, such as [25, 45, 65]"),
+        ("recode/age", {"minimum_count": 0}, "[recode.age] minimum_count must be at least 1"),
+        ("recode/age", {"minimum_count": 2.5}, "[recode.age] minimum_count must be a whole number"),
+        ("recode/age", {"minimum_count": True}, "[recode.age] minimum_count must be a whole number"),
+        ("recode/age", {"bins": [3], "other": "rest"}, "[recode.age] names other"),
+        ("recode/age", {"bins": [3], "minimum_count": 9, "other": "under 3"}, "has a bin named 'under 3'"),
+        ("guarantee", None, "[guarantee] is missing"),
+        ("guarantee", {"kind": "lip"}, "lip needs epsilon, the bound in nats"),
+        ("guarantee/kind", "lipp", "[guarantee] kind 'lipp' is not a guarantee; did you mean lip?"),
+        ("guarantee/epsilon", 0.0, "[guarantee] epsilon must be above zero: 0 asks that a record tell nothing at all"),
+        ("guarantee/epsilon", -1.0, "[guarantee] epsilon must be a finite number above zero (nats), not -1.0"),
+        ("guarantee/epsilon", float("inf"), "[guarantee] epsilon must be a finite number above zero"),
+        ("guarantee/epsilon", float("nan"), "[guarantee] epsilon must be a finite number above zero"),
+        ("guarantee/epsilon", 1000, "[guarantee] epsilon of 1000 nats is no protection at all"),
+        ("guarantee/epsilon", True, "[guarantee] epsilon must be a number"),
+        ("guarantee/epsilon", "1.0", "[guarantee] epsilon must be a number"),
+        ("guarantee/lower", 1.0, "lip does not take lower"),
+        ("guarantee/lower", -1.0, "[guarantee] lower must be above 0"),
+        ("guarantee", "lip", "'lip' lacks its budget; write for instance \"lip:1.0\""),
+        ("guarantee", "lip:much", "needs a number after the colon"),
+        ("guarantee", "lip:nan", "epsilon must be a finite number above zero"),
+        ("guarantee", "lip:0", "epsilon must be above zero"),
+        ("guarantee", "ldq:1", "'ldq' is not a guarantee; did you mean ldp?"),
+        ("guarantee", 1.0, "[guarantee] must be a table of settings"),
+        ("mechanism", {"name": "gr"}, "[mechanism] name 'gr' is not a mechanism; did you mean grr?"),
+        ("mechanism", "optimum", "'optimum' is not a mechanism; did you mean optimal?"),
+        ("mechanism", {"reads_secret": "yes"}, "[mechanism] reads_secret must be true or false"),
+        ("mechanism", {"reads_secret": 1}, "[mechanism] reads_secret must be true or false"),
+        ("mechanism", {"time_limit": 0}, "[mechanism] time_limit must be above 0"),
+        ("mechanism", {"time_limit": float("inf")}, "[mechanism] time_limit must be a finite number"),
+        ("output", {"workspace": "releases/private"}, "[output] workspace must not lie inside folder"),
+        ("output", {"workspace": "releases"}, "[output] workspace must not lie inside folder"),
+        ("output", {"csv": "no"}, "[output] csv must be true or false"),
+        ("metadata", None, "[metadata] is missing"),
+        ("metadata", {}, "[metadata] licence is missing"),
+        ("metadata/contact_email", "nobody", "[metadata] contact_email 'nobody' is not an e-mail address"),
+        ("metadata/contact_email", "a@b@c.org", "is not an e-mail address"),
+        ("metadata/contact_email", "a b@c.org", "is not an e-mail address"),
+        ("metadata/licence_url", "javascript:alert(1)", "[metadata] licence_url must be a web address"),
+        ("metadata/sources", [{"title": "x", "path": "javascript:alert(1)"}], "sources, entry 1, path must be an http"),
+        ("limits", {"max_symbols": 1}, "[limits] max_symbols must be at least 2"),
+        ("confidence", {"alpha": 1.0}, "[confidence] alpha must be below 1"),
+        ("confidence", {"alpha": 0.0}, "[confidence] alpha must be above 0"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_one_sentence(path: str, value: object, expected: str) -> None:
+    message = complaint(changed(path, value))
+    assert expected in message
+    assert "more)" not in message
+
+
+def test_further_problems_are_counted() -> None:
+    message = complaint({**GOOD, "name": "A B", "title": "", "publish": []})
+    assert message.startswith("name 'A B' must be")
+    assert message.endswith("(and 2 more)")
+
+
+def test_a_misspelt_setting_is_not_reported_as_missing_too() -> None:
+    settings = changed("source", {"pth": "adult.parquet"})
+    assert complaint(settings) == "[source] pth: unknown setting; did you mean path?"
+
+
+def test_a_column_name_with_dots_is_quoted_as_toml_wants_it() -> None:
+    settings = {**GOOD, "publish": ["a.b c"], "recode": {"a.b c": {"bins": []}}}
+    assert complaint(settings).startswith('[recode."a.b c"] bins must be')
+
+
+def test_broken_toml_is_answered_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"release\.toml is not valid TOML: .*line 2"):
+        load(tmp_path, 'name = "x"\ntitle = \n')
+
+
+def test_a_setting_of_a_file_is_named_with_the_file(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"^release\.toml: title must not be empty$"):
+        load(tmp_path, toml({**GOOD, "title": ""}))
+
+
+def test_nan_and_inf_of_toml_are_refused(tmp_path: Path) -> None:
+    for literal in ("nan", "inf", "-inf", "0", "-0.0"):
+        text = toml({**GOOD, "guarantee": {"kind": "lip", "epsilon": 7777}}).replace("7777", literal)
+        with pytest.raises(SpecError, match=r"\[guarantee\] epsilon must be"):
+            load(tmp_path, text)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x = " + b"[" * 5000, b"\x00", b""])
+def test_what_is_no_spec_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(SpecError, match=r"release\.toml"):
+        load(tmp_path, content)
+
+
+def test_a_spec_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"there is no spec file .*none\.toml"):
+        ReleaseSpec.load(tmp_path / "none.toml")
+    with pytest.raises(SpecError, match="is a folder"):
+        ReleaseSpec.load(tmp_path)
+    with pytest.raises(SpecError, match="its name is not a path"):
+        ReleaseSpec.load("a\0b")
+
+
+def test_a_spec_is_immutable_and_travels(tmp_path: Path) -> None:
+    spec = ReleaseSpec.of(GOOD, tmp_path)
+    with pytest.raises(ValidationError):
+        spec.title = "other"  # type: ignore[misc]
+    again = pickle.loads(pickle.dumps(spec))
+    assert again == spec
+    assert again.source_path == tmp_path / "adult.parquet"
+    assert hash(again) == hash(spec)
+
+
+def test_relative_paths_start_at_the_folder_of_the_spec(tmp_path: Path) -> None:
+    spec = ReleaseSpec.of({**GOOD, "output": {"folder": "../out"}}, tmp_path / "specs")
+    assert spec.output_folder == tmp_path / "out"
+    assert spec.workspace_folder == tmp_path / ".funnel"
+    assert spec.resolve("/absolute/file") == Path("/absolute/file")
+
+
+def test_the_digest_does_not_depend_on_the_machine() -> None:
+    here = ReleaseSpec.of(GOOD, "/a")
+    there = ReleaseSpec.of(
+        {**GOOD, "source": {"path": "/data/adult.parquet", "missing": ["?"]}, "output": {"folder": "/o"}}, "/b"
+    )
+    assert here.digest == there.digest
+    assert here.coding_digest == there.coding_digest
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "coding_changes"),
+    [
+        ("title", "other", False),
+        ("guarantee/epsilon", 2.0, False),
+        ("mechanism", "optimal", False),
+        ("secret", ["income"], True),
+        ("publish", ["age", "education"], True),
+        ("recode/age/bins", [25], True),
+        ("source/missing", [], True),
+        ("source/on_missing", "drop", True),
+    ],
+)
+def test_the_digest_tells_what_a_change_concerns(path: str, value: object, coding_changes: bool) -> None:
+    before, after = ReleaseSpec.of(GOOD), ReleaseSpec.of(changed(path, value))
+    assert before.digest != after.digest
+    assert (before.coding_digest != after.coding_digest) == coding_changes
+
+
+@given(st.sampled_from(["lip", "ldp"]), st.floats(min_value=1e-9, max_value=100))
+def test_both_spellings_of_a_guarantee_are_one(kind: str, epsilon: float) -> None:
+    table = ReleaseSpec.of({**GOOD, "guarantee": {"kind": kind, "epsilon": epsilon}})
+    text = ReleaseSpec.of({**GOOD, "guarantee": table.guarantee.canonical})
+    assert text.guarantee == table.guarantee
+    assert text.digest == table.digest
+    assert parse_guarantee(text.guarantee.canonical).epsilon == epsilon
+
+
+@given(st.text(max_size=20).map("§".__add__))
+def test_any_unknown_setting_is_named(name: str) -> None:
+    assert complaint({**GOOD, name: 1}).startswith(f"{toml_key(name)}: unknown setting")
+
+
+@given(
+    st.sampled_from(
+        [
+            "name",
+            "title",
+            "secret",
+            "publish",
+            "source",
+            "recode",
+            "guarantee",
+            "mechanism",
+            "output",
+            "metadata",
+            "limits",
+            "confidence",
+        ]
+    ),
+    st.recursive(
+        st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.dates(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["path", "age", "kind", "epsilon", "bins", "name", "licence"]), inner, max_size=3
+            )
+        ),
+    ),
+)
+def test_any_value_for_a_setting_gives_a_spec_or_one_sentence(setting: str, value: object) -> None:
+    message = refusal({**GOOD, setting: value})
+    assert message is None or (setting in message and "\n" not in message)
