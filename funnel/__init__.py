@@ -23,6 +23,7 @@ from funnel.mechanisms import fit
 from funnel.mechanisms import names as mechanisms
 from funnel.planning import plan
 from funnel.protocol import Protocol
+from funnel.sampling import RecordKey, sanitise
 from funnel.solver import Solution, optimal
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "OutputError",
     "PipelineError",
     "Protocol",
+    "RecordKey",
     "ReleaseRefused",
     "Solution",
     "SolverError",
@@ -51,4 +53,5 @@ __all__ = [
     "optimal",
     "parse_guarantee",
     "plan",
+    "sanitise",
 ]

@@ -16,6 +16,7 @@ from funnel.errors import FunnelError
 
 COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
+INTERRUPTED = 130
 _JSON = "funnel.json"
 
 
@@ -52,7 +53,10 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except FunnelError as error:
             _fail(ctx, error)
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("funnel: interrupted; what was not yet published was thrown away", err=True)
+            ctx.exit(INTERRUPTED)
+        except (click.exceptions.Exit, click.ClickException):
             raise
         except Exception as error:
             if os.environ.get(TRACEBACK):

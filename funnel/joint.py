@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from funnel.alphabet import Alphabet, natural_key, product
 from funnel.errors import DataError, SpecError
+from funnel.tables import read_batches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Exact sums of counts times 32-bit halves of the weights must fit 64 bits.
 MAX_ROWS = 2**31
+BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Joint:
             If a column is missing, holds nulls, or there is no row.
         """
         columns = _names(secret) + _names(inputs)
-        return cls.from_batches(_batches(table, columns), secret, inputs)
+        return cls.from_batches(read_batches(table, list(columns), BATCH_ROWS), secret, inputs)
 
     @classmethod
     def from_batches(
@@ -251,32 +252,6 @@ def _checked_counts(counts: npt.ArrayLike) -> IntArray:
     if total >= MAX_ROWS:
         raise DataError(f"{total:,} records are more than the {MAX_ROWS - 1:,} that exact arithmetic is laid out for")
     return table.astype(np.int64)
-
-
-def _batches(
-    table: pd.DataFrame | pa.Table | str | os.PathLike[str], columns: tuple[str, ...]
-) -> Iterator[pa.RecordBatch]:
-    if isinstance(table, (str, os.PathLike)):
-        try:
-            with pq.ParquetFile(table) as file:
-                _require(columns, file.schema_arrow.names)
-                yield from file.iter_batches(columns=list(columns))
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(f"{os.fspath(table)} cannot be read as parquet; check the path and the format") from error
-        return
-    if isinstance(table, pa.Table):
-        _require(columns, table.column_names)
-        yield from table.select(list(columns)).to_batches()
-        return
-    _require(columns, [str(name) for name in table.columns])
-    yield from pa.Table.from_pandas(table[list(columns)], preserve_index=False).to_batches()
-
-
-def _require(columns: Iterable[str], present: Sequence[str]) -> None:
-    for column in columns:
-        if present.count(column) != 1:
-            state = "is not in" if column not in present else "is more than once in"
-            raise DataError(f"column {column!r} {state} the table, which has {', '.join(present)}")
 
 
 def _count_combinations(

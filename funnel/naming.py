@@ -15,8 +15,8 @@ def name_outputs(weights: WeightArray, inputs: Alphabet, published: tuple[str, .
     """Name every output by the values it comes from, one text per published column.
 
     A plain value, such as ``"Bachelors"``, is used only for an output that no record with another value of that
-    column can ever produce. Otherwise the name lists the values that produce the output most readily,
-    ``"Bachelors or Masters"``, and ends in ``"or others"`` when still further values can produce it.
+    column can ever produce. An output of two or three values names them all, ``"Bachelors or Masters"``, the one that
+    produces it most readily first; an output of more names the readiest and ends in ``"or others"``.
 
     Parameters
     ----------
@@ -63,8 +63,11 @@ def _one_name(strength: FloatArray, distinct: list[str], true_values: set[str]) 
     order = sorted(np.flatnonzero(strength > 0), key=lambda code: -strength[code])
     if len(order) == 1:
         return distinct[order[0]]
-    strong = [code for code in order if strength[code] >= strength[order[0]] / 2][:_SHOWN]
-    parts = [distinct[code] for code in strong] + ([OTHERS] if len(strong) < len(order) else [])
+    if len(order) <= _SHOWN:
+        parts = [distinct[code] for code in order]
+    else:
+        strong = [code for code in order if strength[code] >= strength[order[0]] / 2][:_SHOWN]
+        parts = [distinct[code] for code in strong] + [OTHERS]
     name = " or ".join(parts)
     # A source may itself hold the value "A or B".
     while name in true_values:

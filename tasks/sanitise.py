@@ -97,14 +97,11 @@ def _draw(snapshot: Snapshot, protocol: Protocol, folder: ReleaseFolder, shuffle
         pairs += count_pairs(inputs, outputs, a, b)
         tell("drawing", int(pairs.sum()), snapshot.rows)
 
-    # Spilled output codes are as private as the release is public, but their order is that of the source.
-    spill = private_folder(folder.root / ".spill")
     empty = release_table(np.empty(0, dtype=np.uint8), protocol)
     with pq.ParquetWriter(folder.data, empty.schema, compression="zstd") as writer:
-        codes = sanitised_codes(_batches(snapshot), protocol, shuffle=shuffle, observe=observe, directory=spill)
+        codes = sanitised_codes(_batches(snapshot), protocol, shuffle=shuffle, observe=observe, directory=folder.root)
         for chunk in codes:
             writer.write_table(release_table(chunk, protocol))
-    shutil.rmtree(spill)
     if int(pairs.sum()) != snapshot.rows:
         raise DataError(f"{int(pairs.sum()):,} rows were drawn for {snapshot.rows:,} records; run the release again")
     folder.draws.write_bytes(dump({"pairs": pairs.tolist()}))

@@ -118,14 +118,14 @@ def _internal(
     except (OSError, FunnelError) as error:
         return [Check("internal evidence", False, str(error))]
     consistency = draw_consistency(pairs, protocol)
-    same = np.array_equal(pairs.sum(axis=0), counted)
+    same = bool(np.array_equal(pairs.sum(axis=0), counted))
     return [
         Check("leakage", holds, f"exact level {level.value:.12g} nats, declared {guarantee}, in exact arithmetic"),
         Check("records", int(counted.sum()) == joint.n, f"{int(counted.sum()):,} released, {joint.n:,} in the source"),
         Check("counts", same, "as drawn" if same else "the released counts are not those that were drawn"),
         Check(
             "draws",
-            consistency.p_value >= SIGNIFICANCE,
+            bool(consistency.p_value >= SIGNIFICANCE),
             f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input",
         ),
     ]

@@ -26,7 +26,7 @@ from funnel.sampling.keyed import (
     repeated_keys_error,
 )
 from funnel.sampling.shuffle import BUCKET_ROWS, Directory, order_rows, shuffle_rows
-from funnel.sampling.tables import read_batches
+from funnel.tables import read_batches
 from funnel.sampling.words import WordSource, WordStream
 
 if TYPE_CHECKING:

@@ -11,41 +11,55 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 
+# Exit status of the process when cddlib gives up, unlike one that was killed or crashed.
+INCONSISTENT = 3
 
-def polytope_vertices(rows: FloatArray) -> FloatArray:
-    """Vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0}``, shape (k, a), by the double description method.
+
+class InconsistentVerticesError(SolverError):
+    """Floating point could not decide which points are vertices; another scaling of the same polytope may."""
+
+
+def polytope_vertices(rows: FloatArray, equalities: FloatArray) -> FloatArray:
+    """Vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0, equalities v = 0}``, shape (k, a), by double description.
 
     Parameters
     ----------
     rows : ndarray, shape (m, a)
+        cddlib takes what is below 1e-7 for zero, so entries should be of the order of 1.
+    equalities : ndarray, shape (l, a)
 
     Raises
     ------
-    SolverError
+    InconsistentVerticesError
         If cddlib reports numerical inconsistency.
     """
-    m, a = rows.shape
-    scaled = rows / np.abs(rows).max(axis=1, keepdims=True)
-    # cddlib reads a row (b, A) as b + A v >= 0; the first row is the equality Σv = 1.
-    table = np.zeros((1 + a + m, a + 1))
-    table[0, 0], table[0, 1:] = -1.0, 1.0
-    table[1 : a + 1, 1:] = np.eye(a)
-    table[a + 1 :, 1:] = -scaled
-    matrix = cdd.matrix_from_array(table.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set={0})
+    a = rows.shape[1]
+    # cddlib reads a row (b, A) as b + A v >= 0, or = 0 for the rows of lin_set.
+    table = np.vstack(
+        [
+            np.concatenate([[-1.0], np.ones(a)]),
+            np.pad(equalities, ((0, 0), (1, 0))),
+            np.pad(np.eye(a), ((0, 0), (1, 0))),
+            np.pad(-rows, ((0, 0), (1, 0))),
+        ]
+    )
+    linear = set(range(1 + len(equalities)))
+    matrix = cdd.matrix_from_array(table.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set=linear)
     try:
         generators = cdd.copy_generators(cdd.polyhedron_from_matrix(matrix))
     except RuntimeError as error:
-        raise SolverError(f"cddlib: {' '.join(str(error).split())}") from error
+        raise InconsistentVerticesError(f"cddlib: {' '.join(str(error).split())}") from error
     found = np.array(generators.array, dtype=np.float64).reshape(-1, a + 1)
     return np.asarray(found[found[:, 0] == 1, 1:])
 
 
 def _main() -> None:
-    rows = np.load(BytesIO(sys.stdin.buffer.read()))
+    given = np.load(BytesIO(sys.stdin.buffer.read()))
     try:
-        found = polytope_vertices(rows)
-    except SolverError as error:
-        sys.exit(str(error))
+        found = polytope_vertices(given["rows"], given["equalities"])
+    except InconsistentVerticesError as error:
+        print(error, file=sys.stderr)
+        sys.exit(INCONSISTENT)
     np.save(sys.stdout.buffer, found)
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from io import BytesIO
 
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
+from funnel.solver.completeness import why_doubtful
+from funnel.solver.double_description import INCONSISTENT, InconsistentVerticesError, polytope_vertices
 
 _SMALL = 8
+# Coordinates this small are left over from cancellation.
+_ZERO = 1e-12
+# Conditions this much smaller than their terms are nothing but rounding.
+_VACUOUS = 1e-14
 
 
 def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> FloatArray:
@@ -33,19 +40,26 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
     Raises
     ------
     SolverError
-        If cddlib fails, returns vertices that violate the polytope, or does not finish in time.
+        If cddlib fails, returns vertices that are outside the polytope or not all there are, or does not finish in
+        time.
     """
+    c, a = joint.counts.shape
+    if c == 1 or a == 1:
+        return np.eye(a)
+    if c == 2:
+        return _two_secrets(joint, guarantee)
+    cone = guarantee.posterior_cone(joint.p_secret)
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
     rows = guarantee.cone(joint) / joint.p_input
-    if len(joint.secret) == 1 or len(rows) == 0:
-        return np.eye(rows.shape[1])
-    if len(joint.secret) == 2 and isinstance(guarantee, PosteriorGuarantee):
-        return _two_secrets(joint, guarantee)
-    found = _by_cddlib(rows, time_limit)
-    return _checked(found, rows)
+    terms = np.abs(cone) @ joint.secret_given_input
+    # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
+    rows = rows[np.abs(rows).max(axis=1) > _VACUOUS * terms.max(axis=1)]
+    if len(rows) == 0:
+        return np.eye(a)
+    return _by_double_description(*_equalities_apart(_scaled(rows)), joint.p_input, time_limit)
 
 
-def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
+def _two_secrets(joint: Joint, guarantee: Guarantee) -> FloatArray:
     """Every condition is an interval for ρ = P(s = 1|y) = r·v, so vertices are points or pairs at its ends."""
     r = joint.secret_given_input[1]
     low, high = 0.0, 1.0
@@ -69,34 +83,60 @@ def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
     return np.vstack(found)
 
 
-def _by_cddlib(rows: FloatArray, time_limit: float | None) -> FloatArray:
-    if rows.shape[1] <= _SMALL and time_limit is None:
-        from funnel.solver.double_description import polytope_vertices
+def _scaled(rows: FloatArray) -> FloatArray:
+    return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
 
-        return polytope_vertices(rows)
+
+def _equalities_apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows that are conditions, and rows that hold with equality because their negative is there too (ε = 0)."""
+    there = {row.tobytes() for row in rows + 0.0}
+    negated = np.array([(0.0 - row).tobytes() in there for row in rows])
+    return rows[~negated], rows[negated]
+
+
+def _by_double_description(
+    rows: FloatArray, equalities: FloatArray, law: FloatArray, time_limit: float | None
+) -> FloatArray:
+    # cddlib takes everything below 1e-7 for zero, so whether it finds all vertices depends on scale and order. Rare
+    # inputs and rare secrets are seen better in the coordinates T_x = v_x / p_x, or half way to them.
+    plain = np.ones(len(law))
+    attempts = ((plain, 1), (np.sqrt(law), 1), (plain, -1), (law, 1))
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    reasons = []
+    for unit, step in attempts:
+        left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
+        try:
+            found = _cddlib(_scaled(rows * unit)[::step, ::step], (equalities * unit)[:, ::step], left, time_limit)
+        except InconsistentVerticesError as error:
+            reasons.append(str(error))
+            continue
+        clean = np.where(np.abs(found[:, ::step]) < _ZERO, 0.0, found[:, ::step]) * unit
+        doubt = "a coordinate is negative" if (clean < 0).any() else why_doubtful(clean, rows, equalities)
+        if doubt is None:
+            return np.asarray(clean / clean.sum(axis=1, keepdims=True))
+        reasons.append(doubt)
+    raise SolverError(
+        f"vertex enumeration over {len(law)} distinct inputs is numerically inconsistent ({reasons[0]}); "
+        "change epsilon or group rare categories"
+    )
+
+
+def _cddlib(rows: FloatArray, equalities: FloatArray, left: float | None, time_limit: float | None) -> FloatArray:
+    if rows.shape[1] <= _SMALL and time_limit is None:
+        return polytope_vertices(rows, equalities)
     buffer = BytesIO()
-    np.save(buffer, rows)
+    np.savez(buffer, rows=rows, equalities=equalities)
     command = [sys.executable, "-m", "funnel.solver.double_description"]
     try:
-        done = subprocess.run(command, input=buffer.getvalue(), capture_output=True, timeout=time_limit, check=False)
+        done = subprocess.run(command, input=buffer.getvalue(), capture_output=True, timeout=left, check=False)
     except subprocess.TimeoutExpired as error:
         raise SolverError(
             f"vertex enumeration over {rows.shape[1]} distinct inputs did not finish in {time_limit:g} s; allow more "
             "time, raise epsilon, or group rare categories"
         ) from error
+    reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
+    if done.returncode == INCONSISTENT:
+        raise InconsistentVerticesError(reason)
     if done.returncode != 0:
-        reason = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise SolverError(f"vertex enumeration over {rows.shape[1]} distinct inputs failed: {reason[-1]}")
+        raise SolverError(f"vertex enumeration over {rows.shape[1]} distinct inputs failed: {reason}")
     return np.asarray(np.load(BytesIO(done.stdout)), dtype=np.float64)
-
-
-def _checked(found: FloatArray, rows: FloatArray) -> FloatArray:
-    """Float cddlib can return nonsense on hard cones: refuse what is not in the polytope."""
-    clean = np.where(np.abs(found) < 1e-11, 0.0, found)
-    scale = np.abs(rows).max(axis=1)
-    if len(clean) == 0 or (clean < 0).any() or ((clean @ rows.T) > 1e-7 * scale).any():
-        raise SolverError(
-            f"vertex enumeration over {rows.shape[1]} distinct inputs was numerically inconsistent; change epsilon "
-            "slightly or group rare categories"
-        )
-    return np.asarray(clean / clean.sum(axis=1, keepdims=True))
