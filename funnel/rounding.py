@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee, SolverError
 from funnel.guarantees.base import Guarantee
@@ -13,6 +14,9 @@ from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exa
 # Repair by mixing is for misses by a hair; a channel that needs more was not made for this guarantee.
 LARGEST_REPAIR = 2.0**-16
 _FIRST_REPAIR = 2.0**-52
+# Entries a solver leaves at its own tolerance, and outputs so rare for every input that they are of no use.
+_DUST = 1e-14
+_FAINT = 1e-9
 
 
 def integer_weights(matrix: FloatArray) -> WeightArray:
@@ -73,7 +77,20 @@ def mix(weights: WeightArray, marginal: WeightArray, share: float) -> WeightArra
     return _balanced(mixed.astype(np.uint64))
 
 
-def proven_weights(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> WeightArray:
+def rounded_weights(joint: Joint, matrix: FloatArray) -> WeightArray:
+    """Integer weights (b', a), b' <= b, of a channel (b, a) as a solver left it: without dust, unseen inputs silenced.
+
+    Raises
+    ------
+    SolverError
+        If it is not a channel.
+    """
+    return silence_unseen(joint, integer_weights(_without_dust(matrix, joint.counts.any(axis=0))))
+
+
+def proven_weights(
+    joint: Joint, guarantee: Guarantee, matrix: FloatArray, largest_repair: float = LARGEST_REPAIR
+) -> WeightArray:
     """Integer weights near a channel for which the guarantee holds exactly (METHOD section 8).
 
     Parameters
@@ -83,29 +100,31 @@ def proven_weights(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> We
     guarantee : Guarantee
     matrix : ndarray of float64, shape (b, a)
         A channel that meets the guarantee up to numerical error.
+    largest_repair : float
+        Largest share of the marginal to mix in; with 1, every channel can be repaired, at the price of its utility.
 
     Returns
     -------
-    ndarray of uint64, shape (b, a)
+    ndarray of uint64, shape (b', a), b' <= b
         Verified weights. A channel that misses by a hair is mixed with its marginal, by the smallest share that
-        passes (up to a factor 2^(1/8)).
+        passes (up to a factor 2^(1/8)). For ε = 0 a channel that misses becomes a single output.
 
     Raises
     ------
     InfeasibleGuarantee
         If the channel misses the guarantee by more than numerical error.
     """
-    weights = silence_unseen(joint, integer_weights(_without_dust(matrix)))
+    weights = rounded_weights(joint, matrix)
     if guarantee.holds_for(joint, weights):
         return weights
     marginal = marginal_weights(joint, weights)
     if guarantee.epsilon == 0:
         # Perfect privacy is an equality: integers reach it only where the solution happens to be dyadic.
-        return mix(weights, marginal, 1.0)
+        return np.full((1, weights.shape[1]), DENOMINATOR, dtype=np.uint64)
     share = _FIRST_REPAIR
     while not guarantee.holds_for(joint, mix(weights, marginal, share)):
         share *= 2
-        if share > LARGEST_REPAIR:
+        if share > largest_repair:
             ratio = guarantee.worst(joint, weights).ratio
             level = None if ratio is None else log_above(ratio)
             raise InfeasibleGuarantee(
@@ -124,6 +143,16 @@ def proven_weights(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> We
     return silence_unseen(joint, repaired)
 
 
-def _without_dust(matrix: FloatArray) -> FloatArray:
-    """Drop entries a solver left at its own tolerance: they would count as ways to produce an output."""
-    return np.where(matrix < 1e-14, 0.0, matrix)
+def _without_dust(matrix: FloatArray, seen: npt.NDArray[np.bool_]) -> FloatArray:
+    """Drop entries a solver left at its own tolerance: they would count as ways to produce an output.
+
+    A whole output that faint is joined to another instead. Every guarantee is a convex cone, so the sum of two rows
+    that meet it meets it too, while dropping some entries of a row could make it reveal a secret for certain.
+    """
+    faint = matrix[:, seen].max(axis=1) < _FAINT
+    rows = matrix[~faint]
+    for row in matrix[faint]:
+        # Preferably to one that all its inputs can produce anyway.
+        fits = ((rows > _DUST) | (row <= _DUST)).all(axis=1)
+        rows[np.lexsort((rows.sum(axis=1), fits))[-1]] += row
+    return np.where(rows < _DUST, 0.0, rows)

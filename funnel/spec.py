@@ -27,7 +27,7 @@ from funnel.settings import (
     Section,
     SourceSettings,
 )
-from funnel.wording import did_you_mean
+from funnel.wording import did_you_mean, same_name
 
 
 class ReleaseSpec(Section):
@@ -130,7 +130,8 @@ class ReleaseSpec(Section):
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
         for column in self.publish:
-            if column in self.secret:
+            # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
+            if any(same_name(column, secret) for secret in self.secret):
                 raise ValueError(
                     f"the column {column!r} is both secret and published; take it out of secret or out of publish"
                 )

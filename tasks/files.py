@@ -62,8 +62,8 @@ def private_folder(path: Path) -> Path:
                 folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"cannot make the folder {error.filename or path}: {error.strerror or type(error).__name__}; choose another "
-            "place in [output] of the spec or change its permissions"
+            f"cannot make the folder {error.filename or path}: {error.strerror or type(error).__name__}; choose "
+            "another place in [output] of the spec or change its permissions"
         ) from error
     return path
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -30,6 +33,9 @@ from tasks.step import plain_errors, tell
 
 if TYPE_CHECKING:
     from expectations.verdict import Verdict
+
+
+BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def publish(
         If the verdict is negative, or no longer about the files that are there.
     """
     if not verdict.passed:
-        raise ReleaseRefused(verdict.sentence())
+        raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
     tell("writing the report")
     spec = ReleaseSpec.load(spec_path)
     joint, protocol = estimate.read_joint(), optimised.read_protocol()
@@ -84,6 +90,9 @@ def publish(
     shutil.copyfile(estimate.joint.checked(), folder.joint)
     folder.record.write_bytes(dump(record))
     folder.protocol.write_bytes(dump(protocol_document(joint, protocol, guarantee)))
+    if spec.output.csv:
+        # From the file that was judged, so that both say the same.
+        _write_csv(folder)
     series = Series(Path(series_root))
     content = report_content(
         spec,
@@ -111,3 +120,12 @@ def publish(
     sync_folder(series.root)
     series.point_latest()
     return Published(str(version), str(target.root), str(target.report))
+
+
+def _write_csv(folder: ReleaseFolder) -> None:
+    with pq.ParquetFile(folder.data) as file:
+        names = file.schema_arrow.names
+        schema = pa.schema([(name, pa.string()) for name in names])
+        with pacsv.CSVWriter(folder.csv, schema) as writer:
+            for batch in file.iter_batches(BATCH_ROWS):
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))

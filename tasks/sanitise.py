@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -54,7 +53,7 @@ class Drawn:
 @task(name="sanitise", cache_policy=NO_CACHE, persist_result=False)
 @plain_errors
 def sanitise(
-    snapshot: Snapshot, optimised: Optimised, incoming: str, shuffle: bool, csv: bool, earlier: str | None = None
+    snapshot: Snapshot, optimised: Optimised, incoming: str, shuffle: bool, earlier: str | None = None
 ) -> Drawn:
     """Draw every record's output, stream it to parquet in bounded memory, and count the pairs drawn.
 
@@ -64,8 +63,6 @@ def sanitise(
         Folder of the coming release.
     shuffle : bool
         Whether rows come in random order.
-    csv : bool
-        Whether to write csv beside parquet.
     earlier : str, optional
         Folder of a version whose rows were drawn from the same snapshot with the same protocol: they are taken over,
         and nothing is drawn.
@@ -83,8 +80,6 @@ def sanitise(
         _draw(snapshot, protocol, folder, shuffle)
     else:
         _take_over(ReleaseFolder(Path(earlier)), folder)
-    if csv:
-        _write_csv(folder)
     return Drawn(incoming, FileRef.of(folder.data), FileRef.of(folder.draws), earlier is None)
 
 
@@ -117,12 +112,3 @@ def _take_over(earlier: ReleaseFolder, folder: ReleaseFolder) -> None:
     shutil.copyfile(earlier.draws, folder.draws)
     if file_digest(earlier.data) != file_digest(folder.data):
         raise DataError(f"the rows of {earlier.root} changed while they were taken over; run the release again")
-
-
-def _write_csv(folder: ReleaseFolder) -> None:
-    with pq.ParquetFile(folder.data) as file:
-        names = file.schema_arrow.names
-        schema = pa.schema([(name, pa.string()) for name in names])
-        with pacsv.CSVWriter(folder.csv, schema) as writer:
-            for batch in file.iter_batches(BATCH_ROWS):
-                writer.write_table(pa.Table.from_batches([batch]).cast(schema))

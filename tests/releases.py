@@ -30,7 +30,7 @@ def make_release(spec_path: Path) -> ReleaseFolder:
         optimised = optimise.fn(
             estimated, guarantee, mechanism.name, mechanism.reads_secret, mechanism.time_limit, workspace
         )
-        drawn = sanitise.fn(snapshot, optimised, str(series.incoming()), spec.output.shuffle, spec.output.csv)
+        drawn = sanitise.fn(snapshot, optimised, str(series.incoming()), spec.output.shuffle)
         findings = audit.fn(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
         verdict = validate.fn(snapshot, estimated, optimised, drawn, guarantee, spec.secret, spec.publish)
         published = publish.fn(

@@ -50,6 +50,8 @@ class Mechanism(ABC):
     def protocol(self, joint: Joint, guarantee: Guarantee, weights: WeightArray, inputs: Alphabet) -> Protocol:
         """Wrap verified weights (b, len(inputs)) with names; ``joint`` is over what the protocol publishes."""
         read = joint.read_by(inputs.columns)
+        # The symbol of an input that never occurs may have lost its only source to the marginal.
+        weights = weights[weights.any(axis=1)]
         return Protocol(
             weights,
             marginal_weights(read, weights),

@@ -30,7 +30,7 @@ class Identity(Mechanism):
         """
         # An input that never occurs gets the marginal column, and so can only produce symbols that do occur.
         weights = silence_unseen(joint, integer_weights(np.eye(len(joint.inputs))))
-        protocol = self.protocol(joint, guarantee, weights[weights.any(axis=1)], joint.inputs)
+        protocol = self.protocol(joint, guarantee, weights, joint.inputs)
         if not guarantee.holds(joint, protocol):
             level = guarantee.level(joint, protocol)
             raise InfeasibleGuarantee(

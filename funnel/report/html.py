@@ -16,6 +16,10 @@ from funnel.report.content import ReportContent
 from funnel.report.figures import heat_map, is_labelled, lift_chart, ratio_chart, utility_chart
 from funnel.report.promise import Promise, promise
 
+# Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+_LONGEST_WORD = 22
+
 
 def render_report(content: ReportContent) -> str:
     """The whole page, in UTF-8 text; the same content gives the same page, to the byte.
@@ -35,22 +39,26 @@ def render_report(content: ReportContent) -> str:
     promised = promise(content.guarantee, content.joint.p_secret)
     cells = tables.lift_cells(content, promised)
     ratio = _fraction(content.findings.level_ratio)
-    return _environment().get_template("report.html.jinja").render(
-        content=content,
-        findings=content.findings,
-        promised=promised,
-        worst=tables.worst(content),
-        beliefs=tables.belief_rows(content, promised),
-        example=_example(content, promised),
-        outputs=tables.output_rows(content),
-        lift_blocks=tables.lift_blocks(content, cells),
-        lift_rows=tables.lift_rows(content, cells),
-        level_ratio=ratio,
-        level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
-        heat_map=heat_map(content.protocol),
-        heat_map_labelled=is_labelled(content.protocol),
-        leakage_chart=_leakage_chart(content, promised),
-        utility_chart=utility_chart(content.plan, content.mechanism.name),
+    return (
+        _environment()
+        .get_template("report.html.jinja")
+        .render(
+            content=content,
+            findings=content.findings,
+            promised=promised,
+            worst=tables.worst(content),
+            beliefs=tables.belief_rows(content, promised),
+            example=_example(content, promised),
+            outputs=tables.output_rows(content),
+            lift_blocks=tables.lift_blocks(content, cells),
+            lift_rows=tables.lift_rows(content, cells),
+            level_ratio=ratio,
+            level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
+            heat_map=heat_map(content.protocol),
+            heat_map_labelled=is_labelled(content.protocol),
+            leakage_chart=_leakage_chart(content, promised),
+            utility_chart=utility_chart(content.plan, content.mechanism.name),
+        )
     )
 
 
@@ -92,7 +100,8 @@ def _environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "label": _label,
-        "labels": _labels,
+        "columns": _columns,
+        "quoted": _quoted,
         "link": _link,
         "readable": _readable,
         "count": numbers.count,
@@ -114,22 +123,38 @@ def _environment() -> Environment:
 def _readable(text: str) -> str:
     """The text without characters that are invisible or turn the writing direction of what follows."""
     return "".join(
-        character if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs") else "\N{REPLACEMENT CHARACTER}"
+        character
+        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs")
+        else "\N{REPLACEMENT CHARACTER}"
         for character in text
     )
 
 
 def _label(text: str) -> Markup:
     """A name from the data: isolated, so that its writing direction cannot reorder the sentence around it."""
-    return Markup("<bdi>{}</bdi>").format(_readable(text) or "(empty)")
+    return _isolated(text, "")
 
 
-def _labels(texts: tuple[str, ...]) -> Markup:
-    """Names joined as in a sentence: a, b and c."""
-    marked = [_label(text) for text in texts]
+def _quoted(text: str) -> Markup:
+    """A value in a sentence."""
+    return Markup("“{}”").format(_label(text))
+
+
+def _columns(names: tuple[str, ...]) -> Markup:
+    """Column names as in a sentence: a, b and c."""
+    marked = [_isolated(name, "column") for name in names]
     if len(marked) < 2:
         return Markup("").join(marked)
     return Markup(", ").join(marked[:-1]) + Markup(" and ") + marked[-1]
+
+
+def _isolated(text: str, kind: str) -> Markup:
+    readable = _readable(text) or "(empty)"
+    # Only what has no room for a line break in itself may be broken anywhere: short words stay whole.
+    long = "long" if max(map(len, readable.split()), default=0) > _LONGEST_WORD else ""
+    kinds = " ".join(filter(None, (kind, long)))
+    start = Markup('<bdi class="{}">').format(kinds) if kinds else Markup("<bdi>")
+    return start + readable + Markup("</bdi>")
 
 
 def _link(url: str | None, text: str) -> Markup:

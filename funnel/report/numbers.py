@@ -59,9 +59,14 @@ def significant(value: float, digits: int = 4, rounding: str = ROUND_HALF_EVEN) 
     if -4 <= power < 7:
         text = f"{rounded.quantize(Decimal(1).scaleb(min(0, power - digits + 1))):,f}"
     else:
-        exponent = str(power).translate(_SUPERSCRIPTS)
-        text = f"{rounded.scaleb(-power).quantize(Decimal(1).scaleb(1 - digits))}{_SPACE}×{_SPACE}10{exponent}"
+        mantissa = rounded.scaleb(-power).quantize(Decimal(1).scaleb(1 - digits))
+        text = f"{mantissa}{_SPACE}×{_SPACE}10{superscript(power)}"
     return text.replace("-", "−")
+
+
+def superscript(value: int) -> str:
+    """A whole number as an exponent."""
+    return str(value).translate(_SUPERSCRIPTS)
 
 
 def significant_at_most(value: float, digits: int = 3) -> str:
@@ -93,6 +98,6 @@ def seconds(value: float) -> str:
 
 def probability(value: float) -> str:
     """A p-value: two significant digits, and a limit below a millionth."""
-    if value == 0:
-        return "0"
+    if value in (0, 1):
+        return plain(value)
     return f"<{_SPACE}0.000001" if value < 1e-6 else significant(value, 2)

@@ -244,4 +244,3 @@ def worst(content: ReportContent) -> Worst:
 
 def _positions(labels: tuple[str, ...], label: str) -> list[int]:
     return [i for i, candidate in enumerate(labels) if candidate == label]
-

@@ -26,8 +26,8 @@ from funnel.sampling.keyed import (
     repeated_keys_error,
 )
 from funnel.sampling.shuffle import BUCKET_ROWS, Directory, order_rows, shuffle_rows
-from funnel.tables import read_batches
 from funnel.sampling.words import WordSource, WordStream
+from funnel.tables import read_batches
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,15 +8,10 @@ from io import BytesIO
 import cdd
 import numpy as np
 
-from funnel.errors import SolverError
 from funnel.joint import FloatArray
+from funnel.solver.completeness import InconsistentVerticesError
+from funnel.solver.vertices import INCONSISTENT
 
-# Exit status of the process when cddlib gives up, unlike one that was killed or crashed.
-INCONSISTENT = 3
-
-
-class InconsistentVerticesError(SolverError):
-    """Floating point could not decide which points are vertices; another scaling of the same polytope may."""
 
 
 def polytope_vertices(rows: FloatArray, equalities: FloatArray) -> FloatArray:

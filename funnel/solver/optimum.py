@@ -12,8 +12,8 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.naming import name_outputs
-from funnel.protocol import Protocol
-from funnel.rounding import marginal_weights, proven_weights
+from funnel.protocol import Protocol, WeightArray
+from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
 from funnel.solver.master import Split, best_split
 from funnel.solver.polish import polish
 from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_rows
@@ -21,7 +21,9 @@ from funnel.solver.vertices import enumerate_vertices
 
 METHODS = ("auto", "vertices")
 # How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
-_MARGINS = (1e-11, 1e-9)
+_MARGINS = (1e-11, 1e-9, 1e-7)
+# What the bound is raised by: vertices are known to about 1e-11, and v ln v is steep near zero.
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,32 +101,54 @@ def optimal(
     if not gap > 0 or (time_limit is not None and not time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
     merged = merge_equal_posteriors(joint)
-    law = merged.joint.p_input
+    unchanged = _unchanged(joint, guarantee)
+    if unchanged is not None:
+        protocol = _protocol(joint, guarantee, unchanged)
+        utility = mutual_information(joint, protocol)
+        if joint.entropy - utility <= gap:
+            bound = max(joint.entropy, utility)
+            return Solution(protocol, utility, bound, "optimal", time.perf_counter() - started, len(merged.members))
     vertices = enumerate_vertices(merged.joint, guarantee, time_limit)
-    split = best_split(vertices, law)
-    # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
-    bound = joint.entropy + split.bound
-    protocol = _protocol(joint, guarantee, merged, split)
+    # p_X itself is allowed and never better than vertices, but keeps the programme feasible where they are inexact.
+    split = best_split(np.vstack([vertices, merged.joint.p_input]), merged.joint.p_input)
+    protocol = _protocol(joint, guarantee, _weights(joint, guarantee, merged, split))
     utility = mutual_information(joint, protocol)
+    # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
+    bound = max(utility, min(joint.entropy, joint.entropy + split.bound + _SLACK))
     status = "optimal" if bound - utility <= gap else "gap above request"
     return Solution(protocol, utility, bound, status, time.perf_counter() - started, len(vertices))
 
 
-def _protocol(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: Split) -> Protocol:
+def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
+    """Weights that publish X as it is, where that meets the guarantee or misses it by a hair; else None.
+
+    For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
+    """
+    seen = joint.counts.any(axis=0)
+    identity = np.eye(len(seen))[seen]
+    identity[:, ~seen] = joint.p_input[seen, None]
+    weights = rounded_weights(joint, identity)
+    if guarantee.holds_for(joint, weights):
+        return weights
+    if not guarantee.holds_for(joint, mix(weights, marginal_weights(joint, weights), LARGEST_REPAIR)):
+        return None
+    return proven_weights(joint, guarantee, identity)
+
+
+def _weights(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: Split) -> WeightArray:
     law = merged.joint.p_input
     rows = guarantee.cone(merged.joint) / law
-    candidates = []
     for margin in _MARGINS if guarantee.epsilon > 0 else ():
         polished = polish(split, law, rows, guarantee.tightened(margin).cone(merged.joint) / law)
         if polished is not None:
-            candidates.append(polished)
-    for candidate in candidates:
-        matrix = _matrix(joint, merged, candidate)
-        weights = proven_weights(joint, guarantee, matrix)
-        if ((weights == 0) == (matrix == 0))[:, joint.p_input > 0].all():
-            break
-    else:
-        weights = proven_weights(joint, guarantee, _matrix(joint, merged, split))
+            weights = rounded_weights(joint, _matrix(joint, merged, polished))
+            if guarantee.holds_for(joint, weights):
+                return weights
+    # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.
+    return proven_weights(joint, guarantee, _matrix(joint, merged, split), largest_repair=1.0)
+
+
+def _protocol(joint: Joint, guarantee: Guarantee, weights: WeightArray) -> Protocol:
     # Outputs in the order of the inputs they stand for: reports and successive releases read alike.
     order = np.lexsort((-weights.max(axis=1).astype(np.float64), weights.argmax(axis=1)))
     weights = weights[order]

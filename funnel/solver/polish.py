@@ -37,8 +37,10 @@ def polish(split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatA
             return None
         corners.append(corner)
     posteriors = np.array(corners)
-    mass = np.asarray(np.linalg.lstsq(posteriors.T, law, rcond=None)[0], dtype=np.float64)
-    if (mass < 0).any() or np.abs(posteriors.T @ mass - law).max() > _EXACT:
+    # Relative to p_X, so that rare inputs are met as well as frequent ones.
+    shares = (posteriors / law).T
+    mass = np.asarray(np.linalg.lstsq(shares, np.ones(len(law)), rcond=None)[0], dtype=np.float64)
+    if (mass <= 0).any() or np.abs(shares @ mass - 1).max() > _EXACT:
         return None
     return Split(posteriors, mass, float(negative_entropy(posteriors) @ mass), split.bound)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import pairwise
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from math import gcd
 
 import numpy as np
@@ -67,18 +69,21 @@ def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -
     posteriors : ndarray, shape (k', a)
     mass : ndarray, shape (k',)
     """
-    p = merged.original.p_input
-    ends = [np.cumsum(p[list(group)]) / p[list(group)].sum() for group in merged.members]
+    sizes = merged.original.counts.sum(axis=0).tolist()
+    # Fractions: where ends coincide, rounding must not leave a sliver between them.
+    ends = []
+    for group in merged.members:
+        total = sum(sizes[x] for x in group)
+        ends.append([Fraction(part, total) for part in accumulate(sizes[x] for x in group)])
     new_rows, new_mass = [], []
     for row, weight in zip(posteriors, mass, strict=True):
-        used = np.flatnonzero(row > 0)
-        cuts = np.unique(np.concatenate([[0.0, 1.0], *(ends[m][:-1] for m in used)]))
-        for start, stop in pairwise(cuts.tolist()):
-            fine = np.zeros(len(p))
+        used = np.flatnonzero(row > 0).tolist()
+        cuts = sorted({Fraction(0)}.union(*(ends[m] for m in used)))
+        for start, stop in pairwise(cuts):
+            fine = np.zeros(len(sizes))
             for m in used:
-                # A piece never straddles an end, so its middle decides the member without rounding trouble.
-                place = int(np.searchsorted(ends[m][:-1], (start + stop) / 2, side="right"))
-                fine[merged.members[m][place]] = row[m]
+                # A piece never straddles an end, so its start decides the member.
+                fine[merged.members[m][bisect_right(ends[m], start)]] = row[m]
             new_rows.append(fine)
-            new_mass.append(weight * (stop - start))
+            new_mass.append(weight * float(stop - start))
     return np.array(new_rows), np.array(new_mass)

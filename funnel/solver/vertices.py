@@ -10,12 +10,13 @@ from io import BytesIO
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.guarantees.base import Guarantee
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
-from funnel.solver.completeness import why_doubtful
-from funnel.solver.double_description import INCONSISTENT, InconsistentVerticesError, polytope_vertices
+from funnel.solver.completeness import InconsistentVerticesError, require_complete
 
 _SMALL = 8
+# Exit status of the enumerating process when cddlib gives up, unlike one that was killed or crashed.
+INCONSISTENT = 3
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
 # Conditions this much smaller than their terms are nothing but rounding.
@@ -46,20 +47,20 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
     c, a = joint.counts.shape
     if c == 1 or a == 1:
         return np.eye(a)
-    if c == 2:
+    if c == 2 and isinstance(guarantee, PosteriorGuarantee):
         return _two_secrets(joint, guarantee)
-    cone = guarantee.posterior_cone(joint.p_secret)
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
     rows = guarantee.cone(joint) / joint.p_input
-    terms = np.abs(cone) @ joint.secret_given_input
-    # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
-    rows = rows[np.abs(rows).max(axis=1) > _VACUOUS * terms.max(axis=1)]
+    if isinstance(guarantee, PosteriorGuarantee):
+        # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
+        terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
+        rows = rows[np.abs(rows).max(axis=1) > _VACUOUS * terms.max(axis=1)]
     if len(rows) == 0:
         return np.eye(a)
     return _by_double_description(*_equalities_apart(_scaled(rows)), joint.p_input, time_limit)
 
 
-def _two_secrets(joint: Joint, guarantee: Guarantee) -> FloatArray:
+def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
     """Every condition is an interval for ρ = P(s = 1|y) = r·v, so vertices are points or pairs at its ends."""
     r = joint.secret_given_input[1]
     low, high = 0.0, 1.0
@@ -102,27 +103,28 @@ def _by_double_description(
     plain = np.ones(len(law))
     attempts = ((plain, 1), (np.sqrt(law), 1), (plain, -1), (law, 1))
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    reasons = []
+    failures: list[InconsistentVerticesError] = []
     for unit, step in attempts:
         left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
         try:
             found = _cddlib(_scaled(rows * unit)[::step, ::step], (equalities * unit)[:, ::step], left, time_limit)
+            clean = np.where(np.abs(found[:, ::step]) < _ZERO, 0.0, found[:, ::step]) * unit
+            require_complete(clean, rows, equalities)
         except InconsistentVerticesError as error:
-            reasons.append(str(error))
-            continue
-        clean = np.where(np.abs(found[:, ::step]) < _ZERO, 0.0, found[:, ::step]) * unit
-        doubt = "a coordinate is negative" if (clean < 0).any() else why_doubtful(clean, rows, equalities)
-        if doubt is None:
+            failures.append(error)
+        else:
             return np.asarray(clean / clean.sum(axis=1, keepdims=True))
-        reasons.append(doubt)
     raise SolverError(
-        f"vertex enumeration over {len(law)} distinct inputs is numerically inconsistent ({reasons[0]}); "
+        f"vertex enumeration over {len(law)} distinct inputs is numerically inconsistent ({failures[0]}); "
         "change epsilon or group rare categories"
-    )
+    ) from failures[0]
 
 
 def _cddlib(rows: FloatArray, equalities: FloatArray, left: float | None, time_limit: float | None) -> FloatArray:
     if rows.shape[1] <= _SMALL and time_limit is None:
+        # Not at the top: the module is also run as a program, which must find it not yet imported.
+        from funnel.solver.double_description import polytope_vertices
+
         return polytope_vertices(rows, equalities)
     buffer = BytesIO()
     np.savez(buffer, rows=rows, equalities=equalities)

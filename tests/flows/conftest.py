@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -48,10 +48,8 @@ def process_group(command: list[str], environment: dict[str, str], log: Path, cw
                 process.wait(5)
             except (subprocess.TimeoutExpired, ProcessLookupError):
                 pass
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait(10)
 
 

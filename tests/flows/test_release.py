@@ -26,7 +26,9 @@ def latest(spec: Path) -> ReleaseFolder:
 
 
 def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> None:
-    spec = make_project(tmp_path, SPEC.replace('guarantee = "lip:1.0"', 'guarantee = "ldp:1.5"') + "[output]\ncsv = true\n")
+    spec = make_project(
+        tmp_path, SPEC.replace('guarantee = "lip:1.0"', 'guarantee = "ldp:1.5"') + "[output]\ncsv = true\n"
+    )
     result = release(str(spec))
     folder = latest(spec)
     assert result["status"] == "published"
@@ -133,18 +135,17 @@ def test_a_failed_verdict_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
     refused(spec, ReleaseRefused, "expectations failed", "expect_")
 
 
-@pytest.mark.parametrize("step", ["reading", "drawing", "computing", "judging", "writing the report", "publishing"])
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
-def test_a_full_disk_at_any_step_leaves_the_previous_release(tmp_path: Path, step: str, number: int) -> None:
+def test_a_full_disk_at_any_step_leaves_the_previous_release(tmp_path: Path) -> None:
     spec = make_project(tmp_path)
     release(str(spec))
+    for step in ("reading", "drawing", "computing", "judging", "writing the report", "publishing"):
 
-    def full(what: str, done: int, total: int | None) -> None:
-        if what.startswith(step):
-            raise OSError(number, "No space left on device" if number == errno.ENOSPC else "Permission denied", "x.parquet")
+        def full(what: str, done: int, total: int | None, step: str = step) -> None:
+            if what.startswith(step):
+                raise OSError(errno.ENOSPC, "No space left on device", "x.parquet")
 
-    with listening(full):
-        refused(spec, OutputError, "x.parquet", "then run the release again")
+        with listening(full):
+            refused(spec, OutputError, "x.parquet: No space left on device", "then run the release again")
 
 
 def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:

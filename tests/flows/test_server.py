@@ -86,7 +86,8 @@ def test_watching_without_a_server_says_what_to_do(tmp_path: Path) -> None:
         cwd=ROOT,
     )
     assert done.returncode == 12
-    assert "PREFECT_API_URL" in done.stderr and "Traceback" not in done.stderr
+    assert "PREFECT_API_URL" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_server_that_does_not_answer_loses_no_change(tmp_path: Path) -> None:
@@ -97,4 +98,5 @@ def test_a_server_that_does_not_answer_loses_no_change(tmp_path: Path) -> None:
     for _ in range(2):
         failed = run_funnel("watch", spec, "--once", environment=nobody)
         assert failed.returncode == 12
-        assert "did not take the event" in failed.stderr and "Traceback" not in failed.stderr
+        assert "did not take the event" in failed.stderr
+        assert "Traceback" not in failed.stderr

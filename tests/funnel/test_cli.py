@@ -32,7 +32,8 @@ def test_plan_as_json_lists_the_best_usable_mechanism_first(tmp_path: Path) -> N
     said = json.loads(funnel("plan", make_project(tmp_path), "--json").stdout)
     rows = said["mechanisms"]
     assert said["records"] == 3000
-    assert rows[0]["usable"] and rows[0]["utility"] == max(row["utility"] for row in rows if row["usable"])
+    assert rows[0]["usable"]
+    assert rows[0]["utility"] == max(row["utility"] for row in rows if row["usable"])
     assert all(row["level"] <= 1.0 for row in rows if row["usable"])
     assert {row["mechanism"] for row in rows if not row["usable"]} >= {"identity"}
 
@@ -46,7 +47,8 @@ def test_help_names_every_command_and_every_exit_status() -> None:
 def test_a_misspelt_command_is_answered_with_the_nearest() -> None:
     failed = funnel("relase", "x")
     assert failed.exit_code == 2
-    assert "did you mean" in failed.stderr and "release" in failed.stderr
+    assert "did you mean" in failed.stderr
+    assert "release" in failed.stderr
 
 
 def table(**columns: object) -> pa.Table:
@@ -64,7 +66,11 @@ BAD_SOURCES = {
     "constant secret": (table(**{"marital-status": ["a"] * 100}), 4, ["marital-status"]),
     "constant published column": (table(relationship=["x"] * 100), 4, ["relationship", "same category"]),
     "many values": (many(), 4, ["relationship", "50,000", "recode"]),
-    "no such column": (table().rename_columns(["marital_status", "relationship"]), 4, ["marital-status", "marital_status"]),
+    "no such column": (
+        table().rename_columns(["marital_status", "relationship"]),
+        4,
+        ["marital-status", "marital_status"],
+    ),
 }
 
 
@@ -88,9 +94,14 @@ BAD_SPECS = {
     "infinite epsilon": ('"lip:1.0"', '{ kind = "lip", epsilon = inf }', 3, ["epsilon", "finite"]),
     "epsilon is no number": ('"lip:1.0"', '{ kind = "lip", epsilon = nan }', 3, ["epsilon", "finite"]),
     "unknown guarantee": ('"lip:1.0"', '"lipp:1.0"', 3, ["lipp", "lip"]),
-    "unknown mechanism": ('guarantee =', 'mechanism = "optmal"\nguarantee =', 3, ["optmal", "optimal"]),
+    "unknown mechanism": ("guarantee =", 'mechanism = "optmal"\nguarantee =', 3, ["optmal", "optimal"]),
     "unknown key": ("[source]\npath", "[source]\npth = 1\npath", 3, ["pth", "path"]),
-    "secret is published": ('publish = ["relationship"]', 'publish = ["marital-status"]', 3, ["marital-status", "secret"]),
+    "secret is published": (
+        'publish = ["relationship"]',
+        'publish = ["marital-status"]',
+        3,
+        ["marital-status", "secret"],
+    ),
     "missing file": ("people.parquet", "gone.parquet", 4, ["gone.parquet"]),
     "a mechanism that cannot": ("[source]", "", 3, []),
 }
@@ -129,7 +140,8 @@ def test_nulls_become_a_category_or_their_records_are_left_out(tmp_path: Path) -
 def test_errors_as_json_name_their_class_and_status(tmp_path: Path) -> None:
     result = funnel("plan", tmp_path / "none.toml", "--json")
     said = json.loads(result.stdout)
-    assert (said["error"], said["exit_code"]) == ("SpecError", 3) and result.exit_code == 3
+    assert (said["error"], said["exit_code"]) == ("SpecError", 3)
+    assert result.exit_code == 3
     assert "none.toml" in said["message"]
 
 

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
 
 # Width of a column of text on A4, in inches, so that print shows figures in their true size.
 WIDTH = 7.0
@@ -44,7 +45,9 @@ ELLIPSIS = "…"
 
 def short(label: str, length: int = 26) -> str:
     """A label that fits a figure: one line, without control characters, cut in its middle where it is too long."""
-    visible = "".join(" " if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") else character for character in label)
+    visible = "".join(
+        " " if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") else character for character in label
+    )
     line = " ".join(visible.split()) or "(empty)"
     if len(line) <= length:
         return line
@@ -58,7 +61,7 @@ def style() -> Iterator[None]:
     """The settings under which figures are made and written: deterministic, with labels as plain selectable text."""
     import matplotlib
 
-    settings = {
+    settings: dict[RcKeyType, object] = {
         "svg.hashsalt": "funnel",
         "svg.fonttype": "none",
         # A dollar sign in a label is a dollar sign.
@@ -127,7 +130,6 @@ def to_svg(figure: Figure, name: str, description: str) -> Markup:
         text = text.replace(colour, variable)
     head, _, body = text.partition(">")
     head = re.sub(r"\s(width|height)=\"[^\"]*\"", "", head)
-    width = figure.get_figwidth() * 72
-    label = f'role="img" aria-label="{escape(description)}" style="width: {width:.0f}pt"'
+    label = f'role="img" aria-label="{escape(description)}"'
     # Every text in it was escaped by matplotlib; nothing else comes from a label.
     return Markup(f"{head} {label}>{body.rstrip()}")

@@ -37,9 +37,7 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
         rows, _ = np.nonzero(~np.isnan(logs[shown]))
         values = logs[shown][~np.isnan(logs[shown])]
         excluded = np.isneginf(values)
-        axes.plot(
-            values[~excluded], rows[~excluded], "o", color=ACCENT, markersize=5.5, alpha=0.55, markeredgewidth=0
-        )
+        axes.plot(values[~excluded], rows[~excluded], "o", color=ACCENT, markersize=5.5, alpha=0.55, markeredgewidth=0)
         # An output that excludes a value has no place on a logarithmic axis: an arrow at its end.
         axes.plot(np.full(excluded.sum(), -half_width), rows[excluded], "<", color=WARN, markersize=7, clip_on=False)
         if limit is not None and limit < half_width:

@@ -8,7 +8,7 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.report.figures.canvas import INK, RULE
-from funnel.report.numbers import significant
+from funnel.report.numbers import superscript
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def ticks(half_width: float) -> list[tuple[float, str]]:
     for factor in sorted(candidates, reverse=True):
         place = float(np.log(factor))
         if place <= half_width and last - place >= 0.2 * half_width and place >= 0.15 * half_width:
-            chosen.append((place, f"× {significant(factor, 3).replace('.000', '').replace('.00', '')}"))
+            chosen.append((place, f"× {factor:g}" if factor < 1e6 else f"× 10{superscript(round(np.log10(factor)))}"))
             last = place
     return [(0.0, "no change"), *reversed(chosen)]
 

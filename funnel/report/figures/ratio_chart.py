@@ -58,4 +58,3 @@ def ratio_chart(ratios: FloatArray, outputs: tuple[str, ...], limit: float) -> M
             f"Chart of the largest ratio between two values of the secret for {len(shown):,} published values, with "
             "the limit of the guarantee.",
         )
-

@@ -25,12 +25,16 @@ def utility_chart(plan: Sequence[PlanLine], used: str) -> Markup | None:
             share = line.share or 0.0
             allowed = line.reason is None
             bar = axes.barh(
-                row, share, height=0.62, color=ACCENT if line.mechanism == used else PALE, edgecolor=ACCENT, linewidth=0.7
+                row,
+                share,
+                height=0.62,
+                color=ACCENT if line.mechanism == used else PALE,
+                edgecolor=ACCENT,
+                linewidth=0.7,
             )
             if not allowed:
                 bar[0].set_hatch("////")
             note = "" if allowed else "  (may not be used)"
-            # Beside the bar, or where there is no room left beside it, inside the axis' margin.
             axes.text(share + 0.012, row, percent(share) + note, va="center", ha="left", color=INK)
         axes.set_yticks(range(len(lines)), [short(line.mechanism, 30) for line in lines], color=INK)
         axes.set_ylim(len(lines) - 0.45, -0.55)

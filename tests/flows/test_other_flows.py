@@ -1,0 +1,46 @@
+"""The plan and audit flows, and the release command on the orchestrator's own ephemeral server."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from funnel.errors import DataError, LeakageExceeded
+from tests.projects import make_project, run_funnel
+from tests.releases import make_release
+
+
+@pytest.mark.usefixtures("in_process")
+def test_plan_and_audit_as_flows(tmp_path: Path) -> None:
+    from flows.audit import audit
+    from flows.plan import plan
+
+    spec = make_project(tmp_path)
+    rows = plan(str(spec))
+    assert rows[0]["mechanism"] == "optimal"
+    assert rows[0]["usable"]
+    folder = make_release(spec)
+    assert all(check["passed"] for check in audit(str(folder.root.parent)))
+    folder.data.write_bytes(folder.data.read_bytes()[:-10])
+    with pytest.raises(LeakageExceeded, match=r"records\.parquet"):
+        audit(str(folder.root))
+    with pytest.raises(DataError, match="no release"):
+        audit(str(tmp_path / "gone"))
+
+
+def test_release_and_rerun_without_any_server(tmp_path: Path) -> None:
+    """What a newcomer does: the command alone, twice; the second run finds its steps cached and draws nothing."""
+    spec = make_project(tmp_path)
+    alone = {name: "" for name in os.environ if name.startswith("PREFECT_")}
+    first = run_funnel("release", spec, environment=alone)
+    assert first.returncode == 0, first.stderr
+    assert "Traceback" not in first.stderr
+    said = first.stdout.splitlines()
+    assert said[0].startswith("Published version 1.0.0: 3,000 records by optimal")
+    assert said[-1] == f"Report:  {tmp_path}/releases/people/1.0.0/report.html"
+    second = run_funnel("release", spec, "--json", environment=alone)
+    result = json.loads(second.stdout)
+    assert (result["status"], result["cached"]) == ("unchanged", ["estimate", "optimise"])
