@@ -85,7 +85,7 @@ def rounded_weights(joint: Joint, matrix: FloatArray) -> WeightArray:
     SolverError
         If it is not a channel.
     """
-    return silence_unseen(joint, integer_weights(_without_dust(matrix, joint.counts.any(axis=0))))
+    return silence_unseen(joint, integer_weights(_without_dust(matrix, joint.p_input > 0)))
 
 
 def proven_weights(

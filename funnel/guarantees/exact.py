@@ -13,6 +13,7 @@ from funnel.joint import IntArray
 from funnel.protocol import WeightArray
 
 _DIGITS = 60
+LARGEST_EXPONENT = 700.0
 
 
 def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.object_]:
@@ -45,7 +46,8 @@ def exp_below(epsilon: float) -> Fraction:
 
     ``decimal`` rounds exp correctly to 60 digits, so one unit less in the last digit is a lower bound for the decimal
     value. The margin of 2^-50 covers every reading of ε and of e^ε as a double: whoever compares a level with
-    ``math.exp(epsilon)`` reaches the same verdict.
+    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 700, where e^ε leaves the doubles, the bound is that of
+    700: no ratio of 63-bit weights and 31-bit counts comes near it.
 
     Raises
     ------
@@ -56,7 +58,8 @@ def exp_below(epsilon: float) -> Fraction:
         raise ValueError(f"epsilon must be a finite number >= 0, not {epsilon}")
     if epsilon == 0:
         return Fraction(1)
-    smaller_reading = min(decimal.Decimal(repr(float(epsilon))), decimal.Decimal(float(epsilon)))
+    epsilon = min(float(epsilon), LARGEST_EXPONENT)
+    smaller_reading = min(decimal.Decimal(repr(epsilon)), decimal.Decimal(epsilon))
     with decimal.localcontext(decimal.Context(prec=_DIGITS)) as context:
         below = context.next_minus(context.exp(context.create_decimal(smaller_reading)))
     return max(Fraction(1), Fraction(below) * (1 - Fraction(1, 2**50)))

@@ -106,6 +106,7 @@ def _environment() -> Environment:
         "readable": _readable,
         "count": numbers.count,
         "percent": numbers.percent,
+        "percent_in_detail": numbers.percent_in_detail,
         "percent_at_most": numbers.percent_at_most,
         "percent_at_least": numbers.percent_at_least,
         "significant": numbers.significant,

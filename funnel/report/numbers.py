@@ -35,6 +35,11 @@ def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return f"{rounded:,}{_SPACE}%"
 
 
+def percent_in_detail(share: float) -> str:
+    """A share as a percentage that is told to two digits however small it is, for comparing two of them."""
+    return f"{significant(100 * share, 2)}{_SPACE}%" if 0 < share < 0.01 else percent(share)
+
+
 def percent_at_most(share: float) -> str:
     """An upper limit as a percentage, rounded up."""
     return percent(share, ROUND_CEILING)

@@ -10,6 +10,9 @@ from funnel.joint import FloatArray
 
 # Relative to the terms of a condition: cddlib is right to about 1e-12, and what it gets wrong it misses by far more.
 _TOLERANCE = 1e-9
+_CHUNK = 512
+
+BoolArray = npt.NDArray[np.bool_]
 
 
 class InconsistentVerticesError(SolverError):
@@ -19,10 +22,10 @@ class InconsistentVerticesError(SolverError):
 def require_complete(vertices: FloatArray, rows: FloatArray, equalities: FloatArray) -> None:
     """Check that these are the vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0, equalities v = 0}``.
 
-    A bound on all protocols rests on having every vertex, and float double description may lose some. At a vertex
-    with as many active conditions as the polytope has dimensions, dropping one of them leaves an edge; if no other
-    listed vertex lies on it, its other end is missing. Since all vertices are connected by edges, a list with a gap
-    shows it unless every vertex at the gap is degenerate.
+    A bound on all protocols rests on having every vertex, and float double description may lose some. All vertices
+    are connected by edges, so a list with a gap has a vertex at the gap, from which an edge leads nowhere: where as
+    many conditions are active as the polytope has dimensions, each edge is what is left when one of them is dropped,
+    and another vertex must lie on it; where more are active, there must be at least as many neighbours as dimensions.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ def require_complete(vertices: FloatArray, rows: FloatArray, equalities: FloatAr
 
     Notes
     -----
-    O(k a (a + m)) bits of memory.
+    O(k a (a + m)) bits of memory; the number of vertices times that of degenerate ones in time.
     """
     if len(vertices) == 0:
         raise InconsistentVerticesError("no vertex was found")
@@ -54,7 +57,10 @@ def require_complete(vertices: FloatArray, rows: FloatArray, equalities: FloatAr
     size = active.sum(axis=1)
     if (size < dimension).any():
         raise InconsistentVerticesError("a point of the list is not a vertex")
-    _require_closed_edges(active[size == dimension], active[size > dimension], dimension)
+    if np.linalg.matrix_rank(vertices - vertices[0]) < dimension:
+        raise InconsistentVerticesError("the vertices do not span the polytope")
+    _require_two_ends(active[size == dimension], active[size > dimension], dimension)
+    _require_neighbours(active[size > dimension], active, dimension)
 
 
 def _relative(vertices: FloatArray, rows: FloatArray) -> FloatArray:
@@ -62,9 +68,7 @@ def _relative(vertices: FloatArray, rows: FloatArray) -> FloatArray:
     return np.divide(vertices @ rows.T, size, out=np.zeros(size.shape), where=size > 0)
 
 
-def _require_closed_edges(
-    simple: npt.NDArray[np.bool_], degenerate: npt.NDArray[np.bool_], dimension: int
-) -> None:
+def _require_two_ends(simple: BoolArray, degenerate: BoolArray, dimension: int) -> None:
     edges = []
     for condition in range(simple.shape[1]):
         leaving = simple[simple[:, condition]].copy()
@@ -77,3 +81,12 @@ def _require_closed_edges(
     shared = lone.astype(np.float32) @ degenerate.T.astype(np.float32)
     if (shared.max(axis=1, initial=-1.0) < dimension - 1).any():
         raise InconsistentVerticesError("a vertex is missing")
+
+
+def _require_neighbours(degenerate: BoolArray, active: BoolArray, dimension: int) -> None:
+    every = active.T.astype(np.float32)
+    for start in range(0, len(degenerate), _CHUNK):
+        shared = degenerate[start : start + _CHUNK].astype(np.float32) @ every
+        # Each vertex shares all its conditions with itself.
+        if ((shared >= dimension - 1).sum(axis=1) - 1 < dimension).any():
+            raise InconsistentVerticesError("a neighbour of a degenerate vertex is missing")

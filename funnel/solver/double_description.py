@@ -13,7 +13,6 @@ from funnel.solver.completeness import InconsistentVerticesError
 from funnel.solver.vertices import INCONSISTENT
 
 
-
 def polytope_vertices(rows: FloatArray, equalities: FloatArray) -> FloatArray:
     """Vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0, equalities v = 0}``, shape (k, a), by double description.
 

@@ -13,8 +13,6 @@ from funnel.joint import FloatArray
 
 # Mass the LP solver leaves on a column it does not use.
 _UNUSED = 1e-13
-# The tightest HiGHS takes: what is left of an equation is repaired at the price of utility.
-_TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,13 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
     # One equation Σ_y P(y|x) = 1 for every input: the solver's absolute tolerance then weighs rare inputs like others.
     shares = (posteriors / law).T
     result = linprog(
-        -gains, A_eq=shares, b_eq=np.ones(len(law)), bounds=(0, None), method="highs-ds", options=_TOLERANCES
+        -gains,
+        A_eq=shares,
+        b_eq=np.ones(len(law)),
+        bounds=(0, None),
+        method="highs-ds",
+        # The tightest there are: what is left of an equation is repaired later, at the price of utility.
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if result.status != 0:
         raise SolverError(f"the linear programme over {len(gains)} vertices failed: {result.message}")

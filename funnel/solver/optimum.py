@@ -109,8 +109,7 @@ def optimal(
             bound = max(joint.entropy, utility)
             return Solution(protocol, utility, bound, "optimal", time.perf_counter() - started, len(merged.members))
     vertices = enumerate_vertices(merged.joint, guarantee, time_limit)
-    # p_X itself is allowed and never better than vertices, but keeps the programme feasible where they are inexact.
-    split = best_split(np.vstack([vertices, merged.joint.p_input]), merged.joint.p_input)
+    split = best_split(vertices, merged.joint.p_input)
     protocol = _protocol(joint, guarantee, _weights(joint, guarantee, merged, split))
     utility = mutual_information(joint, protocol)
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
@@ -124,7 +123,7 @@ def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
 
     For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
     """
-    seen = joint.counts.any(axis=0)
+    seen = joint.p_input > 0
     identity = np.eye(len(seen))[seen]
     identity[:, ~seen] = joint.p_input[seen, None]
     weights = rounded_weights(joint, identity)

@@ -99,15 +99,15 @@ def _by_double_description(
     rows: FloatArray, equalities: FloatArray, law: FloatArray, time_limit: float | None
 ) -> FloatArray:
     # cddlib takes everything below 1e-7 for zero, so whether it finds all vertices depends on scale and order. Rare
-    # inputs and rare secrets are seen better in the coordinates T_x = v_x / p_x, or half way to them.
-    plain = np.ones(len(law))
-    attempts = ((plain, 1), (np.sqrt(law), 1), (plain, -1), (law, 1))
+    # inputs and rare secrets are seen better half way to the coordinates T_x = v_x / p_x.
+    plain, balanced = np.ones(len(law)), np.sqrt(law)
+    attempts = ((plain, 1.0, 1), (plain, 1.0, -1), (balanced, 1.0, 1), (plain, 10.0, 1), (plain, 100.0, -1))
     deadline = None if time_limit is None else time.monotonic() + time_limit
     failures: list[InconsistentVerticesError] = []
-    for unit, step in attempts:
+    for unit, size, step in attempts:
         left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
         try:
-            found = _cddlib(_scaled(rows * unit)[::step, ::step], (equalities * unit)[:, ::step], left, time_limit)
+            found = _cddlib(size * _scaled(rows * unit)[::step, ::step], (equalities * unit)[:, ::step], left, time_limit)
             clean = np.where(np.abs(found[:, ::step]) < _ZERO, 0.0, found[:, ::step]) * unit
             require_complete(clean, rows, equalities)
         except InconsistentVerticesError as error:

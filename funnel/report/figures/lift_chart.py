@@ -7,8 +7,8 @@ from markupsafe import Markup
 
 from funnel.joint import FloatArray
 from funnel.report.changes import log_lift
-from funnel.report.figures.canvas import ACCENT, INK, SMALL, WARN, canvas, short, style, to_svg
-from funnel.report.figures.log_axis import draw_axis, reach
+from funnel.report.figures.canvas import ACCENT, INK, WARN, canvas, short, style, to_svg
+from funnel.report.figures.log_axis import draw_axis, draw_limit, reach
 
 MAX_LINES = 50
 _ROW = 0.3
@@ -42,17 +42,7 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
         axes.plot(np.full(excluded.sum(), -half_width), rows[excluded], "<", color=WARN, markersize=7, clip_on=False)
         if limit is not None and limit < half_width:
             for side, sign in ((-limit, "÷"), (limit, "×")):
-                axes.axvline(side, color=WARN, linewidth=1.2, linestyle=(0, (4, 2)))
-                axes.text(
-                    side,
-                    1.0,
-                    f"limit {sign} {np.exp(limit):.3g}",
-                    transform=axes.get_xaxis_transform(),
-                    ha="center",
-                    va="bottom",
-                    fontsize=SMALL,
-                    color=WARN,
-                )
+                draw_limit(axes, side, f"limit {sign} {np.exp(limit):.3g}")
         axes.set_yticks(range(len(shown)), [short(secrets[s], 30) for s in shown], color=INK)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel("change of the probability of a value after seeing one published record")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.report.figures.canvas import INK, RULE
+from funnel.report.figures.canvas import INK, RULE, SMALL, WARN
 from funnel.report.numbers import superscript
 
 if TYPE_CHECKING:
@@ -53,3 +53,18 @@ def draw_axis(axes: Axes, half_width: float, both_sides: bool) -> None:
     if both_sides:
         axes.axvline(0, color=INK, linewidth=0.8)
     axes.spines["left"].set_visible(False)
+
+
+def draw_limit(axes: Axes, place: float, text: str) -> None:
+    """A dashed line at a limit of the guarantee, with its name above."""
+    axes.axvline(place, color=WARN, linewidth=1.2, linestyle=(0, (4, 2)))
+    axes.annotate(
+        text,
+        (place, 1),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+        fontsize=SMALL,
+        color=WARN,
+    )

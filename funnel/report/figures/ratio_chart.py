@@ -6,9 +6,9 @@ import numpy as np
 from markupsafe import Markup
 
 from funnel.joint import FloatArray
-from funnel.report.figures.canvas import ACCENT, INK, SMALL, WARN, canvas, short, style, to_svg
+from funnel.report.figures.canvas import ACCENT, INK, WARN, canvas, short, style, to_svg
 from funnel.report.figures.lift_chart import strongest
-from funnel.report.figures.log_axis import draw_axis, reach
+from funnel.report.figures.log_axis import draw_axis, draw_limit, reach
 
 _ROW = 0.25
 
@@ -38,17 +38,7 @@ def ratio_chart(ratios: FloatArray, outputs: tuple[str, ...], limit: float) -> M
         axes.hlines(rows[infinite], 0, half_width, color=WARN, linewidth=1.6)
         axes.plot(np.full(infinite.sum(), half_width), rows[infinite], ">", color=WARN, markersize=7, clip_on=False)
         if np.log(limit) < half_width:
-            axes.axvline(float(np.log(limit)), color=WARN, linewidth=1.2, linestyle=(0, (4, 2)))
-            axes.text(
-                float(np.log(limit)),
-                1.0,
-                f"limit × {limit:.3g}",
-                transform=axes.get_xaxis_transform(),
-                ha="center",
-                va="bottom",
-                fontsize=SMALL,
-                color=WARN,
-            )
+            draw_limit(axes, float(np.log(limit)), f"limit × {limit:.3g}")
         axes.set_yticks(range(len(shown)), [short(outputs[y], 34) for y in shown], color=INK)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel("largest change of the odds between two values after seeing this published value")

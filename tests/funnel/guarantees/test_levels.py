@@ -1,0 +1,101 @@
+"""Levels of LIP and LDP: equal to their definition in fractions, attained at their witness, in the proven relations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import funnel
+from funnel import LDP, LIP, Joint, Protocol, SpecError
+from funnel.alphabet import Alphabet
+from funnel.guarantees.exact import exp_below
+from funnel.rounding import integer_weights, marginal_weights
+from tests.brute import given_secret, ldp_ratio, lip_ratio
+from tests.strategies import budgets, joints
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> tuple[Joint, Protocol]:
+    """A joint law and a random protocol, sparse or dense, over its inputs or over secret and inputs."""
+    joint = draw(joints())
+    read = joint.with_secret() if draw(st.booleans()) else joint
+    b = draw(st.integers(1, 4))
+    columns = st.lists(st.one_of(st.just(0.0), st.floats(0.01, 1)), min_size=b, max_size=b).filter(any)
+    matrix = np.array([draw(columns) for _ in range(len(read.inputs))]).T
+    weights = integer_weights(matrix / matrix.sum(axis=0))
+    outputs = Alphabet.of(None, b, joint.inputs.columns[0])
+    return joint, Protocol(weights, marginal_weights(read, weights), read.inputs, outputs)
+
+
+@given(channels(), budgets)
+def test_levels_are_those_of_the_definition(channel: tuple[Joint, Protocol], epsilon: float) -> None:
+    joint, protocol = channel
+    for guarantee, ratio in ((LIP(epsilon), lip_ratio(joint, protocol)), (LDP(epsilon), ldp_ratio(joint, protocol))):
+        level = guarantee.level(joint, protocol)
+        assert level.witness.ratio == ratio
+        assert guarantee.holds(joint, protocol) == (ratio is not None and ratio <= exp_below(epsilon))
+        if ratio is None:
+            assert math.isinf(level.value)
+        else:
+            assert level.value == pytest.approx(math.log(ratio), abs=1e-15, rel=1e-14)
+        assert not guarantee.holds(joint, protocol) or level.value <= epsilon
+
+
+@given(channels())
+def test_the_witness_attains_the_level(channel: tuple[Joint, Protocol]) -> None:
+    joint, protocol = channel
+    law, marginal = given_secret(joint, protocol)
+    lip = LIP(1.0).level(joint, protocol).witness
+    if lip.ratio is not None and lip.ratio > 1:
+        value = law[lip.output, lip.secret] / marginal[lip.output]
+        assert lip.ratio == (value if lip.upward else 1 / value)
+    ldp = LDP(1.0).level(joint, protocol).witness
+    if ldp.ratio is not None and ldp.ratio > 1:
+        assert ldp.other_secret is not None
+        assert ldp.ratio == law[ldp.output, ldp.secret] / law[ldp.output, ldp.other_secret]
+
+
+@given(channels())
+def test_relations_between_the_guarantees(channel: tuple[Joint, Protocol]) -> None:
+    """LDP(ε) ⇒ LIP(ε) ⇒ LDP(2ε) and I(S;Y) <= ε (PF lemma 1), on the exact ratios."""
+    joint, protocol = channel
+    lip, ldp = lip_ratio(joint, protocol), ldp_ratio(joint, protocol)
+    if lip is None:
+        assert ldp is None
+        return
+    assert ldp is not None
+    assert lip <= ldp <= lip**2
+    assert funnel.measures.secret_information(joint, protocol) <= math.log(lip) + 1e-12
+
+
+@given(channels())
+def test_a_cone_row_holds_exactly_when_the_guarantee_does(channel: tuple[Joint, Protocol]) -> None:
+    joint, protocol = channel
+    assume(protocol.inputs.columns == joint.inputs.columns)
+    for kind in (LIP, LDP):
+        ratio = kind(1.0).level(joint, protocol).value
+        assume(ratio == 0 or ratio > 1e-6)
+        for epsilon, expected in ((ratio * 1.001 + 1e-9, True), (ratio * 0.999 - 1e-9, False)):
+            if epsilon >= 0 and math.isfinite(epsilon):
+                rows = kind(epsilon).cone(joint) @ protocol.matrix.T
+                scale = np.abs(kind(epsilon).cone(joint)) @ protocol.matrix.T
+                assert bool((rows <= 1e-12 * scale).all()) == expected
+
+
+@pytest.mark.parametrize("epsilon", [-1, math.inf, math.nan, "1", None, True])
+def test_what_is_no_budget_is_refused(epsilon: object) -> None:
+    with pytest.raises(SpecError, match="finite epsilon"):
+        LIP(epsilon)  # type: ignore[arg-type]
+
+
+def test_guarantees_are_read_from_text() -> None:
+    assert funnel.parse_guarantee("lip:1.0") == LIP(1.0)
+    assert funnel.parse_guarantee(" LDP: 0.5 ") == LDP(0.5)
+    assert funnel.parse_guarantee(str(LDP(0.1))) == LDP(0.1)
+    for text, word in (("lip", "budget"), ("lip:x", "number"), ("lipp:1", "did you mean 'lip'"), ("lip:-1", "finite")):
+        with pytest.raises(SpecError, match=word):
+            funnel.parse_guarantee(text)

@@ -1,0 +1,161 @@
+"""Contents to render and a strict reader of the rendered page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
+from funnel.audit import audit_release
+from funnel.guarantees import Witness
+from funnel.joint import FloatArray, IntArray
+from funnel.protocol import DENOMINATOR, WeightArray
+from funnel.report import Check, Contact, Licence, MechanismNote, Reference, ReportContent, SourceNote
+from funnel.rounding import integer_weights, marginal_weights
+
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+
+
+def expected_pairs(joint: Joint, protocol: Protocol, outside: int = 0) -> IntArray:
+    """Counts of (input, output) as near as whole numbers come to what the protocol draws on average."""
+    totals = [*joint.read_by(protocol.inputs.columns).counts.sum(axis=0).tolist(), outside]
+    columns = np.column_stack([protocol.weights, protocol.marginal]).T.tolist()
+    pairs = np.zeros((len(totals), len(protocol.outputs)), dtype=np.int64)
+    for x, (total, weights) in enumerate(zip(totals, columns, strict=True)):
+        pairs[x] = [total * weight // DENOMINATOR for weight in weights]
+        pairs[x, int(np.argmax(weights))] += total - pairs[x].sum()
+    return pairs
+
+
+@dataclass(frozen=True)
+class Novel(Guarantee):
+    """A guarantee that the report has no words for, as one added later would be."""
+
+    name: ClassVar[str] = "novel"
+    title: ClassVar[str] = "novel protection"
+
+    def posterior_cone(self, prior: FloatArray) -> FloatArray:
+        return LIP(self.epsilon).posterior_cone(prior)
+
+    def worst(self, joint: Joint, weights: WeightArray) -> Witness:
+        return LIP(self.epsilon).worst(joint, weights)
+
+
+@pytest.fixture
+def novel() -> Guarantee:
+    return Novel(1.0)
+
+
+@pytest.fixture
+def make_protocol() -> Callable[..., Protocol]:
+    """Builds the protocol of a float matrix (b, a) over the inputs of a joint law."""
+
+    def build(joint: Joint, matrix: Any, outputs: Iterable[Any], guarantee: Guarantee) -> Protocol:
+        weights = integer_weights(np.asarray(matrix, dtype=np.float64))
+        labels = Alphabet.of(outputs, len(weights), "Y")
+        return Protocol(weights, marginal_weights(joint, weights), joint.inputs, labels, "optimal", str(guarantee))
+
+    return build
+
+
+@pytest.fixture
+def make_content() -> Callable[..., ReportContent]:
+    """Builds a content around a joint law, a protocol and a bound; anything else can be overridden."""
+
+    def build(
+        joint: Joint, protocol: Protocol, guarantee: Guarantee, outside: int = 0, **changes: Any
+    ) -> ReportContent:
+        settings: dict[str, Any] = {
+            "name": "small-release",
+            "title": "A small release",
+            "description": "First paragraph.\n\nSecond paragraph.",
+            "version": "1.2.0",
+            "created": "2025-03-04T05:06:07Z",
+            "contact": Contact("Open data team", "data@example.org"),
+            "licence": Licence("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/"),
+            "source": SourceNote("people.csv", "ab" * 32, joint.n + 3, 3, (Reference("A register", None, "2024"),)),
+            "mechanism": MechanismNote.of("optimal"),
+            "joint": joint,
+            "protocol": protocol,
+            "guarantee": guarantee,
+            "findings": audit_release(joint, protocol, guarantee, expected_pairs(joint, protocol, outside)),
+            "random_source": "AES-256 in counter mode",
+            "software": "funnel 0.1.0",
+            "verdict": (Check("row_count", "as many rows as the snapshot", True, f"{joint.n} rows"),),
+        }
+        return ReportContent(**{**settings, **changes})
+
+    return build
+
+
+@dataclass
+class Page:
+    """What a strict reading of a page found."""
+
+    text: str = ""
+    figure_text: str = ""
+    tags: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    attributes: list[tuple[str, str, str]] = field(default_factory=list)
+    sections: dict[str, str] = field(default_factory=dict)
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.page = Page()
+        self.open: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        assert len(found) == len(attrs), f"an attribute of <{tag}> is given twice"
+        self.page.tags.append(tag)
+        self.page.attributes += [(tag, name, value or "") for name, value in attrs]
+        if "id" in found:
+            self.page.ids.append(found["id"] or "")
+        if tag not in VOID:
+            self.open.append((tag, found.get("id")))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open[-1][0] == tag, f"</{tag}> closes <{self.open[-1][0]}>"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        inside = [tag for tag, _ in self.open]
+        if "style" in inside:
+            return
+        if "svg" in inside:
+            self.page.figure_text += data
+            return
+        self.page.text += data
+        for tag, name in self.open:
+            if tag == "section" and name:
+                self.page.sections[name] = self.page.sections.get(name, "") + data
+
+
+@pytest.fixture
+def read_page() -> Callable[[str], Page]:
+    """Reads a page: every tag must be closed by its own end tag, in order, and every identifier be unique."""
+
+    def read(html: str) -> Page:
+        reader = _Reader()
+        reader.feed(html)
+        reader.close()
+        assert not reader.open, f"left open: {reader.open}"
+        assert len(set(reader.page.ids)) == len(reader.page.ids)
+        for name, text in reader.page.sections.items():
+            reader.page.sections[name] = " ".join(text.split())
+        return reader.page
+
+    return read

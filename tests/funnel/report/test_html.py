@@ -1,0 +1,404 @@
+"""The page: self-contained, well formed, safe with any label, and true to the findings."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
+from funnel.audit import Consistency
+from funnel.report import (
+    Check,
+    Contact,
+    Licence,
+    MechanismNote,
+    PlanLine,
+    Reference,
+    ReportContent,
+    SourceNote,
+    numbers,
+    render_report,
+)
+
+Builder = Callable[..., ReportContent]
+Reader = Callable[[str], Any]
+
+JOINT = Joint.from_counts(
+    [[400, 100, 50, 20], [100, 300, 250, 90], [30, 60, 20, 10]],
+    Alphabet(("status",), (("single",), ("married",), ("widowed",))),
+    Alphabet(("schooling",), (("primary",), ("secondary",), ("bachelor",), ("doctorate",))),
+)
+SECTIONS = ["summary", "person", "utility", "protocol", "leakage", "draws", "verdict", "provenance"]
+HOSTILE = ("<script>alert(1)</script>", "$x_1$", "a\n\nb", "w" * 200, "مرحبا", "👩‍👩‍👧", "{{ 7*7 }}", '"><img src=x>')
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def lip(make_content: Builder) -> ReportContent:
+    guarantee = LIP(0.5)
+    rows = plan(JOINT, guarantee)
+    return make_content(
+        JOINT, fit("optimal", JOINT, guarantee), guarantee, outside=4, plan=tuple(PlanLine.of(row) for row in rows)
+    )
+
+
+@pytest.fixture
+def ldp(make_content: Builder) -> ReportContent:
+    return make_content(JOINT, fit("optimal", JOINT, LDP(0.5)), LDP(0.5), earlier_releases=2)
+
+
+@pytest.mark.parametrize("kind", ["lip", "ldp"])
+def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(
+    kind: str, request: pytest.FixtureRequest, read_page: Reader
+) -> None:
+    page = read_page(render_report(request.getfixturevalue(kind)))
+    assert list(page.sections) == SECTIONS
+    assert "script" not in page.tags
+    assert page.tags.count("title") == page.tags.count("h1") == page.tags.count("main") == 1
+    values = {(tag, name): value for tag, name, value in page.attributes}
+    assert values["html", "lang"] == "en"
+    policies = [value for _, _, value in page.attributes if value.startswith("default-src")]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+    for tag, name, value in page.attributes:
+        if name in ("src", "srcset", "data", "poster", "action", "href", "xlink:href"):
+            inner = value.startswith(("#", "data:"))
+            assert inner or (tag == "a" and value.startswith("https://")), (tag, name, value)
+        assert not name.startswith("on")
+
+
+def test_every_link_inside_the_page_leads_somewhere(lip: ReportContent, read_page: Reader) -> None:
+    page = read_page(render_report(lip))
+    for _, name, value in page.attributes:
+        if name in ("href", "xlink:href", "aria-labelledby") and not value.startswith(("http", "data:")):
+            assert value.removeprefix("#") in page.ids
+
+
+def test_tables_have_captions_and_headers_and_figures_a_text(lip: ReportContent, read_page: Reader) -> None:
+    page = read_page(render_report(lip))
+    assert page.tags.count("caption") == page.tags.count("table") == 5
+    assert page.tags.count("svg") == page.tags.count("figcaption") == 3
+    scopes = [value for tag, name, value in page.attributes if tag == "th" and name == "scope"]
+    assert len(scopes) == page.tags.count("th")
+    assert set(scopes) == {"col", "row"}
+    assert len([1 for tag, name, _ in page.attributes if tag == "svg" and name == "aria-label"]) == 3
+
+
+def test_the_styles_need_nothing_from_elsewhere(lip: ReportContent) -> None:
+    styles = "".join(re.findall(r"<style>(.*?)</style>", render_report(lip), flags=re.DOTALL))
+    assert len(styles) > 3000
+    assert "url(" not in styles
+    assert "@import" not in styles
+    for needed in ("@media print", "print-color-adjust: exact", "prefers-color-scheme: dark", "size: A4"):
+        assert needed in styles
+
+
+@pytest.mark.parametrize("kind", ["lip", "ldp"])
+def test_the_numbers_are_those_of_the_findings(kind: str, request: pytest.FixtureRequest, read_page: Reader) -> None:
+    content: ReportContent = request.getfixturevalue(kind)
+    findings, page = content.findings, read_page(render_report(content))
+    assert findings.level_ratio is not None
+    numerator, denominator = findings.level_ratio.split("/")
+    assert f"{numerator} / {denominator}" in page.sections["leakage"]
+    assert repr(findings.level) in page.sections["leakage"]
+    assert _plain(numbers.significant(findings.secret_information)) in page.sections["leakage"]
+    assert findings.witness_output in page.sections["leakage"]
+    for value in (numbers.percent(findings.share), numbers.percent(findings.guess_accuracy)):
+        assert _plain(value) in page.sections["utility"]
+    assert _plain(numbers.percent(findings.prior_guess_accuracy)) in page.sections["utility"]
+    for value in (findings.utility, findings.entropy):
+        assert numbers.significant(value) in page.sections["utility"]
+    assert f"{findings.rows:,} records" in page.sections["summary"]
+    assert _plain(numbers.probability(findings.consistency.p_value)) in page.sections["draws"]
+    assert numbers.significant(findings.confidence.radius, 3) in page.sections["person"]
+    lifts = [numbers.significant(float(lift), 3) for lift in findings.lift.ravel()]
+    shown = page.sections["leakage"].split()
+    for lift in set(lifts):
+        assert shown.count(lift) >= lifts.count(lift)
+
+
+@pytest.mark.parametrize("kind", ["lip", "ldp"])
+def test_every_secret_and_every_output_is_named(kind: str, request: pytest.FixtureRequest, read_page: Reader) -> None:
+    content: ReportContent = request.getfixturevalue(kind)
+    page = read_page(render_report(content))
+    for label in content.joint.secret.labels:
+        assert label in page.sections["person"]
+        assert label in page.sections["leakage"]
+    for label in content.protocol.outputs.labels:
+        assert label in page.sections["protocol"]
+        assert label in page.sections["leakage"]
+    for label in content.joint.inputs.labels:
+        assert label in page.text
+
+
+def test_what_local_information_privacy_means_for_one_person(lip: ReportContent, read_page: Reader) -> None:
+    text = read_page(render_report(lip)).sections["person"]
+    # 740 of 1,430 are married; e^0.5 = 1.6487.
+    factor, prior = math.exp(0.5), 740 / 1430
+    assert "changes their belief in any of these values by at most a factor 1.65 (e0.5)" in text
+    assert f"“married” is the status of {_plain(numbers.percent(prior))} of the people" in text
+    most = numbers.percent_at_most(1 - (1 - prior) / factor)
+    least = numbers.percent_at_least(max(prior / factor, 1 - factor * (1 - prior)))
+    assert f"with more than {_plain(most)} or less than {_plain(least)} from that record alone" in text
+    assert "No earlier release of these people is on record." in text
+    assert "whatever they believed" not in text
+
+
+def test_what_local_differential_privacy_means_for_one_person(ldp: ReportContent, read_page: Reader) -> None:
+    text = read_page(render_report(ldp)).sections["person"]
+    assert "against any other by at most a factor 1.65 (e0.5), whatever they believed about that person before" in text
+    even = numbers.percent_at_most(math.exp(0.5) / (1 + math.exp(0.5)))
+    assert f"with at most {_plain(even)} against the other" in text
+    assert "2 earlier releases of the same people are on record, each drawn afresh." in text
+    assert "not even the sum of the bounds limits how much" in text
+
+
+def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, read_page: Reader) -> None:
+    text = read_page(render_report(lip)).sections["person"]
+    for words in (
+        "Whether a person is in the data.",
+        "The same people in several releases.",
+        "What an observer knows besides.",
+        "Other attributes.",
+        "Errors of estimation.",
+        "With confidence 95 % the true law",
+    ):
+        assert words in text
+    assert "doubtful" not in text
+    rare = dataclasses.replace(lip.findings.confidence, smallest_expected=0.5)
+    doubtful = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, confidence=rare))
+    assert "Even that confidence is doubtful here" in read_page(render_report(doubtful)).sections["person"]
+
+
+def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, read_page: Reader) -> None:
+    page = read_page(render_report(lip))
+    assert page.sections["summary"].startswith("Pass Summary")
+    assert "must not be published" not in page.text
+    failing = Check("released_counts", "fits the protocol", False, "p = 1e-30")
+    page = read_page(render_report(dataclasses.replace(lip, verdict=(*lip.verdict, failing))))
+    assert page.sections["summary"].startswith("Fail Summary This release must not be published.")
+    assert "1 of 2 checks failed: released_counts." in page.sections["summary"]
+    assert "Fail released_counts fits the protocol p = 1e-30" in page.sections["verdict"]
+    page = read_page(render_report(dataclasses.replace(lip, verdict=())))
+    assert page.sections["summary"].startswith("Fail Summary This release must not be published. No check was evaluated")
+
+
+def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_page: Reader) -> None:
+    content = make_content(JOINT, fit("grr", JOINT, LIP(0.5)), LIP(0.1))
+    page = read_page(render_report(content))
+    assert page.sections["summary"].startswith("Fail Summary")
+    level = repr(content.findings.level)
+    assert f"The declared bound lip:0.1 does not hold: the exact level is {level} nats." in page.sections["summary"]
+    assert "lip:0.1 does not hold." in page.sections["leakage"]
+    assert "is proven" not in page.text
+
+
+def test_mechanisms_are_compared_with_reasons(lip: ReportContent, read_page: Reader) -> None:
+    text = read_page(render_report(lip)).sections["utility"]
+    assert len(lip.plan) >= 4
+    for line in lip.plan:
+        assert line.mechanism in text
+        if line.reason is not None:
+            assert _plain(line.reason) in text
+        if line.utility is not None:
+            assert numbers.significant(line.utility) in text
+    assert text.count("used for this release") == 2
+    without = read_page(render_report(dataclasses.replace(lip, plan=())))
+    assert "Mechanisms compared" not in without.text
+
+
+@pytest.mark.parametrize(
+    ("consistency", "words"),
+    [
+        (Consistency(0.4, 0, 9, 0), "They look as the protocol says they should: a correct draw shows a deviation"),
+        (Consistency(0.001, 0, 9, 0), "That can be chance"),
+        (Consistency(1e-12, 0, 9, 0), "They do not look like draws from the protocol: a correct draw shows"),
+        (Consistency(0.0, 0, 9, 1), "1 record has a published value that the protocol never draws for its true value."),
+        (Consistency(0.0, 0, 9, 3), "3 records have published values that the protocol never draws"),
+    ],
+)
+def test_how_well_the_draws_fit_is_put_in_words(
+    lip: ReportContent, read_page: Reader, consistency: Consistency, words: str
+) -> None:
+    changed = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, consistency=consistency))
+    assert words in read_page(render_report(changed)).sections["draws"]
+
+
+def test_order_of_rows_and_unknown_values_are_told(lip: ReportContent, read_page: Reader) -> None:
+    text = read_page(render_report(lip)).sections["draws"]
+    assert "shuffled: the order tells nothing about the source" in text
+    assert "4, whose value the protocol does not know" in text
+    kept = read_page(render_report(dataclasses.replace(lip, shuffled=False))).sections["draws"]
+    assert "as in the source, not shuffled." in kept
+
+
+def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_page: Reader) -> None:
+    content = dataclasses.replace(
+        lip,
+        source=SourceNote(
+            "people.csv", "ab" * 32, 1_434, 4, (Reference("Census", "https://example.org/c", "2024"), Reference("Own", "a/b.csv"))
+        ),
+        recodings=("status: rare values became “Other”",),
+    )
+    page = read_page(render_report(content))
+    text = page.sections["provenance"]
+    for words in ("ab" * 32, lip.protocol.digest, "1,434 records read, 4 left out", "Census, version 2024", "Own (a/b.csv)"):
+        assert words in text
+    for words in ("funnel audit", "CC-BY-4.0", "data@example.org", "status: rare values became “Other”", "2025-03-04"):
+        assert words in text
+    links = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and value[0] != "#"]
+    assert links == ["https://example.org/c", "https://creativecommons.org/licenses/by/4.0/"]
+
+
+def test_an_address_that_is_not_a_web_address_is_no_link(lip: ReportContent, read_page: Reader) -> None:
+    page = read_page(render_report(dataclasses.replace(lip, licence=Licence("Free", "javascript:alert(1)"))))
+    assert "Free (javascript:alert(1))" in page.sections["provenance"]
+    assert not [value for _, name, value in page.attributes if name == "href" and "javascript" in value]
+
+
+def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builder, read_page: Reader) -> None:
+    c = len(HOSTILE)
+    joint = Joint.from_counts(np.eye(c, dtype=int) * 30 + 10, HOSTILE, HOSTILE)
+    evil = "<b onclick=x>&amp;{{ 7*7 }}$"
+    content = make_content(
+        joint,
+        fit("grr", joint, LIP(0.5)),
+        LIP(0.5),
+        name=evil,
+        title=evil,
+        description=evil,
+        version=evil,
+        created=evil,
+        contact=Contact(evil, evil),
+        licence=Licence(evil, "https://example.org/?a=1&b=<\">"),
+        source=SourceNote(evil, evil, 1, 1, (Reference(evil, evil, evil),)),
+        recodings=(evil,),
+        random_source=evil,
+        software=evil,
+        mechanism=MechanismNote(evil, evil, True),
+        plan=(PlanLine(evil, 0.1, 0.5, 0.4, 1.0, evil),),
+        verdict=(Check(evil, evil, False, evil),),
+    )
+    html = render_report(content)
+    page = read_page(html)
+    assert "script" not in page.tags
+    assert "b" not in page.tags
+    assert "img" not in page.tags
+    assert page.text.count(evil) >= 20
+    assert "49" not in re.findall(r"\d+", page.sections["provenance"])
+    for label in HOSTILE:
+        assert _plain(label) in page.sections["leakage"]
+
+
+@given(st.lists(st.text(max_size=60), min_size=3, max_size=3, unique=True))
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_label_gives_a_well_formed_page(make_content: Builder, read_page: Reader, labels: list[str]) -> None:
+    joint = Joint.from_counts([[5, 3, 2], [2, 9, 4], [1, 1, 7]], labels, labels)
+    page = read_page(render_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))))
+    assert list(page.sections) == SECTIONS
+
+
+def test_characters_that_turn_the_writing_direction_are_taken_out(make_content: Builder) -> None:
+    joint = Joint.from_counts([[5, 3], [2, 9]], ["\u202egnp.exe", "b\x00"], ["x", "y"])
+    html = render_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))
+    assert "\u202e" not in html
+    assert "\x00" not in html
+    assert "<bdi>\N{REPLACEMENT CHARACTER}gnp.exe</bdi>" in html
+
+
+def test_the_same_content_gives_the_same_page(lip: ReportContent, ldp: ReportContent) -> None:
+    assert render_report(lip) == render_report(lip)
+    assert render_report(ldp) == render_report(ldp)
+
+
+def test_a_protocol_that_reads_the_secret_says_so(make_content: Builder, read_page: Reader) -> None:
+    protocol = fit("conditional-reporting", JOINT, LIP(0.5))
+    note = MechanismNote.of("conditional-reporting")
+    page = read_page(render_report(make_content(JOINT, protocol, LIP(0.5), mechanism=note)))
+    assert "The protocol reads the secret." in page.sections["person"]
+    assert "It reads status and schooling of a record, and so the secret itself" in page.sections["protocol"]
+
+
+def test_a_guarantee_without_words_of_its_own_is_reported_by_its_level(
+    make_content: Builder, read_page: Reader, novel: Guarantee
+) -> None:
+    page = read_page(render_report(make_content(JOINT, fit("grr", JOINT, novel), novel)))
+    assert "The declared bound is novel:1.0" in page.sections["summary"]
+    assert "novel:1.0 holds." in page.sections["leakage"]
+    assert "Allowed at most" not in page.text
+
+
+CASES: dict[str, tuple[Any, Any, Guarantee]] = {
+    "infinite level": ([[5, 0], [3, 9]], [[1, 0], [0, 1]], LIP(1.0)),
+    "infinite level, differential": ([[5, 0], [3, 9]], [[1, 0], [0, 1]], LDP(1.0)),
+    "one secret": ([[5, 3]], [[1, 0], [0, 1]], LIP(1.0)),
+    "one secret, differential": ([[5, 3]], [[1, 0], [0, 1]], LDP(1.0)),
+    "one input": ([[5], [3]], [[1]], LIP(1.0)),
+    "one record": ([[1]], [[1]], LDP(1.0)),
+    "one output": ([[5, 2], [3, 9]], [[1, 1]], LIP(1.0)),
+    "perfect privacy": ([[5, 2], [3, 9]], [[0.5, 0.5], [0.5, 0.5]], LIP(0.0)),
+    "a secret, an input and an output that never occur": (
+        [[5, 2, 0], [3, 9, 0], [0, 0, 0]],
+        [[0.6, 0.5, 1], [0.4, 0.5, 0], [0, 0, 0]],
+        LIP(1.0),
+    ),
+    "the same with differential privacy": (
+        [[5, 2, 0], [3, 9, 0], [0, 0, 0]],
+        [[0.6, 0.5, 1], [0.4, 0.5, 0], [0, 0, 0]],
+        LDP(1.0),
+    ),
+    "a bound far above the level": ([[5, 2], [3, 9]], [[0.6, 0.5], [0.4, 0.5]], LDP(100.0)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_edge_cases_render(
+    case: str, make_content: Builder, make_protocol: Callable[..., Protocol], read_page: Reader
+) -> None:
+    counts, matrix, guarantee = CASES[case]
+    joint = Joint.from_counts(counts)
+    protocol = make_protocol(joint, matrix, [f"y{i}" for i in range(len(matrix))], guarantee)
+    content = make_content(joint, protocol, guarantee, plan=(PlanLine("optimal", 0.0, 0.0, 0.0, 0.0, None),))
+    page = read_page(render_report(content))
+    assert list(page.sections) == SECTIONS
+    assert not re.search(r"\b(nan|inf|None|undefined)\b", page.text + page.figure_text)
+    if case.startswith("infinite"):
+        assert "infinite" in page.sections["leakage"]
+        assert "rule" in page.sections["person"]
+        assert page.sections["summary"].startswith("Fail")
+    else:
+        assert page.sections["summary"].startswith("Pass")
+    if len(counts) == 1:
+        assert "There is nothing left to find out about it" in page.sections["person"]
+    if joint.entropy == 0:
+        assert "no information that a release could keep" in page.sections["utility"]
+    if case == "perfect privacy":
+        assert "no published value changes any belief at all" in page.sections["person"]
+
+
+def test_a_very_large_protocol_gives_a_small_page(make_content: Builder, read_page: Reader) -> None:
+    size, secrets = 200, 40
+    generator = np.random.default_rng(3)
+    joint = Joint.from_counts(generator.integers(1, 50, size=(secrets, size)))
+    for guarantee in (LIP(0.5), LDP(0.5)):
+        content = make_content(joint, fit("grr", joint, guarantee), guarantee)
+        html = render_report(content)
+        assert len(html.encode()) < 3_000_000
+        page = read_page(html)
+        assert page.tags.count("tr") < 250
+        assert "there is no room for names" in page.sections["protocol"]
+        assert "shows the 50 most common published values of 200; the other 150 published values are left out" in (
+            page.sections["protocol"]
+        )
+        assert "shows the 50 strongest lifts of 8,000; the other 7,950 lifts are left out" in page.sections["leakage"]
+        assert "protocol.json" in page.sections["leakage"]

@@ -1,0 +1,123 @@
+"""Joint laws: the same counts from every kind of table, and clear refusals."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel import DataError, Joint, SpecError
+from tests.strategies import joints
+
+rows = st.lists(st.tuples(st.sampled_from(["a", "b", "ä"]), st.integers(0, 12), st.booleans()), min_size=1, max_size=60)
+
+
+@given(rows, st.integers(1, 20))
+def test_every_kind_of_table_gives_the_same_counts(content: list[tuple[str, int, bool]], group: int) -> None:
+    columns = {name: [row[j] for row in content] for j, name in enumerate(("s", "x", "z"))}
+    expected = collections.Counter((row[0], (str(row[1]), str(row[2]))) for row in content)
+    table = pa.table(columns)
+    coded = pa.table(
+        {name: table[name].cast(pa.string()).dictionary_encode() for name in ("s", "x")} | {"z": table["z"]}
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, row_group_size=group)
+    batches = pq.ParquetFile(pa.BufferReader(sink.getvalue())).iter_batches(batch_size=group)
+    for joint in (
+        Joint.from_table(table, ["s"], ["x", "z"]),
+        Joint.from_table(pd.DataFrame(columns), ["s"], ["x", "z"]),
+        Joint.from_table(pd.DataFrame(columns).astype({"s": "category"}), "s", ["x", "z"]),
+        Joint.from_batches(batches, ["s"], ["x", "z"]),
+    ):
+        counted = {
+            (s[0], x): int(joint.counts[i, j])
+            for i, s in enumerate(joint.secret.symbols)
+            for j, x in enumerate(joint.inputs.symbols)
+            if joint.counts[i, j]
+        }
+        assert counted == expected
+        assert joint.n == len(content)
+    # Booleans of a dictionary are spelt by arrow, so only the other columns are compared there.
+    assert Joint.from_table(coded, ["s"], ["x"]).n == len(content)
+
+
+def test_a_parquet_file_is_streamed_and_numbers_are_ordered_by_value(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"s": ["u", "v"] * 6, "x": list(range(12))}), tmp_path / "t.parquet", row_group_size=3)
+    joint = Joint.from_table(tmp_path / "t.parquet", ["s"], ["x"])
+    assert joint.inputs.labels == tuple(map(str, range(12)))
+    assert Joint.from_table(str(tmp_path / "t.parquet"), ["s"], ["x"]).counts.tolist() == joint.counts.tolist()
+
+
+@given(joints())
+def test_probabilities_fit_together(joint: Joint) -> None:
+    assert joint.p.sum() == pytest.approx(1)
+    assert joint.p_secret == pytest.approx(joint.p.sum(axis=1))
+    assert joint.p_input == pytest.approx(joint.p.sum(axis=0))
+    assert joint.input_given_secret * joint.p_secret[:, None] == pytest.approx(joint.p)
+    assert joint.secret_given_input * joint.p_input == pytest.approx(joint.p)
+    wide = joint.with_secret()
+    c, a = joint.counts.shape
+    assert wide.counts.shape == (c, c * a)
+    assert wide.counts.reshape(c, c, a).sum(axis=1).tolist() == joint.counts.tolist()
+    assert wide.n == joint.n
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "word"),
+    [
+        ([[1, -1]], SpecError, "negative"),
+        ([[0.5, 1]], SpecError, "whole numbers"),
+        ([[1, 2], [3]], SpecError, "rectangular"),
+        ([1, 2], SpecError, "shape"),
+        ([[]], SpecError, "shape"),
+        ([["a"]], SpecError, "whole numbers"),
+        ([[float("nan")]], SpecError, "whole numbers"),
+        ([[True]], SpecError, "whole numbers"),
+        ([[0, 0]], DataError, "zero"),
+        ([[2**31, 1]], DataError, "more than"),
+        ([[2**63, 2**63]], DataError, "more than"),
+    ],
+)
+def test_counts_that_are_none(counts: object, error: type[Exception], word: str) -> None:
+    with pytest.raises(error, match=word):
+        Joint.from_counts(counts)  # type: ignore[arg-type]
+
+
+def test_tables_that_do_not_fit(tmp_path: Path) -> None:
+    table = pa.table({"s": ["a", None], "x": ["b", "c"]})
+    with pytest.raises(DataError, match="'s' holds nulls"):
+        Joint.from_table(table, ["s"], ["x"])
+    with pytest.raises(DataError, match="'y' is not in"):
+        Joint.from_table(table, ["x"], ["y"])
+    with pytest.raises(SpecError, match="named twice"):
+        Joint.from_table(table, ["x"], ["x"])
+    with pytest.raises(SpecError, match="at least one"):
+        Joint.from_table(table, [], ["x"])
+    with pytest.raises(DataError, match="no rows"):
+        Joint.from_table(table.slice(0, 0), ["s"], ["x"])
+    with pytest.raises(DataError, match="no file"):
+        Joint.from_table(tmp_path / "gone.parquet", ["s"], ["x"])
+    (tmp_path / "text.parquet").write_text("Jane,divorced")
+    with pytest.raises(DataError, match="cannot be read as parquet"):
+        Joint.from_table(tmp_path / "text.parquet", ["s"], ["x"])
+    with pytest.raises(DataError, match="mixes types") as caught:
+        Joint.from_table(pd.DataFrame({"s": ["Jane", 1], "x": [1, 2]}), ["s"], ["x"])
+    assert "Jane" not in str(caught.value)
+
+
+def test_labels_that_do_not_fit() -> None:
+    with pytest.raises(SpecError, match="1 labels were given for the 2 symbols"):
+        Joint.from_counts([[1, 2]], inputs=["a"])
+    with pytest.raises(SpecError, match="distinct"):
+        Joint.from_counts([[1, 2]], inputs=["a", "a"])
+    joint = Joint.from_counts(np.array([[1, 2]]), secret=["s"], inputs=[("a", "b"), ("a", "c")])
+    assert joint.inputs.labels == ("a · b", "a · c")
+    with pytest.raises(DataError, match="the protocol reads"):
+        joint.read_by(("other",))

@@ -1,0 +1,90 @@
+"""From floats to proven integers: exact sums, kept zeros, and repairs that are as small as they can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from funnel import LDP, LIP, InfeasibleGuarantee, Joint, SolverError
+from funnel.protocol import DENOMINATOR, exact_sums
+from funnel.rounding import integer_weights, marginal_weights, mix, proven_weights, silence_unseen
+from tests.strategies import joints
+
+matrices = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    elements=st.one_of(st.just(0.0), st.floats(1e-12, 1)),
+).filter(lambda matrix: bool((matrix.sum(axis=0) > 0).all()))
+
+
+@given(matrices)
+def test_rounding_keeps_sums_zeros_and_proportions(matrix: np.ndarray) -> None:
+    channel = matrix / matrix.sum(axis=0)
+    weights = integer_weights(channel)
+    assert set(exact_sums(weights)) == {DENOMINATOR}
+    assert ((weights == 0) >= (channel == 0)).all()
+    assert weights / float(DENOMINATOR) == pytest.approx(channel, rel=1e-12, abs=1e-18)
+
+
+@pytest.mark.parametrize(
+    "matrix", [[[0.5], [0.4]], [[1.1], [-0.1]], [[np.nan], [1.0]], [[np.inf], [1.0]], [[0.0], [0.0]]]
+)
+def test_what_is_no_channel_is_refused(matrix: list[list[float]]) -> None:
+    with pytest.raises(SolverError, match="not a channel"):
+        integer_weights(np.array(matrix))
+
+
+@given(joints(min_inputs=2), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_mixing_lowers_every_level(joint: Joint, share: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = integer_weights(rng.dirichlet(np.ones(3), size=len(joint.inputs)).T)
+    mixed = mix(weights, marginal_weights(joint, weights), share)
+    assert set(exact_sums(mixed)) == {DENOMINATOR}
+    for guarantee in (LIP(1.0), LDP(1.0)):
+        before, after = (guarantee.worst(joint, w).ratio for w in (weights, mixed))
+        assert before is not None
+        assert after is not None
+        # A unit in the last place of an integer weight is all that may be lost.
+        assert float(after) <= float(before) * (1 + 1e-12)
+
+
+@given(joints(min_inputs=2), st.sampled_from([0.1, 0.5, 1.5]), st.integers(0, 2**32 - 1))
+def test_a_miss_by_a_hair_is_repaired_by_a_hair(joint: Joint, epsilon: float, seed: int) -> None:
+    """A channel scaled to lie on the bound up to float error ends within it, hardly changed."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.ones(3), size=len(joint.inputs)).T
+    marginal = matrix @ joint.p_input
+    guarantee = LIP(epsilon)
+
+    def at(share: float) -> np.ndarray:
+        return np.asarray((1 - share) * matrix + share * marginal[:, None])
+
+    if (guarantee.cone(joint) @ matrix.T <= 0).all():
+        return
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if (guarantee.cone(joint) @ at(middle).T <= 0).all() else (middle, high)
+    edge = at(low)
+    weights = proven_weights(joint, guarantee, edge)
+    assert guarantee.holds_for(joint, weights)
+    seen = joint.p_input > 0
+    assert weights[:, seen] / float(DENOMINATOR) == pytest.approx(edge[:, seen], abs=1e-9)
+
+
+def test_a_miss_by_more_is_refused_with_the_level_reached() -> None:
+    joint = Joint.from_counts([[90, 10], [10, 90]])
+    with pytest.raises(InfeasibleGuarantee, match="reaches level") as caught:
+        proven_weights(joint, LIP(0.1), np.eye(2))
+    # P(y|s)/P(y) is 0.1 / 0.5 for the rarer pair.
+    assert caught.value.best_level == pytest.approx(np.log(5))
+
+
+def test_inputs_that_never_occur_get_the_marginal() -> None:
+    joint = Joint.from_counts([[30, 0, 10], [10, 0, 30]])
+    weights = silence_unseen(joint, integer_weights(np.eye(3)))
+    assert (weights[:, 1] == marginal_weights(joint, weights)).all()
+    assert weights[:, 1] / float(DENOMINATOR) == pytest.approx([0.5, 0.0, 0.5])
