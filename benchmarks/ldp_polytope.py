@@ -127,7 +127,7 @@ def main() -> None:
         rows.append(row)
         finished = row["polytope_seconds"] is not None
         polytope = f"{row['polytope_seconds']:.4f}" if finished else f"> {options.limit:g}"
-        ratio = f"{row['ratio']:,.0f}" if finished else f"> {row['ratio']:,.0f}"
+        ratio = f"{'' if finished else '> '}{row['ratio']:,.3g}"
         print(
             f"{size:>2} {row['cone_seconds']:>16.5f} {polytope:>23} {row['polytope_vertices'] or '':>13} {ratio:>10}",
             flush=True,

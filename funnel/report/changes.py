@@ -20,5 +20,5 @@ def output_ratios(lift: FloatArray) -> FloatArray:
     known = ~np.isnan(lift)
     most = np.where(known, lift, -np.inf).max(axis=0)
     least = np.where(known, lift, np.inf).min(axis=0)
-    ratios = np.divide(most, least, out=np.full(len(most), np.inf), where=least > 0)
-    return np.asarray(np.where(known.any(axis=0), ratios, np.nan))
+    ratios = np.where(known.any(axis=0), np.inf, np.nan)
+    return np.divide(most, least, out=ratios, where=known.any(axis=0) & (least > 0))

@@ -190,7 +190,9 @@ def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, read
     assert "1 of 2 checks failed: released_counts." in page.sections["summary"]
     assert "Fail released_counts fits the protocol p = 1e-30" in page.sections["verdict"]
     page = read_page(render_report(dataclasses.replace(lip, verdict=())))
-    assert page.sections["summary"].startswith("Fail Summary This release must not be published. No check was evaluated")
+    assert page.sections["summary"].startswith(
+        "Fail Summary This release must not be published. No check was evaluated"
+    )
 
 
 def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_page: Reader) -> None:
@@ -246,13 +248,23 @@ def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_pa
     content = dataclasses.replace(
         lip,
         source=SourceNote(
-            "people.csv", "ab" * 32, 1_434, 4, (Reference("Census", "https://example.org/c", "2024"), Reference("Own", "a/b.csv"))
+            "people.csv",
+            "ab" * 32,
+            1_434,
+            4,
+            (Reference("Census", "https://example.org/c", "2024"), Reference("Own", "a/b.csv")),
         ),
         recodings=("status: rare values became “Other”",),
     )
     page = read_page(render_report(content))
     text = page.sections["provenance"]
-    for words in ("ab" * 32, lip.protocol.digest, "1,434 records read, 4 left out", "Census, version 2024", "Own (a/b.csv)"):
+    for words in (
+        "ab" * 32,
+        lip.protocol.digest,
+        "1,434 records read, 4 left out",
+        "Census, version 2024",
+        "Own (a/b.csv)",
+    ):
         assert words in text
     for words in ("funnel audit", "CC-BY-4.0", "data@example.org", "status: rare values became “Other”", "2025-03-04"):
         assert words in text
@@ -280,7 +292,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
         version=evil,
         created=evil,
         contact=Contact(evil, evil),
-        licence=Licence(evil, "https://example.org/?a=1&b=<\">"),
+        licence=Licence(evil, 'https://example.org/?a=1&b=<">'),
         source=SourceNote(evil, evil, 1, 1, (Reference(evil, evil, evil),)),
         recodings=(evil,),
         random_source=evil,
@@ -397,8 +409,9 @@ def test_a_very_large_protocol_gives_a_small_page(make_content: Builder, read_pa
         page = read_page(html)
         assert page.tags.count("tr") < 250
         assert "there is no room for names" in page.sections["protocol"]
-        assert "shows the 50 most common published values of 200; the other 150 published values are left out" in (
-            page.sections["protocol"]
+        assert (
+            "shows the 50 most common published values of 200; the other 150 published values are left out"
+            in (page.sections["protocol"])
         )
         assert "shows the 50 strongest lifts of 8,000; the other 7,950 lifts are left out" in page.sections["leakage"]
         assert "protocol.json" in page.sections["leakage"]
