@@ -32,7 +32,7 @@ release: $(STAMPS)/project
 # A file of tests stays on one of the two workers, so that its tests share what is slow to start.
 test: $(STAMPS)/dev $(STAMPS)/project
 	scripts/install-system-packages.sh
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/ruff check .

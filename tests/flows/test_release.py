@@ -6,6 +6,7 @@ import errno
 import json
 from pathlib import Path
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +17,7 @@ from funnel.protocol import Protocol
 from funnel.release.layout import ReleaseFolder
 from tasks.series import open_series
 from tasks.step import listening
-from tests.projects import SPEC, adult_rows, make_project, tree
+from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -62,6 +63,26 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
     # No folder of a run in progress stays behind, and the private part is private.
     assert {path.name for path in folder.root.parent.iterdir()} == {"1.0.0", "latest"}
     assert folder.audit.stat().st_mode & 0o077 == 0
+
+
+def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: dict[str, str]) -> None:
+    """Four artifacts: summary, lifts, comparison and a link to the report; none of them holds a row."""
+    spec = make_project(tmp_path, SPEC.replace('name = "people"', 'name = "artifacts"'))
+    result = release(str(spec))
+    query = {"artifacts": {"key": {"like_": "artifacts-%"}}}
+    found = {
+        entry["key"]: entry
+        for entry in httpx.post(f"{server['PREFECT_API_URL']}/artifacts/filter", json=query, timeout=20).json()
+    }
+    assert set(found) == {f"artifacts-{kind}" for kind in ("summary", "lift", "mechanisms", "report")}
+    assert "lip:1.0" in found["artifacts-summary"]["data"]
+    assert Path(result["report"]).as_uri() in found["artifacts-report"]["data"]
+    assert {row["mechanism"] for row in json.loads(found["artifacts-mechanisms"]["data"])} >= {"optimal", "grr"}
+    lifts = json.loads(found["artifacts-lift"]["data"])
+    assert len(lifts) == len(pq.read_table(ADULT, columns=["marital-status"]).slice(0, 3000).column(0).unique())
+    numbers = [value for row in lifts for key, value in row.items() if key != "secret" and value is not None]
+    assert max(numbers) <= 2.7182819
+    assert min(numbers) >= 0.3678794
 
 
 def test_versions_follow_what_changed_and_nothing_is_redrawn_unasked(tmp_path: Path) -> None:

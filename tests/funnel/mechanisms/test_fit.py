@@ -20,7 +20,7 @@ from tests.strategies import budgets, joints
 kinds = st.sampled_from([LIP, LDP])
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(joints(), kinds, budgets)
 def test_every_protocol_is_a_channel_that_meets_its_guarantee(
     joint: Joint, kind: type[funnel.Guarantee], epsilon: float
