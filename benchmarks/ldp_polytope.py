@@ -72,6 +72,8 @@ def direct_within(joint: funnel.Joint, limit: float) -> tuple[float, int, float]
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_timed_direct, args=(sender, joint.counts))
     process.start()
+    # Only the process may hold the sending end: then its death ends the wait with an error, not with a wrong result.
+    sender.close()
     # The process is given time to start on top: only the computation itself is limited and reported.
     done = receiver.poll(limit + 10)
     result: tuple[float, int, float] | None = receiver.recv() if done else None

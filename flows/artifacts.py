@@ -45,7 +45,7 @@ def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findin
             f"# {_plain(spec.title)} {published.version}",
             "",
             f"- **Bound**: {findings.guarantee} on {_plain(', '.join(spec.secret))}",
-            f"- **Exact level**: {findings.level:.9g} nats",
+            f"- **Exact level**: {findings.level:.12g} nats",
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
             f"- **Mechanism**: {protocol.mechanism}",
             f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",

@@ -47,7 +47,7 @@ def release(spec: Path, again: bool, as_json: bool) -> None:
         reused = "" if result["fresh"] else "; rows taken over from the version before"
         click.echo(
             f"Published version {result['version']}: {result['rows']:,} records by {result['mechanism']}, "
-            f"{result['share']:.1%} of the information kept, exact level {result['level']:.9g} within "
+            f"{result['share']:.1%} of the information kept, exact level {result['level']:.12g} within "
             f"{result['guarantee']}{reused}."
         )
     if result["cached"]:
@@ -91,7 +91,8 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
 
     Compares the digest of the source with the one seen last and emits the event funnel.source.changed, which starts
     the deployed release flow (see prefect.yaml). Needs a server: set PREFECT_API_URL. What was seen last is kept in
-    the private workspace, so a change while nobody watched is noticed at the next look. The first look only takes note.
+    the private workspace, so a change while nobody watched is noticed at the next look. The first look compares with
+    the source of the newest release, if there is one.
     """
     from flows.watch import watch_source
 

@@ -14,7 +14,7 @@ from funnel.spec import ReleaseSpec
 from tasks.audit import audit
 from tasks.estimate import estimate
 from tasks.files import remove_tree
-from tasks.ingest import ingest
+from tasks.ingest import forget_other_snapshots, ingest
 from tasks.optimise import optimise
 from tasks.publish import publish
 from tasks.sanitise import sanitise
@@ -95,8 +95,7 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
     version = next_version(
         newest, before.get("fields") != record["fields"], before.get("snapshot") != record["snapshot"]
     )
-    same_draw = all(before.get(key) == record[key] for key in ("snapshot", "protocol", "shuffle"))
-    earlier = str(series.folder(newest).root) if newest is not None and same_draw and not again else None
+    earlier = None if again else series.drawn_before(record)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     incoming = series.incoming()
     try:
@@ -120,6 +119,7 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
     finally:
         # After publication the folder has its final name, and there is nothing left to remove.
         remove_tree(incoming)
+    forget_other_snapshots(snapshot)
     describe_run(spec, published, protocol, findings, optimised.read_comparison(), estimated.read_joint())
     return {
         "status": "published",

@@ -14,6 +14,7 @@ from funnel.release.documents import dump
 from funnel.source import file_digest, open_source
 from funnel.spec import ReleaseSpec
 from tasks.files import private_folder, write_whole
+from tasks.series import Series
 
 EVENT = "funnel.source.changed"
 
@@ -24,7 +25,8 @@ def watch_source(spec_path: Path, interval: float, once: bool, progress: Progres
     """Look at the source of a spec every ``interval`` seconds; yield what was seen whenever it is news.
 
     The digest seen last is replaced only after the event was handed to the server, so a failure repeats the event
-    rather than losing it: a release of an unchanged source does nothing.
+    rather than losing it: a release of an unchanged source does nothing. The first look compares with the source of
+    the newest release, and only takes note where there is none.
 
     Yields
     ------
@@ -58,7 +60,7 @@ def _look(spec_path: Path) -> dict[str, Any]:
     source = open_source(spec).path
     digest = file_digest(source)
     memory = private_folder(spec.workspace_folder / spec.name) / "watched.json"
-    seen = _seen(memory)
+    seen = _seen(memory) or _released(spec)
     if seen is None:
         status = "noted"
     elif seen == digest:
@@ -66,9 +68,15 @@ def _look(spec_path: Path) -> dict[str, Any]:
     else:
         _emit(spec, spec_path, digest)
         status = "changed"
-    if status != "unchanged":
+    if status != "unchanged" or not memory.is_file():
         write_whole(memory, dump({"sha256": digest}))
     return {"status": status, "source": str(source), "sha256": digest}
+
+
+def _released(spec: ReleaseSpec) -> str | None:
+    """Digest of the source of the newest release: a change since then is news even to the first look."""
+    series = Series(spec.output_folder / spec.name)
+    return None if series.newest is None else str(series.record(series.newest).get("source"))
 
 
 def _seen(memory: Path) -> str | None:

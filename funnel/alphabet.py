@@ -102,6 +102,10 @@ def product(first: Alphabet, second: Alphabet) -> Alphabet:
 
 
 def natural_key(text: str) -> tuple[tuple[int, float, str], ...]:
-    """Sort key that orders the numbers inside texts by value, so that ``9`` comes before ``10``."""
+    """Sort key that orders the numbers inside texts by value, so that ``9`` comes before ``10``.
+
+    Distinct texts have distinct keys (``9``, ``09``), so an order never depends on which row came first.
+    """
     parts = re.split(r"(\d+)", text)
-    return tuple((1, float(part), "") if part.isdecimal() else (0, 0.0, part) for part in parts if part)
+    values = [(1, float(part), "") if part.isdecimal() else (0, 0.0, part) for part in parts if part]
+    return (*values, (-1, 0.0, text))

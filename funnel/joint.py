@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ IntArray = npt.NDArray[np.int64]
 
 # Exact sums of counts times 32-bit halves of the weights must fit 64 bits.
 MAX_ROWS = 2**31
+# A table of counts beyond this size means that a column was named which is no category, such as a record number.
+MAX_CELLS = 2**24
 BATCH_ROWS = 1 << 17
 
 
@@ -162,6 +165,11 @@ class Joint:
 
         secret = Alphabet(secret_columns, ordered({t[:width] for t in counted}, secret_columns))
         inputs = Alphabet(input_columns, ordered({t[width:] for t in counted}, input_columns))
+        if len(secret) * len(inputs) > MAX_CELLS:
+            raise DataError(
+                f"{len(secret):,} values of {', '.join(secret_columns)} by {len(inputs):,} values of "
+                f"{', '.join(input_columns)} are too many to count; group rare values or name fewer columns"
+            )
         counts = np.zeros((len(secret), len(inputs)), dtype=np.int64)
         for symbol, count in counted.items():
             counts[secret.index(symbol[:width]), inputs.index(symbol[width:])] = count
@@ -241,7 +249,7 @@ def _checked_counts(counts: npt.ArrayLike) -> IntArray:
         raise SpecError("counts must be a rectangular (secrets × inputs) table of whole numbers") from error
     if table.ndim != 2 or 0 in table.shape:
         raise SpecError(f"counts must have shape (secrets, inputs) with at least one of each, not {table.shape}")
-    if table.dtype.kind not in "iuf" or (table.dtype.kind == "f" and not np.array_equal(table, np.floor(table))):
+    if table.dtype.kind not in "iuf" or not (np.isfinite(table) & (table == np.floor(table))).all():
         raise SpecError("counts must be whole numbers; scale probabilities to counts first")
     if (table < 0).any():
         raise SpecError("counts must not be negative")
@@ -264,7 +272,7 @@ def _count_combinations(
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        flat = np.zeros(batch.num_rows, dtype=np.int64)
+        codes: list[IntArray] = []
         texts: list[list[str]] = []
         for column in columns:
             values = batch.column(column)
@@ -276,13 +284,9 @@ def _count_combinations(
             texts.append(names)
             for name in names:
                 declared[column].setdefault(name, len(declared[column]))
-            flat = flat * len(names) + coded.indices.to_numpy(zero_copy_only=False)
-        for cell, count in zip(*_unique_counts(flat), strict=True):
-            parts: list[str] = []
-            for names in reversed(texts):
-                cell, code = divmod(cell, len(names))
-                parts.append(names[code])
-            counted[tuple(reversed(parts))] += count
+            codes.append(coded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+        for cell, count in _cells(codes, [len(names) for names in texts]):
+            counted[tuple(names[code] for names, code in zip(texts, cell, strict=True))] += count
     ranks = {}
     for column, seen in declared.items():
         order = list(seen) if is_declared[column] else sorted(seen, key=natural_key)
@@ -290,6 +294,13 @@ def _count_combinations(
     return counted, ranks
 
 
-def _unique_counts(cells: IntArray) -> tuple[list[Any], list[Any]]:
-    values, counts = np.unique(cells, return_counts=True)
-    return values.tolist(), counts.tolist()
+def _cells(codes: list[IntArray], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Each combination of codes that occurs, with its number of rows."""
+    if math.prod(sizes) < 2**63:
+        flat, counts = np.unique(np.ravel_multi_index(codes, sizes), return_counts=True)
+        parts = np.unravel_index(flat, sizes)
+    else:
+        # Too many possible combinations to number in 64 bits: slower, but nothing wraps around.
+        columns, counts = np.unique(np.stack(codes), axis=1, return_counts=True)
+        parts = tuple(columns)
+    return zip(zip(*(part.tolist() for part in parts), strict=True), counts.tolist(), strict=True)

@@ -106,6 +106,14 @@ def ingest(spec_path: str, workspace: str) -> Snapshot:
     return snapshot
 
 
+def forget_other_snapshots(snapshot: Snapshot) -> None:
+    """Remove the snapshots of earlier sources: they hold values of people, and are made again if they are needed."""
+    kept = Path(snapshot.data.path).parent
+    for folder in kept.parent.iterdir():
+        if folder != kept:
+            remove_tree(folder)
+
+
 def _existing(folder: Path) -> Snapshot | None:
     """The snapshot in a folder if it is whole, else None."""
     try:

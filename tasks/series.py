@@ -61,6 +61,17 @@ class Series:
             ) from error
         return content
 
+    def drawn_before(self, record: dict[str, Any]) -> str | None:
+        """Folder of the newest version whose rows were drawn from the same snapshot with the same protocol, if any.
+
+        Its rows can be taken over: drawing them afresh would reveal more, and tell a data user nothing new.
+        """
+        for version in reversed(self.published):
+            before = self.record(version)
+            if all(before.get(key) == record[key] for key in ("snapshot", "protocol", "shuffle")):
+                return str(self.folder(version).root)
+        return None
+
     def incoming(self) -> Path:
         """A new private folder, on the same file system, to put a release together in."""
         return private_folder(self.root / f"{INCOMING}{secrets.token_hex(6)}")

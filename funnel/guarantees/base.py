@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -77,10 +78,14 @@ class Guarantee(ABC):
     title: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        value = self.epsilon
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
-            raise SpecError(f"{self.name} needs a finite epsilon >= 0 (nats), not {value!r}")
-        object.__setattr__(self, "epsilon", float(value))
+        given: object = self.epsilon
+        try:
+            value = math.nan if isinstance(given, bool) or not isinstance(given, Real) else float(given)
+        except OverflowError:
+            value = math.inf
+        if not math.isfinite(value) or value < 0:
+            raise SpecError(f"{self.name} needs a finite epsilon >= 0 (nats), not {given!r}")
+        object.__setattr__(self, "epsilon", value)
 
     def __str__(self) -> str:
         return f"{self.name}:{self.epsilon!r}"

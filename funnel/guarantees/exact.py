@@ -13,7 +13,8 @@ from funnel.joint import IntArray
 from funnel.protocol import WeightArray
 
 _DIGITS = 60
-LARGEST_EXPONENT = 700.0
+# Near the end of the doubles; no ratio of 63-bit weights and 31-bit counts exceeds e^90.
+_LARGEST_EXPONENT = 700.0
 
 
 def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.object_]:
@@ -42,12 +43,12 @@ def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.obje
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """A rational that is at most e^ε, by a relative margin below 2^-49; exactly 1 for ε = 0.
+    """A rational that is at most e^ε, by a relative margin below 2^-47; exactly 1 for ε = 0.
 
     ``decimal`` rounds exp correctly to 60 digits, so one unit less in the last digit is a lower bound for the decimal
     value. The margin of 2^-50 covers every reading of ε and of e^ε as a double: whoever compares a level with
-    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 700, where e^ε leaves the doubles, the bound is that of
-    700: no ratio of 63-bit weights and 31-bit counts comes near it.
+    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 700 the bound is that
+    of 700, which no ratio can reach.
 
     Raises
     ------
@@ -58,11 +59,16 @@ def exp_below(epsilon: float) -> Fraction:
         raise ValueError(f"epsilon must be a finite number >= 0, not {epsilon}")
     if epsilon == 0:
         return Fraction(1)
-    epsilon = min(float(epsilon), LARGEST_EXPONENT)
+    epsilon = min(float(epsilon), _LARGEST_EXPONENT)
     smaller_reading = min(decimal.Decimal(repr(epsilon)), decimal.Decimal(epsilon))
     with decimal.localcontext(decimal.Context(prec=_DIGITS)) as context:
         below = context.next_minus(context.exp(context.create_decimal(smaller_reading)))
     return max(Fraction(1), Fraction(below) * (1 - Fraction(1, 2**50)))
+
+
+def capped_exp(epsilon: float) -> float:
+    """e^ε as a float, for optimisers; not above e^700, which no ratio can reach."""
+    return math.exp(min(epsilon, _LARGEST_EXPONENT))
 
 
 def log_above(ratio: Fraction) -> float:

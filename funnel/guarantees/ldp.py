@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import PosteriorGuarantee, Witness
-from funnel.guarantees.exact import secret_output
+from funnel.guarantees.exact import capped_exp, secret_output
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -37,20 +37,19 @@ class LDP(PosteriorGuarantee):
         if not pairs:
             return np.zeros((0, len(prior)))
         first, second = np.array(pairs).T
-        return np.asarray(lifts[first] - np.exp(self.epsilon) * lifts[second])
+        return np.asarray(lifts[first] - capped_exp(self.epsilon) * lifts[second])
 
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
         """Largest P(y|s)/P(y|s'), exactly; O(a b c)."""
         law = secret_output(joint.counts, weights)
         sizes = [int(size) for size in joint.counts.sum(axis=1)]
         seen = [s for s, size in enumerate(sizes) if size > 0]
-        best = Witness(0, seen[0], seen[0], Fraction(1), True)
-        for y in range(law.shape[1]):
+        occurring = [y for y, total in enumerate(law.sum(axis=0)) if total > 0]
+        best = Witness(occurring[0], seen[0], seen[0], Fraction(1), True)
+        for y in occurring:
             given = {s: Fraction(int(law[s, y]), sizes[s]) for s in seen}
             high = max(seen, key=given.__getitem__)
             low = min(seen, key=given.__getitem__)
-            if given[high] == 0:
-                continue
             if given[low] == 0:
                 return Witness(y, high, low, None, True)
             ratio = given[high] / given[low]

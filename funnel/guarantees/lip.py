@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from funnel.guarantees.base import PosteriorGuarantee, Witness
-from funnel.guarantees.exact import secret_output
+from funnel.guarantees.exact import capped_exp, secret_output
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -33,21 +33,19 @@ class LIP(PosteriorGuarantee):
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε`` and ``π_s/p_s >= e^-ε`` for a posterior π summing to 1, shape (2c, c)."""
         lifts = np.diag(1 / prior)
-        return np.vstack([lifts - np.exp(self.epsilon), np.exp(-self.epsilon) - lifts])
+        return np.vstack([lifts - capped_exp(self.epsilon), np.exp(-self.epsilon) - lifts])
 
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
         """Largest of P(y|s)/P(y) and P(y)/P(y|s), exactly; O(a b c)."""
         law = secret_output(joint.counts, weights)
         outputs = law.sum(axis=0)
         sizes = [int(size) for size in joint.counts.sum(axis=1)]
-        best = Witness(0, 0, None, Fraction(1), True)
-        for y, total in enumerate(outputs):
-            if total == 0:
-                continue
-            for s, size in enumerate(sizes):
-                if size == 0:
-                    continue
-                part = law[s, y]
+        occurring = [y for y, total in enumerate(outputs) if total > 0]
+        seen = [s for s, size in enumerate(sizes) if size > 0]
+        best = Witness(occurring[0], seen[0], None, Fraction(1), True)
+        for y in occurring:
+            for s in seen:
+                part, total, size = law[s, y], outputs[y], sizes[s]
                 if part == 0:
                     return Witness(y, s, None, None, False)
                 # One fraction per cell, compared exactly: ties and near-ties need no tolerance.

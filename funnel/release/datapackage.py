@@ -86,7 +86,7 @@ def _field(spec: ReleaseSpec, protocol: Protocol, column: str) -> dict[str, Any]
         "type": "string",
         "description": (
             f"{column}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values "
-            "it names. protocol.json gives the probabilities."
+            "it names, and from further ones if it ends in 'or others'. protocol.json gives the probabilities."
         ),
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
@@ -106,7 +106,7 @@ def _privacy(
         "readsSecret": protocol.inputs.columns != spec.publish,
         "protocol": {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"},
         "protocolDigest": protocol.digest,
-        "utilityShare": findings.share,
+        "utilityShare": round(findings.share, 4),
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},

@@ -14,6 +14,8 @@ from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 
+_DIGITS = 4
+
 
 def dump(content: Any) -> bytes:
     """JSON as bytes, readable and the same for equal content; a float that is not a number is an error."""
@@ -69,14 +71,13 @@ def read_draws(text: str, protocol: Protocol) -> IntArray:
 def protocol_document(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> dict[str, Any]:
     """What a user of the release needs to know of the protocol.
 
-    Beside the exact weights: the bound and the exact level, the law of the published columns, and for every output
-    its probability and its posterior over the values of the published columns.
+    Beside the exact weights: the bound and the level, the law of the published columns, and for every output its
+    probability and its posterior over the values of the published columns, to four decimals.
     """
     level = guarantee.level(joint, protocol)
-    ratio = level.witness.ratio
-    # Rounded to what a user can need: the exact channel is in the weights.
-    posterior = np.round(measures.posterior(joint, protocol), 6)
-    law = measures.input_output_law(joint, protocol).sum(axis=0)
+    # Rounded to what a user can need: exact shares would be exact counts, and two versions a difference of counts.
+    posterior = np.round(measures.posterior(joint, protocol), _DIGITS)
+    law = np.round(measures.input_output_law(joint, protocol).sum(axis=0), _DIGITS)
     return {
         **protocol.to_dict(),
         "bound": {
@@ -85,19 +86,18 @@ def protocol_document(joint: Joint, protocol: Protocol, guarantee: Guarantee) ->
             "declared": str(guarantee),
             "unit": "nats",
             "level": level.value,
-            "exact_ratio": None if ratio is None else [str(ratio.numerator), str(ratio.denominator)],
             "secret": list(joint.secret.columns),
         },
         "utility": {
-            "mutual_information_nats": measures.mutual_information(joint, protocol),
-            "entropy_nats": joint.entropy,
-            "share": measures.normalised_mutual_information(joint, protocol),
+            "mutual_information_nats": round(measures.mutual_information(joint, protocol), _DIGITS),
+            "entropy_nats": round(joint.entropy, _DIGITS),
+            "share": round(measures.normalised_mutual_information(joint, protocol), _DIGITS),
             "columns": list(joint.inputs.columns),
         },
         "prior": {
             "columns": list(joint.inputs.columns),
             "symbols": [list(symbol) for symbol in joint.inputs.symbols],
-            "probabilities": np.round(joint.p_input, 6).tolist(),
+            "probabilities": np.round(joint.p_input, _DIGITS).tolist(),
         },
         "posterior": [
             {

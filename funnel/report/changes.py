@@ -21,4 +21,4 @@ def output_ratios(lift: FloatArray) -> FloatArray:
     most = np.where(known, lift, -np.inf).max(axis=0)
     least = np.where(known, lift, np.inf).min(axis=0)
     ratios = np.where(known.any(axis=0), np.inf, np.nan)
-    return np.divide(most, least, out=ratios, where=known.any(axis=0) & (least > 0))
+    return np.asarray(np.divide(most, least, out=ratios, where=known.any(axis=0) & (least > 0)))

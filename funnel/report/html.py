@@ -37,7 +37,7 @@ def render_report(content: ReportContent) -> str:
     outside the page, whatever is in it.
     """
     promised = promise(content.guarantee, content.joint.p_secret)
-    cells = tables.lift_cells(content, promised)
+    strength = tables.lift_strength(content, promised)
     ratio = _fraction(content.findings.level_ratio)
     return (
         _environment()
@@ -50,8 +50,8 @@ def render_report(content: ReportContent) -> str:
             beliefs=tables.belief_rows(content, promised),
             example=_example(content, promised),
             outputs=tables.output_rows(content),
-            lift_blocks=tables.lift_blocks(content, cells),
-            lift_rows=tables.lift_rows(content, cells),
+            lift_blocks=tables.lift_blocks(content, strength),
+            lift_rows=tables.lift_rows(content, strength),
             level_ratio=ratio,
             level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
             heat_map=heat_map(content.protocol),
@@ -100,6 +100,7 @@ def _environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "label": _label,
+        "breakable": _breakable,
         "columns": _columns,
         "quoted": _quoted,
         "link": _link,
@@ -123,17 +124,21 @@ def _environment() -> Environment:
 
 def _readable(text: str) -> str:
     """The text without characters that are invisible or turn the writing direction of what follows."""
-    return "".join(
-        character
-        if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs")
-        else "\N{REPLACEMENT CHARACTER}"
-        for character in text
-    )
+    return "".join(c if c in "\n\t" or not _is_hidden(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS
 
 
 def _label(text: str) -> Markup:
     """A name from the data: isolated, so that its writing direction cannot reorder the sentence around it."""
     return _isolated(text, "")
+
+
+def _breakable(name: str) -> Markup:
+    """An identifier that may be broken after its underscores."""
+    return Markup("_<wbr>").join(_readable(name).split("_"))
 
 
 def _quoted(text: str) -> Markup:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from funnel import measures
 from funnel.joint import FloatArray
@@ -168,21 +167,16 @@ def output_rows(content: ReportContent) -> Extract[OutputRow]:
     return Extract(tuple(rows), len(probability))
 
 
-def lift_cells(content: ReportContent, promised: Promise) -> npt.NDArray[np.object_]:
-    """`LiftCell` of every (secret, output), shape (c, b)."""
-    lift = content.findings.lift
-    size = np.abs(log_lift(lift))
+def lift_strength(content: ReportContent, promised: Promise) -> FloatArray:
+    """|ln lift| as a fraction of the largest one allowed, at most 1, shape (c, b); nan where the lift is."""
+    size = np.abs(log_lift(content.findings.lift))
     finite = size[np.isfinite(size)]
     # Without limits on single lifts a shade means: compared with the largest lift there is.
     limit = np.log(promised.lift_limits[1]) if promised.lift_limits else (finite.max() if finite.size else 0.0)
-    strength = np.minimum(1.0, size / limit) if limit > 0 else np.where(np.isinf(size), 1.0, 0.0)
-    cells = np.empty(lift.shape, dtype=object)
-    for place in np.ndindex(lift.shape):
-        cells[place] = LiftCell(float(lift[place]), float(strength[place]))
-    return cells
+    return np.minimum(1.0, size / limit) if limit > 0 else np.where(np.isinf(size), 1.0, 0.0)
 
 
-def lift_blocks(content: ReportContent, cells: npt.NDArray[np.object_]) -> tuple[LiftBlock, ...]:
+def lift_blocks(content: ReportContent, strength: FloatArray) -> tuple[LiftBlock, ...]:
     """The lifts of all secrets and outputs as tables that fit a page; none if there are too many of either."""
     secrets, outputs = content.joint.secret.labels, content.protocol.outputs.labels
     if len(outputs) > MAX_ROWS or len(secrets) > MAX_BLOCKS * BLOCK_COLUMNS:
@@ -190,17 +184,22 @@ def lift_blocks(content: ReportContent, cells: npt.NDArray[np.object_]) -> tuple
     blocks = -(-len(secrets) // BLOCK_COLUMNS)
     # Even widths: 8 secrets become 4 + 4, not 7 + 1.
     width = -(-len(secrets) // blocks)
-    ratios = output_ratios(content.findings.lift)
+    lift = content.findings.lift
+    cells = [
+        tuple(LiftCell(float(value), float(used)) for value, used in zip(lift[:, y], strength[:, y], strict=True))
+        for y in range(len(outputs))
+    ]
+    ratios = output_ratios(lift)
     return tuple(
         LiftBlock(
             secrets[start : start + width],
-            tuple((label, tuple(cells[start : start + width, y]), float(ratios[y])) for y, label in enumerate(outputs)),
+            tuple((label, cells[y][start : start + width], float(ratios[y])) for y, label in enumerate(outputs)),
         )
         for start in range(0, len(secrets), width)
     )
 
 
-def lift_rows(content: ReportContent, cells: npt.NDArray[np.object_]) -> Extract[LiftRow]:
+def lift_rows(content: ReportContent, strength: FloatArray) -> Extract[LiftRow]:
     """The (secret, output) whose lifts are furthest from 1, of all whose secret and output occur."""
     size = np.abs(log_lift(content.findings.lift)).ravel()
     posterior = posterior_of_secret(content)
@@ -212,7 +211,7 @@ def lift_rows(content: ReportContent, cells: npt.NDArray[np.object_]) -> Extract
             content.protocol.outputs.labels[y],
             float(content.joint.p_secret[s]),
             float(posterior[s, y]),
-            cells[s, y],
+            LiftCell(float(content.findings.lift[s, y]), float(strength[s, y])),
         )
         for s, y in places
     )

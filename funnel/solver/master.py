@@ -13,6 +13,9 @@ from funnel.joint import FloatArray
 
 # Mass the LP solver leaves on a column it does not use.
 _UNUSED = 1e-13
+# What is left of an equation is repaired later, at the price of utility, so first the tightest that HiGHS takes; then
+# its own default, for vertices that are not known as well as that.
+_TOLERANCES = (1e-10, 1e-7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +66,18 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
     gains = negative_entropy(posteriors)
     # One equation Σ_y P(y|x) = 1 for every input: the solver's absolute tolerance then weighs rare inputs like others.
     shares = (posteriors / law).T
-    result = linprog(
-        -gains,
-        A_eq=shares,
-        b_eq=np.ones(len(law)),
-        bounds=(0, None),
-        method="highs-ds",
-        # The tightest there are: what is left of an equation is repaired later, at the price of utility.
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if result.status != 0:
+    for tolerance in _TOLERANCES:
+        result = linprog(
+            -gains,
+            A_eq=shares,
+            b_eq=np.ones(len(law)),
+            bounds=(0, None),
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
+        )
+        if result.status == 0:
+            break
+    else:
         raise SolverError(f"the linear programme over {len(gains)} vertices failed: {result.message}")
     duals = -np.asarray(result.eqlin.marginals) / law
     bound = float(duals @ law + (gains - posteriors @ duals).max())

@@ -6,17 +6,20 @@ import subprocess
 import sys
 import time
 from io import BytesIO
+from typing import NamedTuple
 
 import numpy as np
 
 from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
+from funnel.solver import double_description
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
+from funnel.solver.double_description import polytope_vertices
+from funnel.solver.exact_vertices import exact_vertices
 
+# Up to here cddlib needs no process of its own, and exact integers are fast enough where it fails.
 _SMALL = 8
-# Exit status of the enumerating process when cddlib gives up, unlike one that was killed or crashed.
-INCONSISTENT = 3
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
 # Conditions this much smaller than their terms are nothing but rounding.
@@ -28,7 +31,8 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
     secrets: double description by cddlib, in a process of its own for more than a few inputs, so that a time limit
-    or Ctrl-C ends it; the number of vertices grows exponentially with a and c and as ε falls.
+    or Ctrl-C ends it; the number of vertices grows exponentially with a and c and as ε falls. The list is checked to
+    be complete; where floating point loses vertices and inputs are few, they are enumerated in exact integers.
 
     Parameters
     ----------
@@ -57,7 +61,17 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
         rows = rows[np.abs(rows).max(axis=1) > _VACUOUS * terms.max(axis=1)]
     if len(rows) == 0:
         return np.eye(a)
-    return _by_double_description(*_equalities_apart(_scaled(rows)), joint.p_input, time_limit)
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    apart = _equalities_apart(_scaled(rows))
+    try:
+        return _by_double_description(*apart, joint.p_input, deadline, time_limit)
+    except InconsistentVerticesError as error:
+        if a <= _SMALL and not len(apart.equalities) and isinstance(guarantee, PosteriorGuarantee):
+            return exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts, deadline)
+        raise SolverError(
+            f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
+            "group rare categories"
+        ) from error
 
 
 def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
@@ -88,47 +102,49 @@ def _scaled(rows: FloatArray) -> FloatArray:
     return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
 
 
-def _equalities_apart(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+class _Conditions(NamedTuple):
+    rows: FloatArray
+    equalities: FloatArray
+
+
+def _equalities_apart(rows: FloatArray) -> _Conditions:
     """Rows that are conditions, and rows that hold with equality because their negative is there too (ε = 0)."""
     there = {row.tobytes() for row in rows + 0.0}
     negated = np.array([(0.0 - row).tobytes() in there for row in rows])
-    return rows[~negated], rows[negated]
+    return _Conditions(rows[~negated], rows[negated])
 
 
 def _by_double_description(
-    rows: FloatArray, equalities: FloatArray, law: FloatArray, time_limit: float | None
+    rows: FloatArray, equalities: FloatArray, law: FloatArray, deadline: float | None, time_limit: float | None
 ) -> FloatArray:
     # cddlib takes everything below 1e-7 for zero, so whether it finds all vertices depends on scale and order. Rare
     # inputs and rare secrets are seen better half way to the coordinates T_x = v_x / p_x.
     plain, balanced = np.ones(len(law)), np.sqrt(law)
-    attempts = ((plain, 1.0, 1), (plain, 1.0, -1), (balanced, 1.0, 1), (plain, 10.0, 1), (plain, 100.0, -1))
-    deadline = None if time_limit is None else time.monotonic() + time_limit
     failures: list[InconsistentVerticesError] = []
-    for unit, size, step in attempts:
+    for unit, step in ((plain, 1), (plain, -1), (balanced, 1)):
         left = None if deadline is None else max(deadline - time.monotonic(), 1e-3)
         try:
-            found = _cddlib(size * _scaled(rows * unit)[::step, ::step], (equalities * unit)[:, ::step], left, time_limit)
-            clean = np.where(np.abs(found[:, ::step]) < _ZERO, 0.0, found[:, ::step]) * unit
+            scaled = _scaled(rows * unit)
+            found = _cddlib(scaled[::step, ::step], (equalities * unit)[:, ::step], left, time_limit)[:, ::step]
+            clean = np.where(np.abs(found) < _ZERO, 0.0, found) * unit
             require_complete(clean, rows, equalities)
         except InconsistentVerticesError as error:
             failures.append(error)
         else:
             return np.asarray(clean / clean.sum(axis=1, keepdims=True))
-    raise SolverError(
-        f"vertex enumeration over {len(law)} distinct inputs is numerically inconsistent ({failures[0]}); "
-        "change epsilon or group rare categories"
-    ) from failures[0]
+    raise failures[0]
 
 
 def _cddlib(rows: FloatArray, equalities: FloatArray, left: float | None, time_limit: float | None) -> FloatArray:
-    if rows.shape[1] <= _SMALL and time_limit is None:
-        # Not at the top: the module is also run as a program, which must find it not yet imported.
-        from funnel.solver.double_description import polytope_vertices
-
-        return polytope_vertices(rows, equalities)
+    if rows.shape[1] <= _SMALL and len(rows) <= _SMALL**2 and time_limit is None:
+        try:
+            return polytope_vertices(rows, equalities)
+        except RuntimeError as error:
+            raise InconsistentVerticesError(" ".join(str(error).split())) from error
     buffer = BytesIO()
     np.savez(buffer, rows=rows, equalities=equalities)
-    command = [sys.executable, "-m", "funnel.solver.double_description"]
+    # By its path, for a quick start; -P keeps the modules beside it from being taken for others.
+    command = [sys.executable, "-P", str(double_description.__file__)]
     try:
         done = subprocess.run(command, input=buffer.getvalue(), capture_output=True, timeout=left, check=False)
     except subprocess.TimeoutExpired as error:
@@ -137,7 +153,7 @@ def _cddlib(rows: FloatArray, equalities: FloatArray, left: float | None, time_l
             "time, raise epsilon, or group rare categories"
         ) from error
     reason = (done.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
-    if done.returncode == INCONSISTENT:
+    if done.returncode == double_description.INCONSISTENT:
         raise InconsistentVerticesError(reason)
     if done.returncode != 0:
         raise SolverError(f"vertex enumeration over {rows.shape[1]} distinct inputs failed: {reason}")

@@ -41,6 +41,8 @@ _VARIABLES = {
     ON_ACCENT: "var(--on-accent)",
 }
 ELLIPSIS = "…"
+# Invisible, but part of how emoji and some scripts are written.
+_JOINERS = "\u200c\u200d"
 
 
 def short(label: str, length: int = 26) -> str:

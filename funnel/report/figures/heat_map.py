@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # More rows or columns than this leave no room for their names.
 MAX_LABELLED = 42
 _MAX_NUMBERED = 18
+# As many cells in a row as can be told apart in print.
+_MAX_CELLS = 400
 # A blue that carries white text, and that pales into a light page as well as into a dark one.
 _HUE = (0x2A / 255, 0x63 / 255, 0x9E / 255)
 _FAINTEST = 0.07
@@ -36,7 +38,7 @@ def heat_map(protocol: Protocol) -> Markup:
     height = min(8.6, max(1.6, 1.5 + 0.3 * b if b <= _MAX_NUMBERED else 1.5 + 0.165 * b)) if labelled else 5.6
     with style():
         figure, axes = canvas(height)
-        axes.imshow(_tinted(matrix), aspect="auto", interpolation="none")
+        axes.imshow(_tinted(pooled(matrix)), aspect="auto", interpolation="none")
         axes.set_xlabel(f"true value: {short(' and '.join(protocol.inputs.columns), 80)}")
         axes.set_ylabel("published value")
         axes.tick_params(length=0)
@@ -60,6 +62,16 @@ def heat_map(protocol: Protocol) -> Markup:
         return to_svg(figure, "heat", description)
 
 
+def pooled(matrix: FloatArray) -> FloatArray:
+    """The matrix, or the largest probability of each block of cells that would share a dot of the picture."""
+    for axis in (0, 1):
+        size = matrix.shape[axis]
+        if size > _MAX_CELLS:
+            starts = np.unique(np.linspace(0, size, _MAX_CELLS, endpoint=False).astype(int))
+            matrix = np.maximum.reduceat(matrix, starts, axis=axis)
+    return matrix
+
+
 def _tinted(matrix: FloatArray) -> FloatArray:
     """Colours, shape (b, a, 4): impossible is empty, and the least possible can still be seen."""
     colours = np.empty((*matrix.shape, 4))
@@ -81,10 +93,8 @@ def _name_cells(axes: Axes, protocol: Protocol) -> None:
             text.set_rotation_mode("anchor")
     axes.set_yticks(range(b), down, fontsize=size)
     # Thin lines between cells lead the eye from a name to its row.
-    axes.set_xticks(np.arange(a - 1) + 0.5, minor=True)
-    axes.set_yticks(np.arange(b - 1) + 0.5, minor=True)
-    axes.grid(which="minor", color=RULE, linewidth=0.4, alpha=0.55)
-    axes.tick_params(which="minor", length=0)
+    axes.vlines(np.arange(a - 1) + 0.5, -0.5, b - 0.5, color=RULE, linewidth=0.4, alpha=0.55)
+    axes.hlines(np.arange(b - 1) + 0.5, -0.5, a - 0.5, color=RULE, linewidth=0.4, alpha=0.55)
 
 
 def _number_cells(axes: Axes, matrix: FloatArray) -> None:

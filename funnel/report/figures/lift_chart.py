@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, IntArray
 from funnel.report.changes import log_lift
 from funnel.report.figures.canvas import ACCENT, INK, WARN, canvas, short, style, to_svg
 from funnel.report.figures.log_axis import draw_axis, draw_limit, reach
 
 MAX_LINES = 50
+_MAX_DOTS = 2000
 _ROW = 0.3
 
 
@@ -36,6 +37,7 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
         draw_axis(axes, half_width, both_sides=True)
         rows, _ = np.nonzero(~np.isnan(logs[shown]))
         values = logs[shown][~np.isnan(logs[shown])]
+        rows, values = _apart(rows, values, half_width)
         excluded = np.isneginf(values)
         axes.plot(values[~excluded], rows[~excluded], "o", color=ACCENT, markersize=5.5, alpha=0.55, markeredgewidth=0)
         # An output that excludes a value has no place on a logarithmic axis: an arrow at its end.
@@ -53,6 +55,16 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
             f"Chart of {drawn:,} lifts, one line for each of {len(shown):,} values of the secret, one dot for each "
             f"published value, with the limits of the guarantee. The table below gives the numbers.",
         )
+
+
+def _apart(rows: IntArray, values: FloatArray, half_width: float) -> tuple[IntArray, FloatArray]:
+    """Of very many dots, those that lie within a third of their own width of each other only once."""
+    if len(values) <= _MAX_DOTS:
+        return rows, values
+    step = half_width / 100
+    places = np.column_stack([rows, np.round(values / step)])
+    _, kept = np.unique(places, axis=0, return_index=True)
+    return rows[kept], values[kept]
 
 
 def strongest(strength: FloatArray) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 
 from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
 from funnel.audit import audit_release
-from funnel.guarantees import Witness
+from funnel.guarantees.base import PosteriorGuarantee, Witness
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.report import Check, Contact, Licence, MechanismNote, Reference, ReportContent, SourceNote
@@ -33,7 +33,7 @@ def expected_pairs(joint: Joint, protocol: Protocol, outside: int = 0) -> IntArr
 
 
 @dataclass(frozen=True)
-class Novel(Guarantee):
+class Novel(PosteriorGuarantee):
     """A guarantee that the report has no words for, as one added later would be."""
 
     name: ClassVar[str] = "novel"
@@ -46,12 +46,12 @@ class Novel(Guarantee):
         return LIP(self.epsilon).worst(joint, weights)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def novel() -> Guarantee:
     return Novel(1.0)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_protocol() -> Callable[..., Protocol]:
     """Builds the protocol of a float matrix (b, a) over the inputs of a joint law."""
 
@@ -63,7 +63,7 @@ def make_protocol() -> Callable[..., Protocol]:
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_content() -> Callable[..., ReportContent]:
     """Builds a content around a joint law, a protocol and a bound; anything else can be overridden."""
 
@@ -144,7 +144,7 @@ class _Reader(HTMLParser):
                 self.page.sections[name] = self.page.sections.get(name, "") + data
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def read_page() -> Callable[[str], Page]:
     """Reads a page: every tag must be closed by its own end tag, in order, and every identifier be unique."""
 

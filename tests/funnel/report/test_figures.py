@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from funnel import LIP, Joint, Protocol, fit
 from funnel.report import PlanLine, figures
 from funnel.report.figures.canvas import short
+from funnel.report.figures.heat_map import pooled
 from funnel.report.figures.log_axis import reach, ticks
 
 HOSTILE = (
@@ -32,7 +33,7 @@ HOSTILE = (
 
 def _square(size: int) -> Protocol:
     joint = Joint.from_counts(np.eye(size, dtype=int) + 1)
-    return fit("grr", joint, LIP(1.0))
+    return fit("grr", joint, LIP(0.1))
 
 
 def _texts(svg: str) -> list[str]:
@@ -130,6 +131,19 @@ def test_only_the_fifty_strongest_lines_are_drawn() -> None:
     lift[:, 0] = np.exp(np.arange(60) / 100)
     texts = _texts(figures.lift_chart(lift, tuple(f"s{i}" for i in range(60)), None))
     assert {text for text in texts if text.startswith("s")} == {f"s{i}" for i in range(10, 60)}
+
+
+def test_more_dots_and_cells_than_can_be_told_apart_stay_small() -> None:
+    generator = np.random.default_rng(5)
+    lift = np.exp(generator.uniform(-1, 1, size=(50, 4000)))
+    svg = figures.lift_chart(lift, tuple(f"s{i}" for i in range(50)), (0.3, 3.0))
+    assert 5_000 < svg.count("<use") < 12_000
+    matrix = np.zeros((900, 500))
+    matrix[777, 3] = 0.25
+    assert pooled(matrix).shape == (400, 400)
+    # What is rare does not vanish among the impossible cells around it.
+    assert sorted(pooled(matrix).ravel())[-2:] == [0, 0.25]
+    np.testing.assert_array_equal(pooled(matrix[700:1000, :400]), matrix[700:1000, :400])
 
 
 def test_mechanisms_without_a_utility_have_no_bar() -> None:

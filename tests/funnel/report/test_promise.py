@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee
-from funnel.joint import FloatArray
 from funnel.report.promise import promise
 
 PRIORS = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(lambda counts: np.array(counts) / sum(counts))

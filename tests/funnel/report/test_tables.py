@@ -52,7 +52,7 @@ def test_lifts_are_cut_into_even_blocks_that_hold_all_of_them(
 ) -> None:
     joint = _large(4, secrets)
     content = make_content(joint, fit("grr", joint, LIP(1.0)), LIP(1.0))
-    blocks = tables.lift_blocks(content, tables.lift_cells(content, promise(LIP(1.0), joint.p_secret)))
+    blocks = tables.lift_blocks(content, tables.lift_strength(content, promise(LIP(1.0), joint.p_secret)))
     assert [len(block.secrets) for block in blocks] == widths
     assert sum((block.secrets for block in blocks), ()) == joint.secret.labels
     for y in range(4):
@@ -63,9 +63,9 @@ def test_lifts_are_cut_into_even_blocks_that_hold_all_of_them(
 def test_too_many_lifts_are_cut_to_the_fifty_furthest_from_one(make_content: Builder) -> None:
     joint = _large(60, 3)
     content = make_content(joint, fit("grr", joint, LIP(1.0)), LIP(1.0))
-    cells = tables.lift_cells(content, promise(LIP(1.0), joint.p_secret))
-    assert tables.lift_blocks(content, cells) == ()
-    found = tables.lift_rows(content, cells)
+    strength = tables.lift_strength(content, promise(LIP(1.0), joint.p_secret))
+    assert tables.lift_blocks(content, strength) == ()
+    found = tables.lift_rows(content, strength)
     assert (len(found.rows), found.total, found.complete) == (50, 180, False)
     strongest = np.sort(np.abs(np.log(content.findings.lift)).ravel())[::-1][:50]
     np.testing.assert_allclose([abs(np.log(row.cell.lift)) for row in found.rows], strongest)
@@ -79,9 +79,10 @@ def test_lifts_of_what_never_occurs_are_no_rows(make_content: Builder, make_prot
     joint = Joint.from_counts([[5, 3], [2, 9], [0, 0]])
     protocol = make_protocol(joint, [[0.6, 0.5], [0.4, 0.5], [0, 0]], ["u", "v", "never"], LIP(1.0))
     content = make_content(joint, protocol, LIP(1.0))
-    cells = tables.lift_cells(content, promise(LIP(1.0), joint.p_secret))
-    assert tables.lift_rows(content, cells).total == 4
-    assert cells[2, 0].tint == cells[0, 2].tint == ""
+    strength = tables.lift_strength(content, promise(LIP(1.0), joint.p_secret))
+    assert tables.lift_rows(content, strength).total == 4
+    (block,) = tables.lift_blocks(content, strength)
+    assert block.rows[0][1][2].tint == block.rows[2][1][0].tint == ""
     assert tables.output_rows(content).rows[2].sources == ()
     assert np.isnan(tables.belief_rows(content, promise(LIP(1.0), joint.p_secret)).rows[2].lowest)
 

@@ -1,0 +1,77 @@
+"""The programme over vertices and the polishing of its solution: sums to the last bit, and a bound that is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from funnel import LDP, LIP, Guarantee, Joint, SolverError
+from funnel.solver.master import best_split, negative_entropy
+from funnel.solver.polish import polish
+from funnel.solver.presolve import merge_equal_posteriors
+from funnel.solver.vertices import enumerate_vertices
+from tests.strategies import joints
+
+
+@st.composite
+def programmes(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Random posteriors with zeros, all corners of the simplex among them, and a law with rare inputs."""
+    a, k = draw(st.integers(1, 5)), draw(st.integers(0, 8))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    points = rng.dirichlet(np.full(a, 0.5), size=k) * (rng.random((k, a)) < 0.7)
+    points = points[points.sum(axis=1) > 0]
+    law = rng.dirichlet(np.ones(a)) * 10.0 ** -rng.integers(0, 9, a)
+    return np.vstack(
+        [np.eye(a) * 0.9 + 0.1 * law / law.sum(), points / points.sum(axis=1, keepdims=True)]
+    ), law / law.sum()
+
+
+@given(programmes())
+def test_a_split_adds_up_and_is_optimal(programme: tuple[np.ndarray, np.ndarray]) -> None:
+    posteriors, law = programme
+    split = best_split(posteriors, law)
+    assert (split.mass > 0).all()
+    assert len(split.mass) <= len(law)
+    # Relative to each input, however rare.
+    assert split.mass @ split.posteriors / law == pytest.approx(1, abs=1e-9)
+    assert split.value == pytest.approx(split.mass @ negative_entropy(split.posteriors), abs=1e-12)
+    assert split.value <= split.bound + 1e-12
+    reference = linprog(-negative_entropy(posteriors), A_eq=posteriors.T, b_eq=law, method="highs-ipm")
+    assert split.value == pytest.approx(-reference.fun, abs=1e-6)
+
+
+def test_a_law_outside_the_hull_is_an_error() -> None:
+    with pytest.raises(SolverError, match="linear programme over 1 vertices failed"):
+        best_split(np.array([[1.0, 0.0]]), np.array([0.5, 0.5]))
+
+
+@settings(max_examples=60)
+@given(joints(min_inputs=2), st.sampled_from([LIP, LDP]), st.sampled_from([0.1, 1.0, 3.0]))
+def test_polishing_goes_inside_and_stays_near(joint: Joint, kind: type[Guarantee], epsilon: float) -> None:
+    law = merge_equal_posteriors(joint).joint
+    if len(law.secret) == 1:
+        return
+    guarantee = kind(epsilon)
+    split = best_split(enumerate_vertices(law, guarantee), law.p_input)
+    rows = guarantee.cone(law) / law.p_input
+    polished = polish(split, law.p_input, rows, guarantee.tightened(1e-9).cone(law) / law.p_input)
+    if polished is None:
+        return
+    assert ((polished.posteriors > 0) == (split.posteriors > 0)).all()
+    assert polished.posteriors == pytest.approx(split.posteriors, abs=1e-5)
+    assert polished.mass @ polished.posteriors / law.p_input == pytest.approx(1, abs=1e-12)
+    size = np.abs(rows) @ polished.posteriors.T
+    assert (rows @ polished.posteriors.T <= 1e-14 * size).all()
+    assert polished.value == pytest.approx(split.value, abs=1e-6)
+
+
+def test_a_plain_corner_is_polished() -> None:
+    """Otherwise every protocol would have to be repaired, and would lose its zeros."""
+    law = Joint.from_counts(np.random.default_rng(3).integers(1, 1000, (3, 5)))
+    for guarantee in (LIP(0.3), LDP(0.3)):
+        split = best_split(enumerate_vertices(law, guarantee), law.p_input)
+        rows = guarantee.cone(law) / law.p_input
+        assert polish(split, law.p_input, rows, guarantee.tightened(1e-11).cone(law) / law.p_input) is not None
