@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import linprog
-from scipy.special import xlogy
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """A way to write p_X as a mixture of posteriors.
-
-    Attributes
-    ----------
-    posteriors : ndarray, shape (k, a)
-        The posteriors used, k <= a.
-    mass : ndarray, shape (k,)
-        P(y) of each, > 0.
-    value : float
-        Σ_y P(y) Σ_x v_x ln v_x in nats; the utility is this plus H(X).
-    bound : float
-        No mixture of the given posteriors has a larger value, whatever the LP solver's tolerances were.
-    """
-
-    posteriors: FloatArray
-    mass: FloatArray
-    value: float
-    bound: float
-
-
-def negative_entropy(posteriors: FloatArray) -> FloatArray:
-    """g(v) = Σ_x v_x ln v_x of each row, in nats: convex, 0 for a point mass; shape (k, a) to (k,)."""
-    return np.asarray(xlogy(posteriors, posteriors).sum(axis=1))
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.split import Split
 
 
 def best_split(posteriors: FloatArray, law: FloatArray) -> Split:

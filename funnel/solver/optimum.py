@@ -14,9 +14,10 @@ from funnel.measures import mutual_information
 from funnel.naming import name_outputs
 from funnel.protocol import Protocol
 from funnel.rounding import marginal_weights, proven_weights
-from funnel.solver.master import Split, best_split
+from funnel.solver.master import best_split
 from funnel.solver.polish import polish
 from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_rows
+from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
 
 METHODS = ("auto", "vertices")
