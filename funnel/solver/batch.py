@@ -1,4 +1,4 @@
-"""Many small linear programmes at once: the dual simplex method on stacks of condensed tableaux, in array operations."""
+"""Many small linear programmes at once: the dual simplex method on stacks of condensed tableaux."""
 
 from __future__ import annotations
 
@@ -33,12 +33,8 @@ class Bases:
     basic: Places
     nonbasic: Places
 
-    def __getitem__(self, chosen: object) -> Bases:
-        return Bases(self.table[chosen], self.basic[chosen], self.nonbasic[chosen])  # type: ignore[index]
-
-    def repeat(self, times: int) -> Bases:
-        """The single basis of a stack of one, as often as asked."""
-        return Bases(*(np.repeat(part, times, axis=0) for part in (self.table, self.basic, self.nonbasic)))
+    def __getitem__(self, chosen: npt.NDArray[np.intp] | Flags) -> Bases:
+        return Bases(self.table[chosen], self.basic[chosen], self.nonbasic[chosen])
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from funnel.solver.split import Split
 Tick = Callable[[float, float], None]
 # The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
 _PROOF_SHARE = 0.9
+_STARTS = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,67 +77,92 @@ def optimal_over_cone(
 
 
 class ColumnGeneration:
-    """One region's mixture problem; after `run`, rows may be added and it may run again from its columns."""
+    """The mixture problem of one region.
+
+    Parameters
+    ----------
+    region : Region
+    """
 
     def __init__(self, region: Region) -> None:
         self.region = region
-        self._pricer = Pricer(region)
         self._master = MasterProgramme(region.law)
+        # p_X itself is in the region: the protocol that says nothing is where every search starts.
         self._master.add(region.law, float(negative_entropy(region.counts(region.law))))
-        self._add(self._pricer.corners)
+        # Only where to start looking: the outcome is certified, and the same in every run.
+        self._random = np.random.default_rng(0)
+        self._bound = 0.0
         self._boxes = 0
+        self._programmes = 0
 
     def run(self, gap: float, time_limit: float | None = None, tick: Tick | None = None) -> Mixture:
         """Add columns until the bound is within the gap, the time is over, or the user interrupts.
 
         For any prices λ the optimum is at most ``λ·p_X + max (g(v) - λ·v)``; the search bounds the second term, so
         the smallest such sum so far is a bound at any moment.
+
+        Parameters
+        ----------
+        gap : float
+            Requested bound - value, nats.
+        time_limit : float, optional
+            Seconds.
+        tick : callable, optional
+            Told (value, bound) as they improve.
         """
-        started = time.perf_counter()
-        deadline = None if time_limit is None else started + time_limit
-        bound = 0.0
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
         finished = False
         try:
-            while not finished:
-                mass, prices = self._master.solve()
-                value = float(self._master.gains @ mass)
-                if (deadline is None or time.perf_counter() < deadline) and self._climb(prices, mass, gap):
-                    continue
-                priced = self._pricer.search(prices, _PROOF_SHARE * gap, deadline)
-                self._boxes += priced.boxes
-                bound = min(bound, self._bound(prices, priced.bound))
-                if tick is not None:
-                    tick(value, bound)
-                self._add(priced.columns)
-                finished = not len(priced.columns) and priced.bound <= _PROOF_SHARE * gap
-                if deadline is not None and time.perf_counter() > deadline:
-                    break
+            finished = self._generate(gap, deadline, tick)
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
             finished = False
-        return self._mixture(bound, finished)
+        mass, _ = self._master.solve()
+        used = mass > 1e-13
+        value = float(self._master.gains[used] @ mass[used])
+        split = Split(self._master.posteriors[used], mass[used], value, self._bound)
+        return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
-    def _bound(self, prices: FloatArray, most: float) -> float:
-        law = self.region.law
-        rounding = 2.0**-50 * (len(law) + 8) * float(np.abs(prices) @ law + 1.0)
-        return float(prices @ law) + most + rounding
+    def _generate(self, gap: float, deadline: float | None, tick: Tick | None) -> bool:
+        pricer = Pricer(self.region)
+        self._add(pricer, pricer.corners)
+        # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.
+        counted = self.region.counts(self.region.law)
+        self._lower_bound(float(counted @ np.log(pricer.reach)), np.log(pricer.reach))
+        target = _PROOF_SHARE * gap
+        while True:
+            mass, prices = self._master.solve()
+            if tick is not None:
+                tick(float(self._master.gains @ mass), self._bound)
+            if deadline is not None and time.perf_counter() > deadline:
+                return False
+            if self._climb(pricer, prices, mass, gap):
+                continue
+            priced = pricer.search(prices, target, deadline)
+            self._boxes += priced.boxes
+            self._programmes = pricer.programmes
+            self._lower_bound(float(prices @ self.region.law) + priced.bound, prices)
+            self._add(pricer, priced.columns)
+            if not len(priced.columns) and priced.bound <= target:
+                if tick is not None:
+                    tick(float(self._master.gains @ mass), self._bound)
+                return True
 
-    def _add(self, columns: FloatArray) -> None:
-        for column, gain in zip(columns, self._pricer.gains(columns), strict=True):
+    def _lower_bound(self, bound: float, prices: FloatArray) -> None:
+        size = float(np.abs(prices).max())
+        self._bound = min(self._bound, bound + 2.0**-50 * (self.region.inputs + 8) * (size + 1.0))
+
+    def _add(self, pricer: Pricer, columns: FloatArray) -> None:
+        for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._master.add(column, float(gain))
 
-    def _climb(self, prices: FloatArray, mass: FloatArray, gap: float) -> bool:
-        """Ascend from the columns in use; true if that gave new ones."""
-        found, values = self._pricer.climb(self._master.posteriors[mass > 0], prices)
-        _, first = np.unique(np.round(values, 9), return_index=True)
-        new = found[first][values[first] > max(gap, 1e-9)]
-        self._add(new)
+    def _climb(self, pricer: Pricer, prices: FloatArray, mass: FloatArray, gap: float) -> bool:
+        """Ascend from the columns in use and from mixtures of two of them; true if that gave new ones."""
+        used = self._master.posteriors[mass > 0]
+        first, second = self._random.integers(len(used), size=(2, _STARTS))
+        starts = np.vstack([used, (used[first] + used[second]) / 2])
+        found, values = pricer.climb(starts, prices)
+        _, places = np.unique(np.round(values, 9), return_index=True)
+        new = found[places][values[places] > max(gap, 1e-9)]
+        self._add(pricer, new)
         return len(new) > 0
-
-    def _mixture(self, bound: float, finished: bool) -> Mixture:
-        mass, prices = self._master.solve()
-        if math.isinf(bound):
-            bound = 0.0
-        used = mass > 1e-13
-        split = Split(self._master.posteriors[used], mass[used], float(self._master.gains @ mass), bound)
-        return Mixture(split, finished, len(self._master), self._boxes, self._pricer.programmes)

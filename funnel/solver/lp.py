@@ -12,7 +12,7 @@ _INFINITY = highspy.kHighsInf
 
 
 def _quiet() -> highspy.Highs:
-    solver = highspy.Highs()
+    solver: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
         ("solver", "simplex"),

@@ -83,7 +83,7 @@ class Pricer:
         """Maximise costs (N, n) over the whole region."""
         number = len(costs)
         ones, zeros = np.repeat(self._ones, number, axis=0), np.repeat(self._zeros, number, axis=0)
-        return self._programme.maximise(costs, zeros, ones, self._root.repeat(number), steps=1000)
+        return self._programme.maximise(costs, zeros, ones, self._root[np.zeros(number, dtype=np.intp)], steps=1000)
 
     def _reach(self) -> tuple[FloatArray, FloatArray]:
         """Upper bounds on every w_x in the region, safely, and the points that reach them, the first columns."""
@@ -100,9 +100,7 @@ class Pricer:
         found = np.where(found < _CLEAN, 0.0, found)
         totals = found.sum(axis=1, keepdims=True)
         found = found / np.where(totals > 0, totals, 1.0)
-        inside = (np.abs(totals[:, 0] - 1) < 1e-6) & (
-            (found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE
-        )
+        inside = (np.abs(totals[:, 0] - 1) < 1e-6) & ((found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE)
         return inside & ((self.region.least - found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE), found
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
@@ -139,9 +137,7 @@ class Pricer:
             best[rising], values[rising] = found[improved], better[improved]
         return best, values
 
-    def search(
-        self, prices: FloatArray, target: float, deadline: float | None = None, patience: int = 3
-    ) -> Priced:
+    def search(self, prices: FloatArray, target: float, deadline: float | None = None, patience: int = 3) -> Priced:
         """Branch and bound on boxes: columns above the target, or a proof that there is none (METHOD section 3).
 
         The boxes of largest bounds are bounded again by their chord programmes, many at a time, then cut in two where
@@ -240,11 +236,13 @@ class Pricer:
         first_upper, second_lower = upper.copy(), lower.copy()
         first_upper[every, where] = np.where(exists, left, middle)
         second_lower[every, where] = np.where(exists, right, middle)
-        # A basis that no longer reproduces its value has lost its digits; its children start from the root's.
-        children = answers.bases[going]
         new_lower, new_upper = np.concatenate([lower, second_lower]), np.concatenate([first_upper, upper])
         new_bounds = np.concatenate([bounds[going], bounds[going]])
-        twice = Bases(*(np.concatenate([p, p]) for p in (children.table, children.basic, children.nonbasic)))
         possible = (new_lower.sum(axis=1) <= 1 + 1e-9) & (new_upper.sum(axis=1) >= 1 - 1e-9)
-        tree.put(new_lower[possible], new_upper[possible], new_bounds[possible], twice[possible])
+        tree.put(
+            new_lower[possible],
+            new_upper[possible],
+            new_bounds[possible],
+            answers.bases[np.concatenate([going, going])[possible]],
+        )
         return points

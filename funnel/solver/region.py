@@ -120,9 +120,7 @@ def _paired(rows: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:
     centred = rows - rows.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centred, axis=1)
     steep = length > 1e-9
-    cosine = np.where(
-        np.outer(steep, steep), centred @ centred.T / np.maximum(np.outer(length, length), 1e-300), 0.0
-    )
+    cosine = np.where(np.outer(steep, steep), centred @ centred.T / np.maximum(np.outer(length, length), 1e-300), 0.0)
     kept, dropped = [], set()
     for i in range(len(rows)):
         if i in dropped:

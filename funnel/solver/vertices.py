@@ -11,11 +11,16 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
+from funnel.solver.choice import is_listed
+from funnel.solver.presolve import MergedInputs
+from funnel.solver.region import Region
 
 _SMALL = 8
 
 
-def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> FloatArray:
+def enumerate_vertices(
+    merged: MergedInputs, guarantee: Guarantee, region: Region, time_limit: float | None = None
+) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
@@ -24,9 +29,10 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
 
     Parameters
     ----------
-    joint : Joint
-        All inputs and secrets must occur.
+    merged : MergedInputs
     guarantee : Guarantee
+    region : Region
+        The cone of the guarantee over the merged inputs.
     time_limit : float, optional
         Seconds.
 
@@ -35,14 +41,12 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
     SolverError
         If cddlib fails, returns vertices that violate the polytope, or does not finish in time.
     """
-    # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
-    rows = guarantee.cone(joint) / joint.p_input
-    if len(joint.secret) == 1 or len(rows) == 0:
-        return np.eye(rows.shape[1])
-    if len(joint.secret) == 2 and isinstance(guarantee, PosteriorGuarantee):
-        return _two_secrets(joint, guarantee)
-    found = _by_cddlib(rows, time_limit)
-    return _checked(found, rows)
+    if len(region.rows) == 0:
+        return np.eye(region.inputs)
+    if is_listed(merged.joint, guarantee) and isinstance(guarantee, PosteriorGuarantee):
+        return _two_secrets(merged.joint, guarantee)
+    rows = merged.cone(guarantee) / merged.joint.p_input
+    return _checked(_by_cddlib(rows, time_limit), rows)
 
 
 def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
