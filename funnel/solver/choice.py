@@ -33,12 +33,17 @@ def chosen_method(method: str, joint: Joint, guarantee: Guarantee, region: Regio
         return "vertices"
     if is_listed(joint, guarantee):
         return "vertices" if a**3 / 2 <= _LARGEST_LIST else "columns"
-    return "vertices" if vertices_at_most(a, len(region.rows)) <= _FEW_VERTICES else "columns"
+    return "vertices" if has_few_vertices(region) else "columns"
 
 
 def is_listed(joint: Joint, guarantee: Guarantee) -> bool:
     """Whether vertices have at most two non-zeros and can be listed directly."""
     return len(joint.secret) == 2 and isinstance(guarantee, PosteriorGuarantee)
+
+
+def has_few_vertices(region: Region) -> bool:
+    """Whether double description takes no longer than column generation needs to get going."""
+    return vertices_at_most(region.inputs, len(region.rows)) <= _FEW_VERTICES
 
 
 def vertices_at_most(a: int, rows: int) -> int:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.errors import SolverError, SpecError
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.naming import name_outputs
-from funnel.protocol import Protocol
+from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import marginal_weights, proven_weights
 from funnel.solver.choice import METHODS, chosen_method
 from funnel.solver.columns import ColumnGeneration
@@ -165,7 +165,7 @@ def _protocol(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: S
         if ((weights == 0) == (matrix == 0))[:, joint.p_input > 0].all():
             break
     else:
-        weights = proven_weights(joint, guarantee, _matrix(joint, merged, split))
+        weights = _softened(joint, guarantee, _matrix(joint, merged, split))
     # Outputs in the order of the inputs they stand for: reports and successive releases read alike.
     order = np.lexsort((-weights.max(axis=1).astype(np.float64), weights.argmax(axis=1)))
     weights = weights[order]
@@ -177,6 +177,19 @@ def _protocol(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: S
         "optimal",
         str(guarantee),
     )
+
+
+def _softened(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> WeightArray:
+    """Verified weights of a channel that a solver's tolerance may have put outside a cone as thin as that tolerance."""
+    silent = np.repeat((matrix @ joint.p_input)[:, None], matrix.shape[1], axis=1)
+    share = 0.0
+    while True:
+        try:
+            return proven_weights(joint, guarantee, (1 - share) * matrix + share * silent)
+        except InfeasibleGuarantee:
+            if share == 1.0:
+                raise
+            share = min(1.0, max(2.0**-14, 4 * share))
 
 
 def _matrix(joint: Joint, merged: MergedInputs, split: Split) -> FloatArray:

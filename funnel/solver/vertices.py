@@ -11,11 +11,10 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
-from funnel.solver.choice import is_listed
+from funnel.solver.choice import has_few_vertices, is_listed
 from funnel.solver.presolve import MergedInputs
 from funnel.solver.region import Region
 
-_SMALL = 8
 
 
 def enumerate_vertices(
@@ -24,7 +23,7 @@ def enumerate_vertices(
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
-    secrets: double description by cddlib, in a process of its own for more than a few inputs, so that a time limit
+    secrets: double description by cddlib, in a process of its own unless there are few vertices, so that a time limit
     or Ctrl-C ends it; the number of vertices grows exponentially with a and c and as ε falls.
 
     Parameters
@@ -46,7 +45,7 @@ def enumerate_vertices(
     if is_listed(merged.joint, guarantee) and isinstance(guarantee, PosteriorGuarantee):
         return _two_secrets(merged.joint, guarantee)
     rows = merged.cone(guarantee) / merged.joint.p_input
-    return _checked(_by_cddlib(rows, time_limit), rows)
+    return _checked(_by_cddlib(rows, time_limit, has_few_vertices(region)), rows)
 
 
 def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
@@ -73,8 +72,8 @@ def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
     return np.vstack(found)
 
 
-def _by_cddlib(rows: FloatArray, time_limit: float | None) -> FloatArray:
-    if rows.shape[1] <= _SMALL and time_limit is None:
+def _by_cddlib(rows: FloatArray, time_limit: float | None, few: bool) -> FloatArray:
+    if few:
         from funnel.solver.double_description import polytope_vertices
 
         return polytope_vertices(rows)
