@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.lp import MasterProgramme
@@ -91,6 +92,7 @@ class ColumnGeneration:
         self._master.add(region.law, float(negative_entropy(region.counts(region.law))))
         # Only where to start looking: the outcome is certified, and the same in every run.
         self._random = np.random.default_rng(0)
+        self._mass = np.ones(1)
         self._bound = 0.0
         self._boxes = 0
         self._programmes = 0
@@ -117,10 +119,10 @@ class ColumnGeneration:
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
             finished = False
-        mass, _ = self._master.solve()
+        mass = self._mass
         used = mass > 1e-13
-        value = float(self._master.gains[used] @ mass[used])
-        split = Split(self._master.posteriors[used], mass[used], value, self._bound)
+        value = float(self._master.gains[: len(mass)][used] @ mass[used])
+        split = Split(self._master.posteriors[: len(mass)][used], mass[used], value, self._bound)
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
     def _generate(self, gap: float, deadline: float | None, tick: Tick | None) -> bool:
@@ -131,7 +133,12 @@ class ColumnGeneration:
         self._lower_bound(float(counted @ np.log(pricer.reach)), np.log(pricer.reach))
         target = _PROOF_SHARE * gap
         while True:
-            mass, prices = self._master.solve()
+            try:
+                mass, prices = self._master.solve()
+            except SolverError:
+                # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
+                return True
+            self._mass = mass
             if tick is not None:
                 tick(float(self._master.gains @ mass), self._bound)
             if deadline is not None and time.perf_counter() > deadline:
@@ -159,7 +166,7 @@ class ColumnGeneration:
     def _climb(self, pricer: Pricer, prices: FloatArray, mass: FloatArray, gap: float) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if that gave new ones."""
         used = self._master.posteriors[mass > 0]
-        first, second = self._random.integers(len(used), size=(2, _STARTS))
+        first, second = self._random.integers(len(used), size=(2, min(_STARTS, 3 * self.region.inputs)))
         starts = np.vstack([used, (used[first] + used[second]) / 2])
         found, values = pricer.climb(starts, prices)
         _, places = np.unique(np.round(values, 9), return_index=True)

@@ -9,6 +9,7 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 
 _INFINITY = highspy.kHighsInf
+_TOLERANCE = 1e-9
 
 
 def _quiet() -> highspy.Highs:
@@ -20,8 +21,8 @@ def _quiet() -> highspy.Highs:
         ("parallel", "off"),
         ("threads", 1),
         ("random_seed", 0),
-        ("primal_feasibility_tolerance", 1e-9),
-        ("dual_feasibility_tolerance", 1e-9),
+        ("primal_feasibility_tolerance", _TOLERANCE),
+        ("dual_feasibility_tolerance", _TOLERANCE),
     ):
         solver.setOptionValue(option, value)
     return solver
@@ -68,12 +69,16 @@ class MasterProgramme:
         SolverError
             If the solver fails.
         """
-        self._solver.run()
-        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            self._solver.clearSolver()
+        # Columns of a thin region are nearly parallel; then the usual tolerances are all that doubles can give.
+        for tolerance in (_TOLERANCE, 1e-7, 1e-6):
+            self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
             self._solver.run()
-        status = self._solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
+            status = self._solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                break
+            self._solver.clearSolver()
+        else:
             raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
         solution = self._solver.getSolution()
         return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
