@@ -1,6 +1,7 @@
 """The optimiser against vertex enumeration on the papers' cases and beyond: times, certified gaps, table and plots.
 
-Run ``python -m benchmarks.solver`` (all groups; about ten minutes) or name groups: ``python -m benchmarks.solver adult``.
+Run ``python -m benchmarks.solver`` (all groups, about ten minutes) or name groups, as in
+``python -m benchmarks.solver adult``.
 Results are merged into ``benchmarks/results/solver.json`` and written as a table beside it.
 """
 
@@ -92,7 +93,9 @@ def measured(
         group, case, c, a, guarantee.epsilon, gap, solution.status, solution.utility, solution.bound, solution.gap,
         solution.gap / joint.entropy, solution.seconds, beside, target, met,
     )  # fmt: skip
-    print(f"{case} {guarantee}: {solution.seconds:.3f} s, gap {solution.gap:.2e}, {solution.method} {beside}", flush=True)
+    print(
+        f"{case} {guarantee}: {solution.seconds:.3f} s, gap {solution.gap:.2e}, {solution.method} {beside}", flush=True
+    )
     return row
 
 
@@ -149,16 +152,32 @@ def group_papers(setting: Setting) -> list[Row]:
         for inputs in ("education", "relationship", "race,sex"):
             for epsilon in (0.5, 1.0, 1.5, 2.0):
                 rows.append(
-                    measured("papers", f"{secret} given {inputs}", adult(setting, secret, inputs),
-                             funnel.LIP(epsilon), 1e-6, "20 s together", 20.0, setting)  # fmt: skip
+                    measured(
+                        "papers",
+                        f"{secret} given {inputs}",
+                        adult(setting, secret, inputs),
+                        funnel.LIP(epsilon),
+                        1e-6,
+                        "20 s together",
+                        20.0,
+                        setting,
+                    )
                 )
     kept = setting.table[setting.table["relationship"] != "Other-relative"]
     alip = funnel.Joint.from_table(kept, secret=["relationship"], inputs=["occupation"])
     for epsilon in (0.5, 1.0, 1.5, 2.0):
         # λ = 1/2 of ALIP: both bounds are half the budget.
         rows.append(
-            measured("papers", "relationship given occupation (ALIP)", alip, funnel.LIP(epsilon / 2), 1e-6,
-                     "20 s together", 20.0, setting)  # fmt: skip
+            measured(
+                "papers",
+                "relationship given occupation (ALIP)",
+                alip,
+                funnel.LIP(epsilon / 2),
+                1e-6,
+                "20 s together",
+                20.0,
+                setting,
+            )
         )
     return rows
 
@@ -174,8 +193,16 @@ def group_large(setting: Setting) -> list[Row]:
         joint = adult(setting, secret, inputs)
         for epsilon in (1.0, 0.5):
             rows.append(
-                measured("large", f"{secret} given {inputs}", joint, funnel.LIP(epsilon), 1e-4, f"{limit:g} s", limit,
-                         setting)  # fmt: skip
+                measured(
+                    "large",
+                    f"{secret} given {inputs}",
+                    joint,
+                    funnel.LIP(epsilon),
+                    1e-4,
+                    f"{limit:g} s",
+                    limit,
+                    setting,
+                )
             )
     return rows
 
@@ -270,8 +297,8 @@ def written(results: dict[str, list[dict[str, object]]]) -> str:
             )
         total = sum(float(str(r["seconds"])) for r in rows)
         if group == "papers":
-            lines.append(f"| **all of the papers' pairs together** | | | | | | | | {total:.1f} s | | 20 s | "
-                         f"{'yes' if total < 20 and all(r['status'] == 'optimal' for r in rows) else 'no'} |")  # fmt: skip
+            met = "yes" if total < 20 and all(r["status"] == "optimal" for r in rows) else "no"
+            lines.append(f"| **all of the papers' pairs together** | | | | | | | | {total:.1f} s | | 20 s | {met} |")
     return "\n".join(lines) + "\n"
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -111,80 +115,121 @@ class BatchProgramme:
         """
         number, n, m = len(costs), self._size, self._rows
         self.solved += number
-        low = np.hstack([lower, np.broadcast_to(self._floor, (number, m))]).ravel()
-        high = np.hstack([upper, np.broadcast_to(self._ceiling, (number, m))]).ravel()
-        cut = np.broadcast_to(np.asarray(cutoff, dtype=np.float64), (number,))
-        table, basic, nonbasic = start.table.copy(), start.basic.copy(), start.nonbasic.copy()
-        solved, empty = np.zeros(number, dtype=bool), np.zeros(number, dtype=bool)
-        rays = np.zeros((number, m))
-        values = np.zeros((number, n + m))
-        duals = np.zeros((number, n + m))
+        low = np.hstack([lower, np.broadcast_to(self._floor, (number, m))])
+        high = np.hstack([upper, np.broadcast_to(self._ceiling, (number, m))])
+        cut = np.broadcast_to(np.asarray(cutoff, dtype=np.float64), (number,)).copy()
+        bases = Bases(start.table.copy(), start.basic.copy(), start.nonbasic.copy())
+        found = _Found(
+            np.zeros((number, n + m)),
+            np.zeros((number, n + m)),
+            np.zeros((number, n + m)),
+            np.zeros(number, dtype=bool),
+            np.zeros(number, dtype=bool),
+        )
         priced = np.hstack([costs, np.zeros((number, m))])
-        # The programmes still at work, compacted as others finish; B and N are places in the flat arrays of bounds.
-        work, T = np.arange(number), table
-        offset = (np.arange(number) * (n + m))[:, None]
-        B, N = basic + offset, nonbasic + offset
-        d = priced.ravel()[N] + np.matmul(priced.ravel()[B][:, None, :], T)[:, 0]
-        low_n, high_n, low_b, high_b = low[N], high[N], low[B], high[B]
-        every = np.arange(number)
-        for step in range(steps + 1):
-            rising = d > 0
-            x = np.where(rising, high_n, low_n)
-            beta = np.matmul(T, x[:, :, None])[:, :, 0]
-            short = low_b - beta
-            violation = np.maximum(short, beta - high_b)
-            leave = violation.argmax(axis=1)
-            worst = violation[every, leave]
-            row = T[every, leave]
-            # How much moving a nonbasic variable to its other end repairs the row.
-            repair = row * np.where(rising, -1.0, 1.0)
-            repair *= np.where(short[every, leave] > 0, 1.0, -1.0)[:, None]
-            helpful = repair > _PIVOT
-            size = np.where(helpful, repair, 1.0)
-            ratio = np.where(helpful, np.abs(d) / size, np.inf)
-            order = ratio.argsort(axis=1)
-            reach = np.where(helpful, repair * (high_n - low_n), 0.0)[every[:, None], order].cumsum(axis=1)
-            needed = worst - _FEASIBLE
-            is_solved = needed <= 0
-            is_empty = (reach[:, -1] < needed) & ~is_solved
-            enter = order[every, (reach >= needed[:, None]).argmax(axis=1)]
-            # Cut off, out of steps, or no pivot of usable size: the value so far is a bound all the same.
-            is_left = ((d * x).sum(axis=1) <= cut[work]) | ~helpful[every, enter]
-            stop = is_solved | is_empty | is_left | (step == steps)
-            pivot = row[every, enter]
-            if stop.any():
-                place = np.flatnonzero(stop)
-                ended = work[place]
-                shift = offset[ended]
-                table[ended], basic[ended], nonbasic[ended] = T[place], B[place] - shift, N[place] - shift
-                solved[ended], empty[ended] = is_solved[place], is_empty[place]
-                values.ravel()[B[place]], values.ravel()[N[place]] = beta[place], x[place]
-                duals.ravel()[N[place]] = d[place]
-                # The row that cannot be repaired, as multipliers: its basic variable against its nonbasic ones.
-                sign = np.where(short[place, leave[place]] > 0, 1.0, -1.0)
-                ray = np.zeros((len(ended), n + m))
-                np.put_along_axis(ray, N[place] - shift, row[place] * sign[:, None], 1)
-                ray[np.arange(len(ended)), (B[place] - shift)[np.arange(len(ended)), leave[place]]] = -sign
-                rays[ended] = ray[:, n:]
-                keep = np.flatnonzero(~stop)
-                if len(keep) == 0:
-                    break
-                work, T, B, N, d = work[keep], T[keep], B[keep], N[keep], d[keep]
-                low_n, high_n, low_b, high_b = low_n[keep], high_n[keep], low_b[keep], high_b[keep]
-                row, pivot, enter, leave = row[keep], pivot[keep], enter[keep], leave[keep]
-                every = np.arange(len(work))
-            elif step == 0:
-                T = T.copy()
-            scaled = row / pivot[:, None]
-            column = T[every, :, enter]
-            T -= column[:, :, None] * scaled[:, None, :]
-            T[every, :, enter] = column / pivot[:, None]
-            T[every, leave] = -scaled
-            T[every, leave, enter] = 1.0 / pivot
-            entering = d[every, enter]
-            d -= entering[:, None] * scaled
-            d[every, enter] = entering / pivot
-            for at_basic, at_nonbasic in ((B, N), (low_b, low_n), (high_b, high_n)):
-                at_basic[every, leave], at_nonbasic[every, enter] = at_nonbasic[every, enter], at_basic[every, leave]
-        multipliers = np.where(empty[:, None], rays, duals[:, n:])
-        return Answers(Bases(table, basic, nonbasic), values[:, :n], multipliers, solved, empty)
+        solve_stack = _compiled()
+        if solve_stack is None:
+            _by_arrays(bases, priced, low, high, cut, steps, found)
+        else:
+            places = (bases.table, bases.basic, bases.nonbasic)
+            results = (found.values, found.duals, found.rays, found.solved, found.empty)
+            solve_stack(*places, priced, low, high, cut, steps, _PIVOT, _FEASIBLE, *results)
+        multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
+        return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Outputs to be filled in, over all n + m places."""
+
+    values: FloatArray
+    duals: FloatArray
+    rays: FloatArray
+    solved: Flags
+    empty: Flags
+
+
+@cache
+def _compiled() -> Callable[..., None] | None:
+    """The compiled method where numba is installed; the arrays give the same answers, more slowly."""
+    if find_spec("numba") is None:
+        return None
+    from funnel.solver.compiled import solve_stack
+
+    return cast("Callable[..., None]", solve_stack)
+
+
+def _by_arrays(
+    bases: Bases, priced: FloatArray, low: FloatArray, high: FloatArray, cut: FloatArray, steps: int, found: _Found
+) -> None:
+    """Solve all programmes step by step together, in array operations."""
+    table, basic, nonbasic = bases.table, bases.basic, bases.nonbasic
+    number, m, n = table.shape
+    low, high = low.ravel(), high.ravel()
+    values, duals, solved, empty = found.values, found.duals, found.solved, found.empty
+    # The programmes still at work, compacted as others finish; B and N are places in the flat arrays of bounds.
+    work, T = np.arange(number), table
+    offset = (np.arange(number) * (n + m))[:, None]
+    B, N = basic + offset, nonbasic + offset
+    d = priced.ravel()[N] + np.matmul(priced.ravel()[B][:, None, :], T)[:, 0]
+    low_n, high_n, low_b, high_b = low[N], high[N], low[B], high[B]
+    every = np.arange(number)
+    for step in range(steps + 1):
+        rising = d > 0
+        x = np.where(rising, high_n, low_n)
+        beta = np.matmul(T, x[:, :, None])[:, :, 0]
+        short = low_b - beta
+        violation = np.maximum(short, beta - high_b)
+        leave = violation.argmax(axis=1)
+        worst = violation[every, leave]
+        row = T[every, leave]
+        # How much moving a nonbasic variable to its other end repairs the row.
+        repair = row * np.where(rising, -1.0, 1.0)
+        repair *= np.where(short[every, leave] > 0, 1.0, -1.0)[:, None]
+        helpful = repair > _PIVOT
+        size = np.where(helpful, repair, 1.0)
+        ratio = np.where(helpful, np.abs(d) / size, np.inf)
+        order = ratio.argsort(axis=1)
+        reach = np.where(helpful, repair * (high_n - low_n), 0.0)[every[:, None], order].cumsum(axis=1)
+        needed = worst - _FEASIBLE
+        is_solved = needed <= 0
+        is_empty = (reach[:, -1] < needed) & ~is_solved
+        enter = order[every, (reach >= needed[:, None]).argmax(axis=1)]
+        # Cut off, out of steps, or no pivot of usable size: the value so far is a bound all the same.
+        is_left = ((d * x).sum(axis=1) <= cut[work]) | ~helpful[every, enter]
+        stop = is_solved | is_empty | is_left | (step == steps)
+        pivot = row[every, enter]
+        if stop.any():
+            place = np.flatnonzero(stop)
+            ended = work[place]
+            shift = offset[ended]
+            table[ended], basic[ended], nonbasic[ended] = T[place], B[place] - shift, N[place] - shift
+            solved[ended], empty[ended] = is_solved[place], is_empty[place]
+            values.ravel()[B[place]], values.ravel()[N[place]] = beta[place], x[place]
+            duals.ravel()[N[place]] = d[place]
+            # The row that cannot be repaired, as multipliers: its basic variable against its nonbasic ones.
+            sign = np.where(short[place, leave[place]] > 0, 1.0, -1.0)
+            ray = np.zeros((len(ended), n + m))
+            np.put_along_axis(ray, N[place] - shift, row[place] * sign[:, None], 1)
+            ray[np.arange(len(ended)), (B[place] - shift)[np.arange(len(ended)), leave[place]]] = -sign
+            found.rays[ended] = ray
+            keep = np.flatnonzero(~stop)
+            if len(keep) == 0:
+                break
+            work, T, B, N, d = work[keep], T[keep], B[keep], N[keep], d[keep]
+            low_n, high_n, low_b, high_b = low_n[keep], high_n[keep], low_b[keep], high_b[keep]
+            row, pivot, enter, leave = row[keep], pivot[keep], enter[keep], leave[keep]
+            every = np.arange(len(work))
+        elif step == 0:
+            T = T.copy()
+        scaled = row / pivot[:, None]
+        column = T[every, :, enter]
+        T -= column[:, :, None] * scaled[:, None, :]
+        T[every, :, enter] = column / pivot[:, None]
+        T[every, leave] = -scaled
+        T[every, leave, enter] = 1.0 / pivot
+        entering = d[every, enter]
+        d -= entering[:, None] * scaled
+        d[every, enter] = entering / pivot
+        for at_basic, at_nonbasic in ((B, N), (low_b, low_n), (high_b, high_n)):
+            at_basic[every, leave], at_nonbasic[every, enter] = at_nonbasic[every, enter], at_basic[every, leave]

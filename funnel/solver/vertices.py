@@ -16,7 +16,6 @@ from funnel.solver.presolve import MergedInputs
 from funnel.solver.region import Region
 
 
-
 def enumerate_vertices(
     merged: MergedInputs, guarantee: Guarantee, region: Region, time_limit: float | None = None
 ) -> FloatArray:
