@@ -1,7 +1,9 @@
-"""The optimiser: cones, vertices, the linear programme over them, and the certificate of the optimum."""
+"""The optimiser: cones, vertices, columns, the linear programmes over them, and the certificate of the optimum."""
 
 from __future__ import annotations
 
+from funnel.solver.columns import Mixture, optimal_over_cone
 from funnel.solver.optimum import Solution, optimal
+from funnel.solver.split import Split
 
-__all__ = ["Solution", "optimal"]
+__all__ = ["Mixture", "Solution", "Split", "optimal", "optimal_over_cone"]

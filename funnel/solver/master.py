@@ -1,48 +1,18 @@
-"""The linear programme over given vertices: the best way to split p_X into them, with its dual bound."""
+"""The best way to split p_X into given posteriors, with its dual bound."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.optimize import linprog
-from scipy.special import xlogy
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.lp import MasterProgramme
+from funnel.solver.split import Split
 
-# Mass the LP solver leaves on a column it does not use.
-_UNUSED = 1e-13
-# What is left of an equation is repaired later, at the price of utility, so first the tightest that HiGHS takes; then
-# its own default, for vertices that are not known as well as that.
-_TOLERANCES = (1e-10, 1e-7)
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """A way to write p_X as a mixture of posteriors.
-
-    Attributes
-    ----------
-    posteriors : ndarray, shape (k, a)
-        The posteriors used, k <= a.
-    mass : ndarray, shape (k,)
-        P(y) of each, > 0.
-    value : float
-        Σ_y P(y) Σ_x v_x ln v_x in nats; the utility is this plus H(X).
-    bound : float
-        No mixture of the given posteriors has a larger value, whatever the LP solver's tolerances were.
-    """
-
-    posteriors: FloatArray
-    mass: FloatArray
-    value: float
-    bound: float
-
-
-def negative_entropy(posteriors: FloatArray) -> FloatArray:
-    """g(v) = Σ_x v_x ln v_x of each row, in nats: convex, 0 for a point mass; shape (k, a) to (k,)."""
-    return np.asarray(xlogy(posteriors, posteriors).sum(axis=1))
+# Columns taken into the linear programme at a time; a list of all vertices is far longer than what is used of it.
+_AT_ONCE = 200
+_IMPROVES = 1e-12
 
 
 def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
@@ -56,39 +26,37 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
     posteriors : ndarray, shape (k, a)
         Candidate posteriors; p_X must lie in their hull.
     law : ndarray, shape (a,)
-        p_X.
+        p_X > 0.
 
     Raises
     ------
     SolverError
         If the LP solver fails or p_X is not in the hull.
+
+    Notes
+    -----
+    Columns enter as their prices ask for them, so the time is that of a linear programme with a rows and a few
+    hundred columns, plus O(k a) for every exchange of prices.
     """
     gains = negative_entropy(posteriors)
-    # One equation Σ_y P(y|x) = 1 for every input: the solver's absolute tolerance then weighs rare inputs like others.
-    shares = (posteriors / law).T
-    for tolerance in _TOLERANCES:
-        result = linprog(
-            -gains,
-            A_eq=shares,
-            b_eq=np.ones(len(law)),
-            bounds=(0, None),
-            method="highs-ds",
-            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
-        )
-        if result.status == 0:
+    master = MasterProgramme(law)
+    # p_X itself makes the first programme feasible. One nat below its gain it loses to any mixture that gives p_X.
+    master.add(law, float(negative_entropy(law)) - 1.0)
+    inside = np.zeros(len(gains), dtype=bool)
+    while True:
+        mass, prices = master.solve()
+        surplus = gains - posteriors @ prices
+        best = np.flatnonzero((surplus > _IMPROVES) & ~inside)
+        if not len(best):
             break
-    else:
-        raise SolverError(f"the linear programme over {len(gains)} vertices failed: {result.message}")
-    duals = -np.asarray(result.eqlin.marginals) / law
-    bound = float(duals @ law + (gains - posteriors @ duals).max())
-    mass = np.asarray(result.x, dtype=np.float64)
-    used = mass > _UNUSED
-    refined = _refined(shares[:, used], mass[used])
-    return Split(posteriors[used], refined, float(gains[used] @ refined), bound)
-
-
-def _refined(shares: FloatArray, mass: FloatArray) -> FloatArray:
-    """The same basic solution without the LP solver's tolerance, where solving its equations again gives one."""
-    better = np.asarray(np.linalg.lstsq(shares, np.ones(len(shares)), rcond=None)[0], dtype=np.float64)
-    closer = np.abs(shares @ better - 1).max() < np.abs(shares @ mass - 1).max()
-    return better if closer and (better > 0).all() else mass
+        best = best[np.argsort(-surplus[best], kind="stable")[:_AT_ONCE]]
+        inside[best] = True
+        for place in best:
+            master.add(posteriors[place], float(gains[place]))
+    rounding = 2.0**-50 * (len(law) + 8) * float(np.abs(prices) @ law + np.abs(prices).max() + 1.0)
+    bound = float(prices @ law + surplus.max()) + rounding
+    if mass[0] > 1e-9:
+        raise SolverError(f"the input law is not a mixture of the {len(gains)} posteriors given")
+    used = mass > 1e-13
+    used[0] = False
+    return Split(master.posteriors[used], mass[used], float(master.gains[used] @ mass[used]), bound)

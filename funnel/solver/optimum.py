@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,16 +15,22 @@ from funnel.measures import mutual_information
 from funnel.naming import name_outputs
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
-from funnel.solver.master import Split, best_split
+from funnel.solver.choice import METHODS, chosen_method
+from funnel.solver.columns import ColumnGeneration
+from funnel.solver.master import best_split
 from funnel.solver.polish import polish
-from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_rows
+from funnel.solver.presolve import MergedInputs, merge_inputs, split_rows
+from funnel.solver.region import Region
+from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
 
-METHODS = ("auto", "vertices")
+Progress = Callable[[float, float, float, float], None]
 # How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
 _MARGINS = (1e-11, 1e-9, 1e-7)
-# What the bound is raised by: vertices are known to about 1e-11, and v ln v is steep near zero.
+# What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
+# The share of the requested gap left to polishing and integer weights.
+_ROUNDING_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +46,14 @@ class Solution:
     bound : float
         Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats.
     status : str
-        ``"optimal"`` if ``gap`` is at most the requested one, else ``"gap above request"``.
+        ``"optimal"`` if ``gap`` is at most the requested one; ``"time limit"`` if time or an interrupt ended the
+        search before; ``"gap above request"`` if integer weights cannot come closer (ε = 0 asks for equalities).
     seconds : float
         Time taken.
     vertices : int
-        Number of vertices enumerated.
+        Number of vertices enumerated, or of columns generated.
+    method : str
+        ``"vertices"`` or ``"columns"``, as chosen.
     """
 
     protocol: Protocol
@@ -52,6 +62,7 @@ class Solution:
     status: str
     seconds: float
     vertices: int
+    method: str
 
     @property
     def gap(self) -> float:
@@ -60,12 +71,17 @@ class Solution:
 
 
 def optimal(
-    joint: Joint, guarantee: Guarantee, gap: float = 1e-6, time_limit: float | None = None, method: str = "auto"
+    joint: Joint,
+    guarantee: Guarantee,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    method: str = "auto",
+    progress: Progress | None = None,
 ) -> Solution:
     """Maximise I(X;Y) over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
 
-    Works in dimension a-1 for every guarantee that is a cone on posteriors, LDP included: its optimum needs no more
-    than LIP's, instead of the a(a-1) dimensions of PF theorem 2.
+    Works in dimension a-1 for every guarantee that is a cone on rows, LDP included, instead of the a(a-1) dimensions
+    of PF theorem 2.
 
     Parameters
     ----------
@@ -75,47 +91,75 @@ def optimal(
     gap : float
         Requested ``bound - utility``, in nats.
     time_limit : float, optional
-        Seconds allowed for the vertex enumeration.
+        Seconds. Columns return the best protocol so far, with a bound; vertex enumeration fails.
     method : str
-        ``"auto"`` or ``"vertices"``.
+        ``"vertices"`` lists every vertex of the cone, ``"columns"`` generates those that are needed and certifies the
+        rest by branch and bound, ``"auto"`` predicts which is cheaper.
+    progress : callable, optional
+        Told (utility, bound, gap, seconds) whenever columns have come a step further.
 
     Returns
     -------
     Solution
-        Its protocol has at most a outputs and meets the guarantee exactly, on its integer weights.
+        Its protocol has at most a outputs and meets the guarantee exactly, on its integer weights. The same input
+        gives the same protocol, unless time or an interrupt (Ctrl-C, which columns also answer with the best
+        protocol so far) ends the search.
 
     Raises
     ------
     SpecError
         If the method is unknown or the gap or time limit is not positive.
     SolverError
-        If enumeration fails or does not finish in time.
+        If enumeration fails or does not finish in time, or a linear programme fails.
 
     Notes
     -----
-    Exponential in min(a, c) in the worst case (vertex enumeration); O(a²) vertices for two secrets.
+    Vertices: O(a²) of them for two secrets, else exponential in min(a, c). Columns: exponential in the worst case
+    too, but stopped whenever the gap is reached; see docs/solver.md for measured times.
     """
     started = time.perf_counter()
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or (time_limit is not None and not time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
-    merged = merge_equal_posteriors(joint)
+    merged = merge_inputs(joint, guarantee)
+    law = merged.joint.p_input
     unchanged = _unchanged(joint, guarantee)
     if unchanged is not None:
         protocol = _protocol(joint, guarantee, unchanged)
         utility = mutual_information(joint, protocol)
         if joint.entropy - utility <= gap:
-            bound = max(joint.entropy, utility)
-            return Solution(protocol, utility, bound, "optimal", time.perf_counter() - started, len(merged.members))
-    vertices = enumerate_vertices(merged.joint, guarantee, time_limit)
-    split = best_split(vertices, merged.joint.p_input)
+            bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
+            return Solution(protocol, utility, bound, "optimal", seconds, len(law), "identity")
+    region = Region.of(merged.cone(guarantee) / law, law)
+    chosen = chosen_method(method, merged.joint, guarantee, region)
+    split: Split | None = None
+    slack = 0.0
+    if chosen == "vertices":
+        try:
+            vertices = enumerate_vertices(merged, guarantee, time_limit)
+            split, finished, size, slack = best_split(vertices, law), True, len(vertices), _SLACK
+        except SolverError:
+            # Double description in floats fails on thin regions; what was not asked for by name need not be used.
+            if method != "auto":
+                raise
+            chosen = "columns"
+    if split is None:
+
+        def tick(value: float, bound: float) -> None:
+            if progress is not None:
+                utility, most = joint.entropy + value, joint.entropy + bound
+                progress(utility, most, most - utility, time.perf_counter() - started)
+
+        mixture = ColumnGeneration(region).run((1 - _ROUNDING_SHARE) * gap, time_limit, tick)
+        split, finished, size = mixture.split, mixture.finished, mixture.columns
     protocol = _protocol(joint, guarantee, _weights(joint, guarantee, merged, split))
     utility = mutual_information(joint, protocol)
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
-    bound = max(utility, min(joint.entropy, joint.entropy + split.bound + _SLACK))
-    status = "optimal" if bound - utility <= gap else "gap above request"
-    return Solution(protocol, utility, bound, status, time.perf_counter() - started, len(vertices))
+    rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
+    bound = max(utility, min(joint.entropy, joint.entropy + split.bound + slack) + rounding)
+    status = "optimal" if bound - utility <= gap else "gap above request" if finished else "time limit"
+    return Solution(protocol, utility, bound, status, time.perf_counter() - started, size, chosen)
 
 
 def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
@@ -136,9 +180,9 @@ def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
 
 def _weights(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: Split) -> WeightArray:
     law = merged.joint.p_input
-    rows = guarantee.cone(merged.joint) / law
+    rows = merged.cone(guarantee) / law
     for margin in _MARGINS if guarantee.epsilon > 0 else ():
-        polished = polish(split, law, rows, guarantee.tightened(margin).cone(merged.joint) / law)
+        polished = polish(split, law, rows, merged.cone(guarantee.tightened(margin)) / law)
         if polished is not None:
             weights = rounded_weights(joint, _matrix(joint, merged, polished))
             if guarantee.holds_for(joint, weights):

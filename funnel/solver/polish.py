@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.master import Split, negative_entropy
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.split import Split
 
 _ACTIVE = 1e-6
 _EXACT = 1e-13

@@ -11,6 +11,7 @@ from math import gcd
 import numpy as np
 
 from funnel.alphabet import Alphabet
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 
 
@@ -32,6 +33,22 @@ class MergedInputs:
     original: Joint
     members: tuple[tuple[int, ...], ...]
 
+    def cone(self, guarantee: Guarantee) -> FloatArray:
+        """The guarantee's cone on rows over the merged inputs, shape (rows, m)."""
+        if isinstance(guarantee, PosteriorGuarantee):
+            return guarantee.cone(self.joint)
+        return np.asarray(guarantee.cone(self.original)[:, [group[0] for group in self.members]])
+
+
+def merge_inputs(joint: Joint, guarantee: Guarantee) -> MergedInputs:
+    """Merge what the guarantee cannot tell apart: equal posteriors if it looks at nothing else, else nothing.
+
+    Inputs and secrets that never occur are left out either way. O(a c).
+    """
+    if isinstance(guarantee, PosteriorGuarantee):
+        return merge_equal_posteriors(joint)
+    return _merged(joint, tuple((int(x),) for x in np.flatnonzero(joint.counts.sum(axis=0))))
+
 
 def merge_equal_posteriors(joint: Joint) -> MergedInputs:
     """Merge the inputs that a cone cannot tell apart (METHOD section 8, "presolve that is exact").
@@ -43,7 +60,10 @@ def merge_equal_posteriors(joint: Joint) -> MergedInputs:
         divisor = gcd(*column)
         if divisor:
             groups.setdefault(tuple(count // divisor for count in column), []).append(x)
-    members = tuple(tuple(group) for group in groups.values())
+    return _merged(joint, tuple(tuple(group) for group in groups.values()))
+
+
+def _merged(joint: Joint, members: tuple[tuple[int, ...], ...]) -> MergedInputs:
     counts = np.stack([joint.counts[:, list(group)].sum(axis=1) for group in members], axis=1)
     seen = counts.sum(axis=1) > 0
     secret = Alphabet(joint.secret.columns, tuple(t for t, s in zip(joint.secret.symbols, seen, strict=True) if s))

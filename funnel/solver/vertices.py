@@ -17,6 +17,7 @@ from funnel.solver import double_description
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.exact_vertices import exact_vertices
+from funnel.solver.presolve import MergedInputs
 
 # Up to here cddlib needs no process of its own, and exact integers are fast enough where it fails.
 _SMALL = 8
@@ -26,7 +27,7 @@ _ZERO = 1e-12
 _VACUOUS = 1e-14
 
 
-def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> FloatArray:
+def enumerate_vertices(merged: MergedInputs, guarantee: Guarantee, time_limit: float | None = None) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
@@ -36,8 +37,7 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
 
     Parameters
     ----------
-    joint : Joint
-        All inputs and secrets must occur.
+    merged : MergedInputs
     guarantee : Guarantee
     time_limit : float, optional
         Seconds.
@@ -48,13 +48,14 @@ def enumerate_vertices(joint: Joint, guarantee: Guarantee, time_limit: float | N
         If cddlib fails, returns vertices that are outside the polytope or not all there are, or does not finish in
         time.
     """
+    joint = merged.joint
     c, a = joint.counts.shape
     if c == 1 or a == 1:
         return np.eye(a)
     if c == 2 and isinstance(guarantee, PosteriorGuarantee):
         return _two_secrets(joint, guarantee)
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
-    rows = guarantee.cone(joint) / joint.p_input
+    rows = merged.cone(guarantee) / joint.p_input
     if isinstance(guarantee, PosteriorGuarantee):
         # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
         terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input

@@ -1,0 +1,323 @@
+"""The optimiser against vertex enumeration on the papers' cases and beyond: times, certified gaps, table and plots.
+
+Run ``python -m benchmarks.solver`` (all groups, about ten minutes) or name groups, as in
+``python -m benchmarks.solver adult``.
+Results are merged into ``benchmarks/results/solver.json`` and written as a table beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import funnel
+from benchmarks.cones import polyopt_cone, srlip_cone
+from funnel.errors import SolverError
+from funnel.solver.columns import ColumnGeneration
+from funnel.solver.region import Region
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "solver.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured case; utilities in nats, times in seconds."""
+
+    group: str
+    case: str
+    c: int
+    a: int
+    epsilon: float
+    requested: float
+    status: str
+    utility: float
+    bound: float
+    gap: float
+    share: float
+    seconds: float
+    cddlib: str
+    target: str
+    met: bool
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where the data is and how long things may take."""
+
+    table: pd.DataFrame
+    cddlib_limit: float
+    trace: list[tuple[str, float, float, float]]
+
+
+def adult(setting: Setting, secret: str, inputs: str) -> funnel.Joint:
+    """Joint law of columns of Adult; several input columns are joined by commas."""
+    return funnel.Joint.from_table(setting.table, secret=[secret], inputs=inputs.split(","))
+
+
+def measured(
+    group: str,
+    case: str,
+    joint: funnel.Joint,
+    guarantee: funnel.Guarantee,
+    gap: float,
+    target: str,
+    limit: float,
+    setting: Setting,
+    method: str = "auto",
+    factor: float | None = None,
+) -> Row:
+    """Solve one case, with cddlib beside it in the same run where a factor is asked for."""
+    solution = funnel.optimal(joint, guarantee, gap=gap, time_limit=60.0, method=method)
+    beside = ""
+    allowed = limit
+    if factor is not None:
+        started = time.perf_counter()
+        try:
+            funnel.optimal(joint, guarantee, gap=gap, time_limit=setting.cddlib_limit, method="vertices")
+            taken, sign = time.perf_counter() - started, ""
+        except SolverError:
+            taken, sign = time.perf_counter() - started, "> "
+        beside = f"{sign}{taken:.1f} s ({sign}{taken / solution.seconds:.0f} x)"
+        allowed = taken / factor
+    c, a = joint.counts.shape
+    met = solution.status == "optimal" and solution.seconds <= allowed
+    row = Row(
+        group, case, c, a, guarantee.epsilon, gap, solution.status, solution.utility, solution.bound, solution.gap,
+        solution.gap / joint.entropy, solution.seconds, beside, target, met,
+    )  # fmt: skip
+    print(
+        f"{case} {guarantee}: {solution.seconds:.3f} s, gap {solution.gap:.2e}, {solution.method} {beside}", flush=True
+    )
+    return row
+
+
+def over_cone(
+    group: str, case: str, p: np.ndarray, rows: np.ndarray, epsilon: float, gap: float, target: str, limit: float,
+    setting: Setting, share: float | None = None, trace: bool = False,
+) -> Row:  # fmt: skip
+    """Solve one case given as bare rows; with ``share``, the target is a gap of that share of H(X) in 60 s."""
+    law = p.sum(axis=0)
+    entropy = float(-(law * np.log(law)).sum())
+    started = time.perf_counter()
+
+    def tick(value: float, bound: float) -> None:
+        if trace:
+            setting.trace.append((case, time.perf_counter() - started, entropy + value, entropy + bound))
+
+    requested = gap if share is None else share * entropy
+    found = ColumnGeneration(Region.of(rows / law, law)).run(requested, 60.0, tick)
+    seconds = time.perf_counter() - started
+    left = found.split.bound - found.split.value
+    c, a = p.shape
+    row = Row(
+        group, case, c, a, epsilon, requested, "optimal" if found.finished else "time limit",
+        entropy + found.split.value, entropy + found.split.bound, left, left / entropy, seconds, "", target,
+        left <= requested and seconds <= limit,
+    )  # fmt: skip
+    print(f"{case} ε={epsilon}: {seconds:.2f} s, gap {left:.2e} = {left / entropy:.2%} of H(X), "
+          f"{found.boxes} boxes, {found.columns} columns", flush=True)  # fmt: skip
+    return row
+
+
+def group_adult(setting: Setting) -> list[Row]:
+    """occupation | education at every ε."""
+    joint = adult(setting, "occupation", "education")
+    rows = []
+    for epsilon, factor, target, limit in (
+        (2.0, 10.0, "1/10 of cddlib", 0.0),
+        (1.0, 100.0, "1/100 of cddlib", 0.0),
+        (0.5, 1000.0, "1/1000 of cddlib", 0.0),
+        (0.25, None, "1 s", 1.0),
+        (0.1, None, "3 s", 3.0),
+    ):
+        case = "occupation given education"
+        rows.append(
+            measured("adult", case, joint, funnel.LIP(epsilon), 1e-6, target, limit, setting, "columns", factor)
+        )
+    return rows
+
+
+def group_papers(setting: Setting) -> list[Row]:
+    """All (S, X) pairs and ε of PF's and ALIP's Adult experiments, LIP and LDP; the target is for all together."""
+    rows = []
+    for secret in ("marital-status", "occupation"):
+        for inputs in ("education", "relationship", "race,sex"):
+            for epsilon in (0.5, 1.0, 1.5, 2.0):
+                rows.append(
+                    measured(
+                        "papers",
+                        f"{secret} given {inputs}",
+                        adult(setting, secret, inputs),
+                        funnel.LIP(epsilon),
+                        1e-6,
+                        "20 s together",
+                        20.0,
+                        setting,
+                    )
+                )
+    kept = setting.table[setting.table["relationship"] != "Other-relative"]
+    alip = funnel.Joint.from_table(kept, secret=["relationship"], inputs=["occupation"])
+    for epsilon in (0.5, 1.0, 1.5, 2.0):
+        # λ = 1/2 of ALIP: both bounds are half the budget.
+        rows.append(
+            measured(
+                "papers",
+                "relationship given occupation (ALIP)",
+                alip,
+                funnel.LIP(epsilon / 2),
+                1e-6,
+                "20 s together",
+                20.0,
+                setting,
+            )
+        )
+    return rows
+
+
+def group_large(setting: Setting) -> list[Row]:
+    """Larger alphabets of Adult."""
+    rows = []
+    for secret, inputs, limit in (
+        ("marital-status", "native-country", 2.0),
+        ("occupation", "education,sex", 10.0),
+        ("income", "education,relationship,sex", 1.0),
+    ):
+        joint = adult(setting, secret, inputs)
+        for epsilon in (1.0, 0.5):
+            rows.append(
+                measured(
+                    "large",
+                    f"{secret} given {inputs}",
+                    joint,
+                    funnel.LIP(epsilon),
+                    1e-4,
+                    f"{limit:g} s",
+                    limit,
+                    setting,
+                )
+            )
+    return rows
+
+
+def group_ldp(setting: Setting) -> list[Row]:
+    """PF's synthetic case of 133 s."""
+    counts = np.random.default_rng(5).integers(1, 10_000, size=(2, 5))
+    joint = funnel.Joint.from_counts(counts)
+    return [measured("ldp", "synthetic 2 x 5", joint, funnel.LDP(0.5), 1e-6, "10 ms", 0.010, setting)]
+
+
+def group_srlip(setting: Setting) -> list[Row]:
+    """PF's SRLIP experiment."""
+    p = np.random.default_rng(3).random((2, 36))
+    p /= p.sum()
+    return [
+        over_cone("srlip", "SRLIP 2 x (3, 3, 4)", p, srlip_cone(p, (3, 3, 4), epsilon), epsilon, 1e-3, "10 s", 10.0,
+                  setting)
+        for epsilon in (0.5, 1.0, 2.0)
+    ]  # fmt: skip
+
+
+def group_polyopt(setting: Setting) -> list[Row]:
+    """PolyOpt at the size the RLDP paper leaves out; a law without empty cells among 1000 records."""
+    random = np.random.default_rng(1)
+    while True:
+        counts = random.multinomial(1000, random.dirichlet(np.full(25, 0.5))).reshape(5, 5)
+        if counts.min() > 0:
+            break
+    p = np.zeros((5, 25))
+    for s in range(5):
+        p[s, 5 * s : 5 * s + 5] = counts[s] / 1000
+    return [
+        over_cone("polyopt", "PolyOpt 5 x 5, n = 1000", p, polyopt_cone(counts, epsilon), epsilon, 0.0,
+                  "1 % of H(X) in 60 s", 61.0, setting, 0.01)
+        for epsilon in (1.0, 2.0)
+    ]  # fmt: skip
+
+
+def group_wide(setting: Setting) -> list[Row]:
+    """A synthetic law of the size where the ALIP paper has only SRR."""
+    counts = np.random.default_rng(0).integers(1, 1000, size=(15, 200))
+    joint = funnel.Joint.from_counts(counts)
+    return [
+        over_cone("wide", "synthetic 15 x 200", joint.p, funnel.LIP(epsilon).cone(joint), epsilon, 0.0,
+                  "1 % of H(X) in 60 s", 61.0, setting, 0.01, trace=True)
+        for epsilon in (2.0, 1.0, 0.5)
+    ]  # fmt: skip
+
+
+def group_growth(setting: Setting) -> list[Row]:
+    """Random laws of growing a, c and 1/ε, for the plot of cost."""
+    rows = []
+    random = np.random.default_rng(7)
+    cases = [(a, 5, 1.0) for a in (5, 10, 20, 30)] + [(12, c, 1.0) for c in (3, 6, 10, 14)]
+    cases += [(12, 5, epsilon) for epsilon in (2.0, 1.0, 0.5, 0.25, 0.1)]
+    for a, c, epsilon in cases:
+        joint = funnel.Joint.from_counts(random.integers(1, 1000, size=(c, a)))
+        rows.append(
+            measured("growth", f"random {c} x {a}", joint, funnel.LIP(epsilon), 1e-4, "", 60.0, setting, "columns")
+        )
+    return rows
+
+
+GROUPS: dict[str, Callable[[Setting], list[Row]]] = {
+    "adult": group_adult,
+    "papers": group_papers,
+    "large": group_large,
+    "ldp": group_ldp,
+    "srlip": group_srlip,
+    "polyopt": group_polyopt,
+    "wide": group_wide,
+    "growth": group_growth,
+}
+
+
+def written(results: dict[str, list[dict[str, object]]]) -> str:
+    """The results as a Markdown table."""
+    lines = [
+        "| case | ε | size c × a | requested gap | gap reached | of H(X) | utility | bound | time | cddlib, same run | "
+        "target | met |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for group, rows in results.items():
+        if group == "trace":
+            continue
+        for r in rows:
+            lines.append(
+                f"| {r['case']} | {r['epsilon']:g} | {r['c']} × {r['a']} | {r['requested']:.1e} | {r['gap']:.1e} "
+                f"| {r['share']:.2%} | {r['utility']:.6f} | {r['bound']:.6f} | {r['seconds']:.3f} s | {r['cddlib']} "
+                f"| {r['target']} | {('yes' if r['met'] else 'no') if r['target'] else ''} |"
+            )
+        total = sum(float(str(r["seconds"])) for r in rows)
+        if group == "papers":
+            met = "yes" if total < 20 and all(r["status"] == "optimal" for r in rows) else "no"
+            lines.append(f"| **all of the papers' pairs together** | | | | | | | | {total:.1f} s | | 20 s | {met} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure the named groups and merge them into the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("--data", default=HERE.parent / "data" / "adult.parquet", type=Path)
+    parser.add_argument("--cddlib-limit", default=300.0, type=float, help="seconds allowed for vertex enumeration")
+    arguments = parser.parse_args()
+    setting = Setting(pd.read_parquet(arguments.data), arguments.cddlib_limit, [])
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for group in arguments.groups or GROUPS:
+        results[group] = [asdict(row) for row in GROUPS[group](setting)]
+        if group == "wide":
+            results["trace"] = [list(point) for point in setting.trace]
+        RESULTS.write_text(json.dumps(results, indent=1, default=float) + "\n")
+        RESULTS.with_suffix(".md").write_text(written(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""Many small linear programmes at once: the dual simplex method on stacks of condensed tableaux."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.joint import FloatArray
+from funnel.solver.region import Region
+
+Places = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+
+_PIVOT = 1e-8
+_FEASIBLE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Bases:
+    """Bases of N programmes: ``basic = table · nonbasic`` as an identity in the variables and the activities of rows.
+
+    Attributes
+    ----------
+    table : ndarray, shape (N, m, n)
+    basic : ndarray of int, shape (N, m)
+        Numbers below n are variables, n + k is the activity of row k.
+    nonbasic : ndarray of int, shape (N, n)
+    """
+
+    table: FloatArray
+    basic: Places
+    nonbasic: Places
+
+    def __getitem__(self, chosen: npt.NDArray[np.intp] | Flags) -> Bases:
+        return Bases(self.table[chosen], self.basic[chosen], self.nonbasic[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Outcome of N programmes; every claim is to be checked by `bounds`, none is trusted.
+
+    Attributes
+    ----------
+    bases : Bases
+    points : ndarray, shape (N, n)
+        Values of the variables.
+    duals : ndarray, shape (N, m)
+        Multipliers of the rows; where `empty`, a ray that should prove the box empty.
+    solved, empty : ndarray of bool, shape (N,)
+        Whether the point is optimal; whether the box seems empty. Neither: cut off or out of steps.
+    """
+
+    bases: Bases
+    points: FloatArray
+    duals: FloatArray
+    solved: Flags
+    empty: Flags
+
+
+class BatchProgramme:
+    """max cost·x subject to ``floor <= A x <= ceiling`` and a box, for many costs and boxes at once.
+
+    All variables and rows have two finite bounds, so every basis is dual feasible once its nonbasic variables sit at
+    the end their reduced cost prefers: the dual simplex method starts from any basis, its value is an upper bound at
+    every step, and a programme may be left as soon as that is low enough. Ratio tests take long steps: what they
+    pass changes ends. A step over N programmes of m rows and n variables costs O(N m n) array work, so the overhead
+    of the interpreter is shared by all of them.
+
+    Parameters
+    ----------
+    region : Region
+    """
+
+    def __init__(self, region: Region) -> None:
+        self._matrix = region.system
+        self._rows, self._size = self._matrix.shape
+        self._floor, self._ceiling = region.floor, region.ceiling
+        self.solved = 0
+
+    def slack_basis(self) -> Bases:
+        """The basis in which every row's activity is basic; shape N = 1."""
+        n, m = self._size, self._rows
+        return Bases(
+            self._matrix[None].copy(),
+            np.arange(n, n + m, dtype=np.int32)[None],
+            np.arange(n, dtype=np.int32)[None],
+        )
+
+    def maximise(
+        self,
+        costs: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        start: Bases,
+        cutoff: float | FloatArray = -np.inf,
+        steps: int = 120,
+    ) -> Answers:
+        """Solve N programmes.
+
+        Parameters
+        ----------
+        costs, lower, upper : ndarray, shape (N, n)
+        start : Bases
+            N bases; they are not changed.
+        cutoff : float or ndarray, shape (N,)
+            A programme whose value is proven to be below this is left.
+        steps : int
+            Exchanges per programme at most.
+        """
+        number, n, m = len(costs), self._size, self._rows
+        self.solved += number
+        low = np.hstack([lower, np.broadcast_to(self._floor, (number, m))])
+        high = np.hstack([upper, np.broadcast_to(self._ceiling, (number, m))])
+        cut = np.broadcast_to(np.asarray(cutoff, dtype=np.float64), (number,)).copy()
+        bases = Bases(start.table.copy(), start.basic.copy(), start.nonbasic.copy())
+        found = _Found(
+            np.zeros((number, n + m)),
+            np.zeros((number, n + m)),
+            np.zeros((number, n + m)),
+            np.zeros(number, dtype=bool),
+            np.zeros(number, dtype=bool),
+        )
+        priced = np.hstack([costs, np.zeros((number, m))])
+        solve_stack = _compiled()
+        if solve_stack is None:
+            _by_arrays(bases, priced, low, high, cut, steps, found)
+        else:
+            places = (bases.table, bases.basic, bases.nonbasic)
+            results = (found.values, found.duals, found.rays, found.solved, found.empty)
+            solve_stack(*places, priced, low, high, cut, steps, _PIVOT, _FEASIBLE, *results)
+        multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
+        return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Outputs to be filled in, over all n + m places."""
+
+    values: FloatArray
+    duals: FloatArray
+    rays: FloatArray
+    solved: Flags
+    empty: Flags
+
+
+@cache
+def _compiled() -> Callable[..., None] | None:
+    """The compiled method where numba is installed; the arrays give the same answers, more slowly."""
+    if find_spec("numba") is None:
+        return None
+    from funnel.solver.compiled import solve_stack
+
+    return cast("Callable[..., None]", solve_stack)
+
+
+def _by_arrays(
+    bases: Bases, priced: FloatArray, low: FloatArray, high: FloatArray, cut: FloatArray, steps: int, found: _Found
+) -> None:
+    """Solve all programmes step by step together, in array operations."""
+    table, basic, nonbasic = bases.table, bases.basic, bases.nonbasic
+    number, m, n = table.shape
+    low, high = low.ravel(), high.ravel()
+    values, duals, solved, empty = found.values, found.duals, found.solved, found.empty
+    # The programmes still at work, compacted as others finish; B and N are places in the flat arrays of bounds.
+    work, T = np.arange(number), table
+    offset = (np.arange(number) * (n + m))[:, None]
+    B, N = basic + offset, nonbasic + offset
+    d = priced.ravel()[N] + np.matmul(priced.ravel()[B][:, None, :], T)[:, 0]
+    low_n, high_n, low_b, high_b = low[N], high[N], low[B], high[B]
+    every = np.arange(number)
+    for step in range(steps + 1):
+        rising = d > 0
+        x = np.where(rising, high_n, low_n)
+        beta = np.matmul(T, x[:, :, None])[:, :, 0]
+        short = low_b - beta
+        violation = np.maximum(short, beta - high_b)
+        leave = violation.argmax(axis=1)
+        worst = violation[every, leave]
+        row = T[every, leave]
+        # How much moving a nonbasic variable to its other end repairs the row.
+        repair = row * np.where(rising, -1.0, 1.0)
+        repair *= np.where(short[every, leave] > 0, 1.0, -1.0)[:, None]
+        helpful = repair > _PIVOT
+        size = np.where(helpful, repair, 1.0)
+        ratio = np.where(helpful, np.abs(d) / size, np.inf)
+        order = ratio.argsort(axis=1)
+        reach = np.where(helpful, repair * (high_n - low_n), 0.0)[every[:, None], order].cumsum(axis=1)
+        needed = worst - _FEASIBLE
+        is_solved = needed <= 0
+        is_empty = (reach[:, -1] < needed) & ~is_solved
+        enter = order[every, (reach >= needed[:, None]).argmax(axis=1)]
+        # Cut off, out of steps, or no pivot of usable size: the value so far is a bound all the same.
+        is_left = ((d * x).sum(axis=1) <= cut[work]) | ~helpful[every, enter]
+        stop = is_solved | is_empty | is_left | (step == steps)
+        pivot = row[every, enter]
+        if stop.any():
+            place = np.flatnonzero(stop)
+            ended = work[place]
+            shift = offset[ended]
+            table[ended], basic[ended], nonbasic[ended] = T[place], B[place] - shift, N[place] - shift
+            solved[ended], empty[ended] = is_solved[place], is_empty[place]
+            values.ravel()[B[place]], values.ravel()[N[place]] = beta[place], x[place]
+            duals.ravel()[N[place]] = d[place]
+            # The row that cannot be repaired, as multipliers: its basic variable against its nonbasic ones.
+            sign = np.where(short[place, leave[place]] > 0, 1.0, -1.0)
+            ray = np.zeros((len(ended), n + m))
+            np.put_along_axis(ray, N[place] - shift, row[place] * sign[:, None], 1)
+            ray[np.arange(len(ended)), (B[place] - shift)[np.arange(len(ended)), leave[place]]] = -sign
+            found.rays[ended] = ray
+            keep = np.flatnonzero(~stop)
+            if len(keep) == 0:
+                break
+            work, T, B, N, d = work[keep], T[keep], B[keep], N[keep], d[keep]
+            low_n, high_n, low_b, high_b = low_n[keep], high_n[keep], low_b[keep], high_b[keep]
+            row, pivot, enter, leave = row[keep], pivot[keep], enter[keep], leave[keep]
+            every = np.arange(len(work))
+        elif step == 0:
+            T = T.copy()
+        scaled = row / pivot[:, None]
+        column = T[every, :, enter]
+        T -= column[:, :, None] * scaled[:, None, :]
+        T[every, :, enter] = column / pivot[:, None]
+        T[every, leave] = -scaled
+        T[every, leave, enter] = 1.0 / pivot
+        entering = d[every, enter]
+        d -= entering[:, None] * scaled
+        d[every, enter] = entering / pivot
+        for at_basic, at_nonbasic in ((B, N), (low_b, low_n), (high_b, high_n)):
+            at_basic[every, leave], at_nonbasic[every, enter] = at_nonbasic[every, enter], at_basic[every, leave]

@@ -1,0 +1,117 @@
+"""Boxes: the open parts of a branch and bound search, kept in arrays, and how a part is cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from funnel.joint import FloatArray
+from funnel.solver.batch import Bases
+from funnel.solver.bounds import box_terms
+
+Places = npt.NDArray[np.int64]
+# Tableaux of open boxes are kept up to this size; boxes beyond start from the root's.
+_MEMORY = 1.5e8
+_HALVINGS = 30
+
+
+class OpenBoxes:
+    """Open boxes with the bounds and bases they inherit; the best are taken first.
+
+    Parameters
+    ----------
+    root : Bases
+        Basis of the whole region, N = 1: what a box starts from whose own basis was not kept.
+    counted : int
+        d, the dimension of a box.
+    """
+
+    def __init__(self, root: Bases, counted: int) -> None:
+        self._root = root
+        self._lower = np.zeros((0, counted))
+        self._upper = np.zeros((0, counted))
+        self._bound = np.zeros(0)
+        self._tables = root.table[:0]
+        self._basic = root.basic[:0]
+        self._nonbasic = root.nonbasic[:0]
+        self._kept = max(64, int(_MEMORY / (8 * root.table[0].size)))
+
+    def __len__(self) -> int:
+        return len(self._bound)
+
+    @property
+    def bound(self) -> float:
+        """The largest bound of an open box; minus infinity if none is open."""
+        return float(self._bound.max()) if len(self._bound) else -np.inf
+
+    def put(self, lower: FloatArray, upper: FloatArray, bound: FloatArray, bases: Bases) -> None:
+        """Add boxes, shape (N, d), with their bounds (N,) and the bases to start them from."""
+        self._lower = np.concatenate([self._lower, lower])
+        self._upper = np.concatenate([self._upper, upper])
+        self._bound = np.concatenate([self._bound, bound])
+        room = len(self._bound)
+        if room > self._kept:
+            # All start from the root again: a basis is a convenience, memory is not.
+            self._tables = np.broadcast_to(self._root.table, (room, *self._root.table.shape[1:]))
+            self._basic = np.broadcast_to(self._root.basic, (room, self._root.basic.shape[1]))
+            self._nonbasic = np.broadcast_to(self._root.nonbasic, (room, self._root.nonbasic.shape[1]))
+            return
+        self._tables = np.concatenate([self._tables, bases.table])
+        self._basic = np.concatenate([self._basic, bases.basic])
+        self._nonbasic = np.concatenate([self._nonbasic, bases.nonbasic])
+
+    def take(self, most: int) -> tuple[FloatArray, FloatArray, FloatArray, Bases]:
+        """Remove and return the boxes of largest bounds: lower, upper, bounds, bases."""
+        number = min(most, len(self))
+        order = np.argsort(-self._bound, kind="stable")
+        best, rest = order[:number], np.sort(order[number:])
+        taken = (
+            self._lower[best],
+            self._upper[best],
+            self._bound[best],
+            Bases(self._tables[best], self._basic[best], self._nonbasic[best]),
+        )
+        self._lower, self._upper, self._bound = self._lower[rest], self._upper[rest], self._bound[rest]
+        self._tables, self._basic, self._nonbasic = self._tables[rest], self._basic[rest], self._nonbasic[rest]
+        return taken
+
+
+def trimmed(rho: FloatArray, lower: FloatArray, upper: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cut off the ends of boxes (N, d) that the multipliers prove to stay below the target.
+
+    Moving one coordinate from its best end loses some of its term ``f(v) + ρ v``; where the loss exceeds the slack
+    (N,), the bound is below the target. The chord lies above the convex term, so cutting where the chord does is safe.
+    """
+    at_low = xlogy(lower, lower) + rho * lower
+    at_high = xlogy(upper, upper) + rho * upper
+    loss = at_low - at_high
+    width = upper - lower
+    # The share of the width that may stay, from the better end; a hair more for rounding.
+    share = slack[:, None] * (1 + 1e-9) / np.maximum(np.abs(loss), 1e-300) + 1e-12
+    keep = np.minimum(share, 1.0) * width
+    new_upper = np.where(loss > 0, np.minimum(lower + keep, upper), upper)
+    new_lower = np.where(loss < 0, np.maximum(upper - keep, lower), lower)
+    return new_lower, new_upper
+
+
+def hole(
+    rho: FloatArray, lower: FloatArray, upper: FloatArray, slack: FloatArray
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Open intervals inside [l, u] where ``v ln v + ρ v`` is more than the slack below its best end; all shapes (N,).
+
+    Returns the ends of the intervals and whether there is one.
+    """
+    level = box_terms(rho, lower, upper) - slack * (1 + 1e-9) - 1e-13
+    bottom = np.clip(np.exp(np.minimum(-1.0 - rho, 1.0)), lower, upper)
+    exists = (xlogy(bottom, bottom) + rho * bottom < level) & (bottom > lower) & (bottom < upper)
+    # Both ends in one stack; the inside stays proven below the level, so the interval is never too wide.
+    inside = np.concatenate([bottom, bottom])
+    outside = np.concatenate([lower, upper])
+    rho2, level2 = np.concatenate([rho, rho]), np.concatenate([level, level])
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        below = xlogy(middle, middle) + rho2 * middle < level2
+        inside, outside = np.where(below, middle, inside), np.where(below, outside, middle)
+    left, right = inside[: len(rho)], inside[len(rho) :]
+    return left, right, exists & (left < right)

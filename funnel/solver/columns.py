@@ -1,0 +1,175 @@
+"""Column generation: the best mixture of posteriors in a cone without listing the cone's vertices, with a bound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.joint import FloatArray
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.lp import MasterProgramme
+from funnel.solver.pricing import Pricer
+from funnel.solver.region import Region
+from funnel.solver.split import Split
+
+Tick = Callable[[float, float], None]
+# The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
+_PROOF_SHARE = 0.9
+_STARTS = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """What column generation found.
+
+    Attributes
+    ----------
+    split : Split
+        Posteriors, masses, value and bound (of Σ P(y) g(v_y), in nats).
+    finished : bool
+        False if the time limit or an interrupt ended it.
+    columns, boxes, programmes : int
+        Columns in the last mixture programme, boxes bounded, linear programmes solved.
+    """
+
+    split: Split
+    finished: bool
+    columns: int
+    boxes: int
+    programmes: int
+
+
+def optimal_over_cone(
+    rows: FloatArray,
+    law: FloatArray,
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    image: FloatArray | None = None,
+    tick: Tick | None = None,
+) -> Mixture:
+    """Maximise Σ_y P(y) g(image v_y) over all ways to write p_X as a mixture of posteriors v_y in a cone.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (m, a)
+        The cone on rows T of a channel, ``rows T <= 0``, as `Guarantee.cone` gives it.
+    law : ndarray, shape (a,)
+        p_X > 0.
+    gap : float
+        Requested bound - value, nats.
+    time_limit : float, optional
+        Seconds.
+    image : ndarray, shape (d, a), optional
+        What the utility counts, in posterior coordinates (columns summing to 1): for a protocol that reads (s, x) and
+        is judged by I(X;Y), the 0/1 matrix that sums v over s (METHOD section 3).
+    tick : callable, optional
+        Told (value, bound) as they improve.
+
+    Raises
+    ------
+    SolverError
+        If the law is outside the cone or a linear programme fails.
+    """
+    return ColumnGeneration(Region.of(rows / law, law, image)).run(gap, time_limit, tick)
+
+
+class ColumnGeneration:
+    """The mixture problem of one region.
+
+    Parameters
+    ----------
+    region : Region
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self._master = MasterProgramme(region.law)
+        # p_X itself is in the region: the protocol that says nothing is where every search starts.
+        self._master.add(region.law, float(negative_entropy(region.counts(region.law))))
+        # Only where to start looking: the outcome is certified, and the same in every run.
+        self._random = np.random.default_rng(0)
+        self._mass = np.ones(1)
+        self._bound = 0.0
+        self._boxes = 0
+        self._programmes = 0
+
+    def run(self, gap: float, time_limit: float | None = None, tick: Tick | None = None) -> Mixture:
+        """Add columns until the bound is within the gap, the time is over, or the user interrupts.
+
+        For any prices λ the optimum is at most ``λ·p_X + max (g(v) - λ·v)``; the search bounds the second term, so
+        the smallest such sum so far is a bound at any moment.
+
+        Parameters
+        ----------
+        gap : float
+            Requested bound - value, nats.
+        time_limit : float, optional
+            Seconds.
+        tick : callable, optional
+            Told (value, bound) as they improve.
+        """
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        finished = False
+        try:
+            finished = self._generate(gap, deadline, tick)
+        except KeyboardInterrupt:
+            # What was found so far is feasible and its bound true: that is what an interrupt asks for.
+            finished = False
+        mass = self._mass
+        used = mass > 1e-13
+        value = float(self._master.gains[: len(mass)][used] @ mass[used])
+        split = Split(self._master.posteriors[: len(mass)][used], mass[used], value, self._bound)
+        return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
+
+    def _generate(self, gap: float, deadline: float | None, tick: Tick | None) -> bool:
+        pricer = Pricer(self.region)
+        self._add(pricer, pricer.corners)
+        # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.
+        counted = self.region.counts(self.region.law)
+        self._lower_bound(float(counted @ np.log(pricer.reach)), np.log(pricer.reach))
+        target = _PROOF_SHARE * gap
+        while True:
+            try:
+                mass, prices = self._master.solve()
+            except SolverError:
+                # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
+                return True
+            self._mass = mass
+            if tick is not None:
+                tick(float(self._master.gains @ mass), self._bound)
+            if deadline is not None and time.perf_counter() > deadline:
+                return False
+            if self._climb(pricer, prices, mass, gap):
+                continue
+            priced = pricer.search(prices, target, deadline)
+            self._boxes += priced.boxes
+            self._programmes = pricer.programmes
+            self._lower_bound(float(prices @ self.region.law) + priced.bound, prices)
+            self._add(pricer, priced.columns)
+            if not len(priced.columns) and priced.bound <= target:
+                if tick is not None:
+                    tick(float(self._master.gains @ mass), self._bound)
+                return True
+
+    def _lower_bound(self, bound: float, prices: FloatArray) -> None:
+        size = float(np.abs(prices).max())
+        self._bound = min(self._bound, bound + 2.0**-50 * (self.region.inputs + 8) * (size + 1.0))
+
+    def _add(self, pricer: Pricer, columns: FloatArray) -> None:
+        for column, gain in zip(columns, pricer.gains(columns), strict=True):
+            self._master.add(column, float(gain))
+
+    def _climb(self, pricer: Pricer, prices: FloatArray, mass: FloatArray, gap: float) -> bool:
+        """Ascend from the columns in use and from mixtures of two of them; true if that gave new ones."""
+        used = self._master.posteriors[mass > 0]
+        first, second = self._random.integers(len(used), size=(2, min(_STARTS, 3 * self.region.inputs)))
+        starts = np.vstack([used, (used[first] + used[second]) / 2])
+        found, values = pricer.climb(starts, prices)
+        _, places = np.unique(np.round(values, 9), return_index=True)
+        new = found[places][values[places] > max(gap, 1e-9)]
+        self._add(pricer, new)
+        return len(new) > 0

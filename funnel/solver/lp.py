@@ -1,0 +1,84 @@
+"""The linear programmes of the optimiser over HiGHS: warm-started, changed in place, single-threaded."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.joint import FloatArray
+
+_INFINITY = highspy.kHighsInf
+_TOLERANCE = 1e-9
+
+
+def _quiet() -> highspy.Highs:
+    solver: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in (
+        ("output_flag", False),
+        ("solver", "simplex"),
+        ("presolve", "off"),
+        ("parallel", "off"),
+        ("threads", 1),
+        ("random_seed", 0),
+        ("primal_feasibility_tolerance", _TOLERANCE),
+        ("dual_feasibility_tolerance", _TOLERANCE),
+    ):
+        solver.setOptionValue(option, value)
+    return solver
+
+
+class MasterProgramme:
+    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0, over columns that are added as they are found."""
+
+    def __init__(self, law: FloatArray) -> None:
+        self._law = law
+        self._solver = _quiet()
+        self._rows = np.arange(len(law), dtype=np.int32)
+        self._columns: list[FloatArray] = []
+        self._gains: list[float] = []
+        # Rows are divided by p_x, so that the solver's tolerances are relative for rare inputs too.
+        for _ in law:
+            self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+
+    def add(self, posterior: FloatArray, gain: float) -> None:
+        """A further column v (a,) with its g."""
+        used = np.flatnonzero(posterior).astype(np.int32)
+        self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
+        self._columns.append(posterior)
+        self._gains.append(gain)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @property
+    def posteriors(self) -> FloatArray:
+        """All columns, shape (k, a)."""
+        return np.array(self._columns)
+
+    @property
+    def gains(self) -> FloatArray:
+        """g of all columns, shape (k,)."""
+        return np.array(self._gains)
+
+    def solve(self) -> tuple[FloatArray, FloatArray]:
+        """Masses α, shape (k,), and prices λ, shape (a,).
+
+        Raises
+        ------
+        SolverError
+            If the solver fails.
+        """
+        # Columns of a thin region are nearly parallel; then the usual tolerances are all that doubles can give.
+        for tolerance in (_TOLERANCE, 1e-7, 1e-6):
+            self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
+            self._solver.run()
+            status = self._solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                break
+            self._solver.clearSolver()
+        else:
+            raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
+        solution = self._solver.getSolution()
+        return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law

@@ -1,0 +1,248 @@
+"""Pricing: the posteriors that a mixture lacks most, and a proof of how much any posterior could still add."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from funnel.errors import SolverError
+from funnel.joint import FloatArray
+from funnel.solver.batch import Answers, Bases, BatchProgramme
+from funnel.solver.bounds import linear_bounds, negative_entropy, priced_bounds, proven_empty
+from funnel.solver.boxes import OpenBoxes, hole, trimmed
+from funnel.solver.region import Region
+
+_CLEAN = 1e-12
+# How far a point may be outside the region to serve as a column; the final weights are verified exactly anyway.
+_OUTSIDE = 1e-9
+# Zeros get the slope of the chord over this share of what a symbol can reach.
+_FIRST_STEP = 0.02
+# Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
+_ROUND = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Outcome of a search.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (k, a)
+        Posteriors in the region with ``g - λ·v`` above the target, best first.
+    bound : float
+        No posterior in the region has a larger ``g - λ·v``.
+    boxes : int
+        Boxes bounded.
+    """
+
+    columns: FloatArray
+    bound: float
+    boxes: int
+
+
+class Pricer:
+    """Searches one region for maxima of ``g(w) - λ·v``, for one λ after another.
+
+    Parameters
+    ----------
+    region : Region
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self._programme = BatchProgramme(region)
+        self._inputs = slice(region.counted, None) if region.image is not None else slice(None)
+        n = region.system.shape[1]
+        self._ones, self._zeros = np.ones((1, n)), np.zeros((1, n))
+        self._round = int(np.clip(_ROUND // region.system.size, 16, 512))
+        self._root = self._start()
+        self.reach, self.corners = self._reach()
+
+    @property
+    def programmes(self) -> int:
+        """Linear programmes solved so far."""
+        return self._programme.solved
+
+    def _start(self) -> Bases:
+        """A basis of the whole region to start from."""
+        answer = self._programme.maximise(
+            np.linspace(1.0, 2.0, self._ones.shape[1])[None],
+            self._zeros,
+            self._ones,
+            self._programme.slack_basis(),
+            steps=2000,
+        )
+        if not answer.solved[0]:
+            raise SolverError("no channel meets the guarantee within numerical precision; raise epsilon")
+        return answer.bases
+
+    def _whole(self, costs: FloatArray) -> Answers:
+        """Maximise costs (N, n) over the whole region."""
+        number = len(costs)
+        ones, zeros = np.repeat(self._ones, number, axis=0), np.repeat(self._zeros, number, axis=0)
+        return self._programme.maximise(costs, zeros, ones, self._root[np.zeros(number, dtype=np.intp)], steps=1000)
+
+    def _reach(self) -> tuple[FloatArray, FloatArray]:
+        """Upper bounds on every w_x in the region, safely, and the points that reach them, the first columns."""
+        costs = np.eye(self.region.counted, self.region.system.shape[1])
+        answers = self._whole(costs)
+        zeros, ones = np.zeros_like(costs), np.ones_like(costs)
+        upper = linear_bounds(self.region, costs, np.where(answers.empty[:, None], 0.0, answers.duals), zeros, ones)
+        inside, posteriors = self._posteriors(answers.points[answers.solved])
+        return np.minimum(upper, 1.0), posteriors[inside]
+
+    def _posteriors(self, points: FloatArray) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], FloatArray]:
+        """The v of points, without dust, and whether they are in the region up to a solver's tolerance."""
+        found = points[:, self._inputs]
+        found = np.where(found < _CLEAN, 0.0, found)
+        totals = found.sum(axis=1, keepdims=True)
+        found = found / np.where(totals > 0, totals, 1.0)
+        inside = (np.abs(totals[:, 0] - 1) < 1e-6) & ((found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE)
+        return inside & ((self.region.least - found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE), found
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of what the utility counts of posteriors (k, a); shape (k,)."""
+        return negative_entropy(self.region.counts(posteriors))
+
+    def _costs(self, slopes: FloatArray, prices: FloatArray) -> FloatArray:
+        if self.region.image is None:
+            return slopes - prices
+        return np.hstack([slopes, np.broadcast_to(-prices, (len(slopes), len(prices)))])
+
+    def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ascend from posteriors (k, a): maximise the tangent of g, repeatedly, until that stops helping.
+
+        g is convex, so each step raises ``g - λ·v``; v ln v is steeper at zero than any chord, so zeros get the slope
+        of a small chord instead, without which no new symbol would ever be tried.
+
+        Returns
+        -------
+        posteriors : ndarray, shape (k, a)
+        values : ndarray, shape (k,)
+            ``g - λ·v``.
+        """
+        best, values = starts.copy(), self.gains(starts) - starts @ prices
+        rising = np.arange(len(starts))
+        while len(rising):
+            counted = self.region.counts(best[rising])
+            slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
+            answers = self._whole(self._costs(slopes, prices))
+            inside, found = self._posteriors(answers.points)
+            better = self.gains(found) - found @ prices
+            improved = inside & (better > values[rising] + 1e-12)
+            rising = rising[improved]
+            best[rising], values[rising] = found[improved], better[improved]
+        return best, values
+
+    def search(self, prices: FloatArray, target: float, deadline: float | None = None, patience: int = 3) -> Priced:
+        """Branch and bound on boxes: columns above the target, or a proof that there is none (METHOD section 3).
+
+        The boxes of largest bounds are bounded again by their chord programmes, many at a time, then cut in two where
+        the chord is furthest from v ln v. What the multipliers prove to stay below the target is cut off both the
+        ends and the middle of a box before that, so boxes shrink fast once the bound is near the target.
+
+        Parameters
+        ----------
+        prices : ndarray, shape (a,)
+            λ.
+        target : float
+            Nats; parts of the region proven to stay below it are dropped.
+        deadline : float, optional
+            On the clock of `time.perf_counter`.
+        patience : int
+            Rounds to go on after something was found.
+        """
+        region = self.region
+        found, boxes, since = np.zeros((0, region.inputs)), 0, 0
+        tree = OpenBoxes(self._root, region.counted)
+        tree.put(np.zeros((1, region.counted)), self.reach[None].copy(), np.array([np.inf]), self._root)
+        while len(tree):
+            if (deadline is not None and time.perf_counter() > deadline and boxes) or (len(found) and since > patience):
+                return Priced(found, max(target, tree.bound), boxes)
+            lower, upper, inherited, bases = tree.take(self._round)
+            boxes += len(lower)
+            points = self._round_of(tree, prices, target, lower, upper, inherited, bases)
+            new = self._promising(points, prices, target, everything=boxes < 64)
+            since += 1
+            if len(new):
+                found, since = np.vstack([found, new]), 0 if not len(found) else since
+        return Priced(found, target, boxes)
+
+    def _promising(self, points: FloatArray, prices: FloatArray, target: float, everything: bool) -> FloatArray:
+        """Columns above the target that are reached from the best of these points, each once."""
+        inside, posteriors = self._posteriors(points)
+        posteriors = posteriors[inside]
+        values = self.gains(posteriors) - posteriors @ prices
+        order = np.argsort(-values, kind="stable")[:16]
+        order = order[values[order] > (-np.inf if everything else target - 0.02)]
+        if not len(order):
+            return posteriors[:0]
+        found, values = self.climb(posteriors[order], prices)
+        _, first = np.unique(np.round(values, 9), return_index=True)
+        return np.asarray(found[first[::-1]][values[first[::-1]] > target])
+
+    def _round_of(
+        self,
+        tree: OpenBoxes,
+        prices: FloatArray,
+        target: float,
+        lower: FloatArray,
+        upper: FloatArray,
+        inherited: FloatArray,
+        bases: Bases,
+    ) -> FloatArray:
+        """Bound boxes, put back the parts of them that may reach above the target, return points of the region."""
+        region, d = self.region, self.region.counted
+        width = upper - lower
+        low, high = xlogy(lower, lower), xlogy(upper, upper)
+        steep = np.log(np.maximum(upper, 1e-300)) + 1.0
+        slopes = np.where(width > 1e-9, (high - low) / np.maximum(width, 1e-9), steep)
+        constant = (low - slopes * lower).sum(axis=1)
+        if region.image is None:
+            all_lower, all_upper = lower, upper
+        else:
+            rest = (len(lower), region.inputs)
+            all_lower, all_upper = np.hstack([lower, np.zeros(rest)]), np.hstack([upper, np.ones(rest)])
+        answers = self._programme.maximise(
+            self._costs(slopes, prices), all_lower, all_upper, bases, target - constant - 1e-10
+        )
+        duals = np.where(answers.empty[:, None], 0.0, answers.duals)
+        bounds, rho = priced_bounds(region, prices, duals, lower, upper)
+        bounds = np.minimum(bounds, inherited)
+        empty = answers.empty.copy()
+        if empty.any():
+            empty[empty] = proven_empty(region, answers.duals[empty], all_lower[empty], all_upper[empty])
+        points = answers.points[answers.solved]
+        going = np.flatnonzero((bounds > target) & ~empty)
+        if not len(going):
+            return points
+        lower, upper, rho, slopes, low = lower[going], upper[going], rho[going], slopes[going], low[going]
+        slack = bounds[going] - target
+        counted = np.clip(answers.points[going, :d], lower, upper)
+        chord_gap = low + slopes * (counted - lower) - xlogy(counted, counted)
+        # Programmes that ended without a point are cut where they are widest.
+        lost = ~answers.solved[going] | (chord_gap.max(axis=1) <= 1e-13)
+        chord_gap[lost] = (upper - lower)[lost]
+        where = chord_gap.argmax(axis=1)
+        every = np.arange(len(going))
+        lower, upper = trimmed(rho, lower, upper, slack)
+        at_low, at_high, at = lower[every, where], upper[every, where], counted[every, where]
+        left, right, exists = hole(rho[every, where], at_low, at_high, slack)
+        span = at_high - at_low
+        middle = np.where(lost, (at_low + at_high) / 2, np.clip(at, at_low + 0.02 * span, at_high - 0.02 * span))
+        first_upper, second_lower = upper.copy(), lower.copy()
+        first_upper[every, where] = np.where(exists, left, middle)
+        second_lower[every, where] = np.where(exists, right, middle)
+        new_lower, new_upper = np.concatenate([lower, second_lower]), np.concatenate([first_upper, upper])
+        new_bounds = np.concatenate([bounds[going], bounds[going]])
+        possible = (new_lower.sum(axis=1) <= 1 + 1e-9) & (new_upper.sum(axis=1) >= 1 - 1e-9)
+        tree.put(
+            new_lower[possible],
+            new_upper[possible],
+            new_bounds[possible],
+            answers.bases[np.concatenate([going, going])[possible]],
+        )
+        return points
