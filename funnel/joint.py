@@ -277,9 +277,7 @@ def _count_combinations(
         for column in columns:
             values = batch.column(column)
             is_declared[column] &= pa.types.is_dictionary(values.type)
-            coded = values if pa.types.is_dictionary(values.type) else pc.dictionary_encode(values)
-            if coded.null_count or coded.dictionary.null_count:
-                raise DataError(f"column {column!r} holds nulls; make them a category or drop the rows")
+            coded = _coded(values, column)
             names = [str(value) for value in coded.dictionary.to_pylist()]
             texts.append(names)
             for name in names:
@@ -292,6 +290,19 @@ def _count_combinations(
         order = list(seen) if is_declared[column] else sorted(seen, key=natural_key)
         ranks[column] = {name: rank for rank, name in enumerate(order)}
     return counted, ranks
+
+
+def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
+    """The values by the categories they hold."""
+    try:
+        coded = values if pa.types.is_dictionary(values.type) else pc.dictionary_encode(values)
+    except pa.ArrowNotImplementedError as error:
+        raise DataError(f"column {column!r} is of type {values.type}, whose values are no categories") from error
+    categories = coded.dictionary
+    undefined = pa.types.is_floating(categories.type) and pc.any(pc.is_nan(categories)).as_py()
+    if coded.null_count or categories.null_count or undefined:
+        raise DataError(f"column {column!r} holds nulls; make them a category or drop the rows")
+    return coded
 
 
 def _cells(codes: list[IntArray], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:

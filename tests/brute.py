@@ -52,7 +52,7 @@ def ldp_ratio(joint: Joint, protocol: Protocol) -> Fraction | None:
 
 
 def cone_by_fractions(joint: Joint, guarantee: Guarantee, growth: Fraction) -> list[list[Fraction]]:
-    """Rows R of ``R v <= 0`` for posteriors v over the inputs, with ``growth`` for e^ε; every secret and input occurs."""
+    """Rows R of ``R v <= 0`` for posteriors v over the inputs, with ``growth`` for e^ε; all inputs occur."""
     cells = joint.counts.tolist()
     sizes, columns = [sum(row) for row in cells], [sum(column) for column in zip(*cells, strict=True)]
     lifts = [

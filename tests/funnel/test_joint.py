@@ -79,6 +79,7 @@ def test_probabilities_fit_together(joint: Joint) -> None:
         ([[]], SpecError, "shape"),
         ([["a"]], SpecError, "whole numbers"),
         ([[float("nan")]], SpecError, "whole numbers"),
+        ([[float("inf"), 1.0]], SpecError, "whole numbers"),
         ([[True]], SpecError, "whole numbers"),
         ([[0, 0]], DataError, "zero"),
         ([[2**31, 1]], DataError, "more than"),
@@ -121,3 +122,77 @@ def test_labels_that_do_not_fit() -> None:
     assert joint.inputs.labels == ("a · b", "a · c")
     with pytest.raises(DataError, match="the protocol reads"):
         joint.read_by(("other",))
+
+
+def test_row_groups_with_different_dictionaries_are_counted_alike(tmp_path: Path) -> None:
+    """Every batch brings its own dictionary: codes mean different values, some of which never occur."""
+    parts = [(["b", "c", "a"], [0, 0, 2]), (["a", "never", "b"], [0, 2, 2]), (["d", "b"], [1, 0, 1])]
+    schema = pa.schema([("s", pa.string()), ("x", pa.dictionary(pa.int8(), pa.string()))])
+    tables = [
+        pa.table(
+            {"s": ["u", "v", "u"], "x": pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), values)}, schema
+        )
+        for values, codes in parts
+    ]
+    with pq.ParquetWriter(tmp_path / "t.parquet", schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+    whole = pa.concat_tables(tables)
+    for source in (whole, tmp_path / "t.parquet"):
+        joint = Joint.from_table(source, ["s"], ["x"])
+        counts = {(s, x): joint.counts[joint.secret.index(s), joint.inputs.index(x)] for s in "uv" for x in "abd"}
+        assert counts == {("u", "a"): 2, ("v", "a"): 0, ("u", "b"): 2, ("v", "b"): 1, ("u", "d"): 0, ("v", "d"): 1} | {
+            key: value for key, value in counts.items() if key[1] == "b" or key == ("u", "d")
+        }
+        assert sorted(joint.inputs.labels) == ["a", "b", "d"]
+        assert joint.n == 9
+    # A declared order is kept; a value that only the dictionary knows is no symbol.
+    assert Joint.from_table(tables[1], ["s"], ["x"]).inputs.labels == ("a", "b")
+
+
+def test_the_order_of_symbols_does_not_depend_on_the_order_of_rows() -> None:
+    frame = pd.DataFrame({"s": ["u"] * 4, "x": ["1", "01", "10", "9"]})
+    one, other = (Joint.from_table(rows, ["s"], ["x"]) for rows in (frame, frame[::-1]))
+    assert one.inputs == other.inputs
+    assert one.inputs.labels == ("01", "1", "9", "10")
+
+
+def test_more_combinations_than_64_bits_can_number() -> None:
+    """Five columns of 10,000 values each: a mixed-radix code of 67 bits would wrap around without a word."""
+    rng = np.random.default_rng(0)
+    columns = {name: rng.permutation(10_000) for name in "abcde"}
+    joint = Joint.from_table(pa.table({"s": ["u"] * 10_000, **columns}), ["s"], list("abcde"))
+    assert set(joint.inputs.symbols) == set(
+        zip(*(map(str, values.tolist()) for values in columns.values()), strict=True)
+    )
+    assert joint.counts.tolist() == [[1] * 10_000]
+
+
+def test_columns_that_are_no_categories() -> None:
+    ids = pa.table({"s": list(range(5000)), "x": list(range(5000))})
+    with pytest.raises(DataError, match="5,000 values of s by 5,000 values of x are too many"):
+        Joint.from_table(ids, ["s"], ["x"])
+    lists = pa.table({"s": [[1], [2]], "x": ["a", "b"]})
+    with pytest.raises(DataError, match="'s' is of type list"):
+        Joint.from_table(lists, ["s"], ["x"])
+    for gap in (
+        pa.table({"s": [1.0, float("nan")], "x": ["a", "b"]}),
+        pd.DataFrame({"s": [1.0, None], "x": ["a", "b"]}),
+    ):
+        with pytest.raises(DataError, match="'s' holds nulls"):
+            Joint.from_table(gap, ["s"], ["x"])
+    twice = pa.table([["a"], ["b"], ["c"]], names=["x", "x", "s"])
+    with pytest.raises(DataError, match="'x' is more than once in the table"):
+        Joint.from_table(twice, ["s"], ["x"])
+    with pytest.raises(DataError, match="'x' is more than once in the table"):
+        Joint.from_table(twice.select([0, 2]).to_pandas().loc[:, ["x", "x", "s"]], ["s"], ["x"])
+    with pytest.raises(DataError, match="'0' is not in the table"):
+        Joint.from_table(pd.DataFrame({0: ["a"], "s": ["b"]}), ["s"], ["0"])
+
+
+def test_dictionary_codes_of_every_width() -> None:
+    for width in (pa.int8(), pa.uint8(), pa.int64(), pa.uint64()):
+        coded = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1], width), ["no", "yes"])
+        joint = Joint.from_table(pa.table({"s": coded, "x": [1, 2, 2]}), ["s"], ["x"])
+        assert joint.secret.labels == ("no", "yes")
+        assert joint.counts.tolist() == [[0, 1], [1, 1]]

@@ -60,7 +60,7 @@ def test_what_cannot_be_used_says_why() -> None:
     rows = funnel.plan(joint, LIP(0.1), ("identity",))
     # The rarer pair has P(y|s)/P(y) = 0.1 / 0.5.
     assert rows[0].level == pytest.approx(math.log(5))
-    with pytest.raises(InfeasibleGuarantee, match="identity: .* unchanged has level"):
+    with pytest.raises(InfeasibleGuarantee, match=r"identity: .* unchanged has level"):
         choose(rows)
     certain = funnel.plan(Joint.from_counts([[1, 0], [0, 1]]), LIP(0.1), ("identity",))[0]
     assert certain.level == math.inf

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from funnel import LDP, LIP, InfeasibleGuarantee, Joint, SolverError
 from funnel.protocol import DENOMINATOR, exact_sums
-from funnel.rounding import integer_weights, marginal_weights, mix, proven_weights, silence_unseen
+from funnel.rounding import integer_weights, marginal_weights, mix, proven_weights, rounded_weights, silence_unseen
 from tests.strategies import joints
 
 matrices = hnp.arrays(
@@ -81,6 +81,31 @@ def test_a_miss_by_more_is_refused_with_the_level_reached() -> None:
         proven_weights(joint, LIP(0.1), np.eye(2))
     # P(y|s)/P(y) is 0.1 / 0.5 for the rarer pair.
     assert caught.value.best_level == pytest.approx(np.log(5))
+
+
+def test_a_faint_output_is_joined_to_another_instead_of_losing_entries() -> None:
+    """Its entries lie on both sides of the dust: dropping some would make it exclude a secret."""
+    joint = Joint.from_counts([[30, 10], [10, 30]])
+    matrix = np.array([[0.6, 0.4], [0.4 - 3e-14, 0.6 - 5e-15], [3e-14, 5e-15]])
+    weights = rounded_weights(joint, matrix)
+    assert weights / float(DENOMINATOR) == pytest.approx(matrix[:2], abs=1e-13)
+    assert set(exact_sums(weights)) == {DENOMINATOR}
+    # Rather to one that its inputs can produce anyway, so that a true value stays one.
+    plain = rounded_weights(joint, np.array([[1.0, 0.0], [0.0, 1 - 1e-10], [0.0, 1e-10]]))
+    assert (plain == np.array([[2**63, 0], [0, 2**63]], dtype=np.uint64)).all()
+
+
+def test_with_leave_to_mix_everything_every_channel_is_repaired() -> None:
+    joint = Joint.from_counts([[90, 10], [10, 90]])
+    for epsilon in (0.1, 1e-9, 1e-17):
+        weights = proven_weights(joint, LDP(epsilon), np.eye(2), largest_repair=1.0)
+        assert LDP(epsilon).holds_for(joint, weights)
+    # Close to the largest share of the truth that 0.1 allows: (1 - t) 0.9 + t / 2 = e^0.1 ((1 - t) 0.1 + t / 2).
+    kept = proven_weights(joint, LDP(0.1), np.eye(2), largest_repair=1.0) / float(DENOMINATOR)
+    truth = np.expm1(0.1) / 2 / (0.9 - 0.1 * np.exp(0.1) + np.expm1(0.1) / 2)
+    assert kept[0, 0] - kept[0, 1] == pytest.approx(truth, rel=0.1)
+    assert kept[0, 0] - kept[0, 1] <= truth
+    assert proven_weights(joint, LIP(0.0), np.eye(2)).tolist() == [[DENOMINATOR, DENOMINATOR]]
 
 
 def test_inputs_that_never_occur_get_the_marginal() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -86,10 +87,35 @@ def test_a_cone_row_holds_exactly_when_the_guarantee_does(channel: tuple[Joint, 
                 assert bool((rows <= 1e-12 * scale).all()) == expected
 
 
-@pytest.mark.parametrize("epsilon", [-1, math.inf, math.nan, "1", None, True])
+@pytest.mark.parametrize("epsilon", [-1, math.inf, math.nan, "1", None, True, 10**400, np.float64("nan"), 1j])
 def test_what_is_no_budget_is_refused(epsilon: object) -> None:
     with pytest.raises(SpecError, match="finite epsilon"):
         LIP(epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [1, np.float64(1), np.float32(1), np.int64(1), Fraction(1)])
+def test_every_kind_of_real_number_is_a_budget(epsilon: float) -> None:
+    assert LIP(epsilon) == LIP(1.0)
+    assert str(LIP(epsilon)) == "lip:1.0"
+
+
+@given(channels(), st.sampled_from([100.0, 700.0, 1e5, 1e300]))
+def test_a_budget_beyond_every_ratio_only_forbids_certainty(channel: tuple[Joint, Protocol], epsilon: float) -> None:
+    joint, protocol = channel
+    assert LIP(epsilon).holds(joint, protocol) == (lip_ratio(joint, protocol) is not None)
+    assert LDP(epsilon).holds(joint, protocol) == (ldp_ratio(joint, protocol) is not None)
+    for kind in (LIP, LDP):
+        assert np.isfinite(kind(epsilon).cone(joint)).all()
+
+
+def test_the_witness_is_something_that_occurs() -> None:
+    """Also where nothing leaks: not an output of probability zero, nor a secret that no record has."""
+    joint = Joint.from_counts([[0, 0], [5, 0], [5, 0]])
+    weights = np.array([[0, 2**63], [2**63, 0]], dtype=np.uint64)
+    protocol = Protocol(weights, weights[:, 0], joint.inputs, Alphabet.of(None, 2, "X"))
+    for kind in (LIP, LDP):
+        witness = kind(1.0).level(joint, protocol).witness
+        assert (witness.output, witness.secret, witness.ratio) == (1, 1, 1)
 
 
 def test_guarantees_are_read_from_text() -> None:

@@ -78,7 +78,7 @@ def test_a_gap_is_noticed_whichever_vertex_is_missing(guarantee: Guarantee) -> N
     vertices = enumerate_vertices(joint, guarantee)
     require_complete(vertices, rows, none)
     for missing in range(len(vertices)):
-        with pytest.raises(InconsistentVerticesError, match="missing|span"):
+        with pytest.raises(InconsistentVerticesError, match=r"missing|span"):
             require_complete(np.delete(vertices, missing, axis=0), rows, none)
     for wrong, word in (
         (np.vstack([vertices, vertices[:1]]), "twice|missing"),
