@@ -16,14 +16,16 @@ import numpy.typing as npt
 INCONSISTENT = 3
 
 
-def polytope_vertices(rows: npt.NDArray[np.float64], equalities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def polytope_vertices(
+    rows: npt.NDArray[np.float64], equalities: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
     """Vertices of ``{v >= 0, Σ_x v_x = 1, rows v <= 0, equalities v = 0}``, shape (k, a), by double description.
 
     Parameters
     ----------
     rows : ndarray, shape (m, a)
         cddlib takes what is below 1e-7 for zero, so entries should be of the order of 1.
-    equalities : ndarray, shape (l, a)
+    equalities : ndarray, shape (l, a), optional
 
     Raises
     ------
@@ -31,6 +33,7 @@ def polytope_vertices(rows: npt.NDArray[np.float64], equalities: npt.NDArray[np.
         If cddlib reports numerical inconsistency.
     """
     a = rows.shape[1]
+    equalities = np.zeros((0, a)) if equalities is None else equalities
     # cddlib reads a row (b, A) as b + A v >= 0, or = 0 for the rows of lin_set.
     table = np.vstack(
         [

@@ -137,7 +137,7 @@ def optimal(
     slack = 0.0
     if chosen == "vertices":
         try:
-            vertices = enumerate_vertices(merged, guarantee, time_limit)
+            vertices = enumerate_vertices(merged.joint, guarantee, time_limit, merged.cone(guarantee))
             split, finished, size, slack = best_split(vertices, law), True, len(vertices), _SLACK
         except SolverError:
             # Double description in floats fails on thin regions; what was not asked for by name need not be used.

@@ -17,7 +17,6 @@ from funnel.solver import double_description
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.exact_vertices import exact_vertices
-from funnel.solver.presolve import MergedInputs
 
 # Up to here cddlib needs no process of its own, and exact integers are fast enough where it fails.
 _SMALL = 8
@@ -27,7 +26,9 @@ _ZERO = 1e-12
 _VACUOUS = 1e-14
 
 
-def enumerate_vertices(merged: MergedInputs, guarantee: Guarantee, time_limit: float | None = None) -> FloatArray:
+def enumerate_vertices(
+    joint: Joint, guarantee: Guarantee, time_limit: float | None = None, cone: FloatArray | None = None
+) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
     Two secrets: at most a²/2 vertices, listed directly in O(a²) because a vertex has at most two non-zeros. More
@@ -37,10 +38,13 @@ def enumerate_vertices(merged: MergedInputs, guarantee: Guarantee, time_limit: f
 
     Parameters
     ----------
-    merged : MergedInputs
+    joint : Joint
+        All inputs and secrets must occur.
     guarantee : Guarantee
     time_limit : float, optional
         Seconds.
+    cone : ndarray, shape (m, a), optional
+        The guarantee's cone over these inputs, where it is not that of the joint law itself.
 
     Raises
     ------
@@ -48,14 +52,13 @@ def enumerate_vertices(merged: MergedInputs, guarantee: Guarantee, time_limit: f
         If cddlib fails, returns vertices that are outside the polytope or not all there are, or does not finish in
         time.
     """
-    joint = merged.joint
     c, a = joint.counts.shape
     if c == 1 or a == 1:
         return np.eye(a)
     if c == 2 and isinstance(guarantee, PosteriorGuarantee):
         return _two_secrets(joint, guarantee)
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
-    rows = merged.cone(guarantee) / joint.p_input
+    rows = (guarantee.cone(joint) if cone is None else cone) / joint.p_input
     if isinstance(guarantee, PosteriorGuarantee):
         # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
         terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input

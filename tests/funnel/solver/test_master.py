@@ -44,7 +44,7 @@ def test_a_split_adds_up_and_is_optimal(programme: tuple[np.ndarray, np.ndarray]
 
 
 def test_a_law_outside_the_hull_is_an_error() -> None:
-    with pytest.raises(SolverError, match="linear programme over 1 vertices failed"):
+    with pytest.raises(SolverError, match="not a mixture of the 1 posteriors given"):
         best_split(np.array([[1.0, 0.0]]), np.array([0.5, 0.5]))
 
 
