@@ -122,12 +122,13 @@ def optimal(
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
     merged = merge_inputs(joint, guarantee)
     law = merged.joint.p_input
-    region = Region.of(merged.cone(guarantee) / law, law)
+    rows = merged.cone(guarantee) / law
+    region = Region.of(rows, law)
     chosen = chosen_method(method, merged.joint, guarantee, region)
     split: Split | None = None
     if chosen == "vertices":
         try:
-            vertices = enumerate_vertices(merged, guarantee, region, time_limit)
+            vertices = enumerate_vertices(merged.joint, guarantee, time_limit, rows)
             split, finished, size = best_split(vertices, law), True, len(vertices)
         except SolverError:
             # Double description in floats fails on thin regions; what was not asked for by name need not be used.

@@ -12,12 +12,11 @@ from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.solver.choice import has_few_vertices, is_listed
-from funnel.solver.presolve import MergedInputs
 from funnel.solver.region import Region
 
 
 def enumerate_vertices(
-    merged: MergedInputs, guarantee: Guarantee, region: Region, time_limit: float | None = None
+    joint: Joint, guarantee: Guarantee, time_limit: float | None = None, rows: FloatArray | None = None
 ) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
@@ -27,23 +26,26 @@ def enumerate_vertices(
 
     Parameters
     ----------
-    merged : MergedInputs
+    joint : Joint
+        All inputs and secrets must occur.
     guarantee : Guarantee
-    region : Region
-        The cone of the guarantee over the merged inputs.
     time_limit : float, optional
         Seconds.
+    rows : ndarray, shape (m, a), optional
+        The cone in posterior coordinates, where it is not the guarantee's cone of this joint law.
 
     Raises
     ------
     SolverError
         If cddlib fails, returns vertices that violate the polytope, or does not finish in time.
     """
+    if rows is None:
+        rows = guarantee.cone(joint) / joint.p_input
+    region = Region.of(rows, joint.p_input)
     if len(region.rows) == 0:
         return np.eye(region.inputs)
-    if is_listed(merged.joint, guarantee) and isinstance(guarantee, PosteriorGuarantee):
-        return _two_secrets(merged.joint, guarantee)
-    rows = merged.cone(guarantee) / merged.joint.p_input
+    if is_listed(joint, guarantee) and isinstance(guarantee, PosteriorGuarantee):
+        return _two_secrets(joint, guarantee)
     return _checked(_by_cddlib(rows, time_limit, has_few_vertices(region)), rows)
 
 
