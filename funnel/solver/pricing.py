@@ -157,7 +157,7 @@ class Pricer:
             Rounds to go on after something was found.
         """
         region = self.region
-        found, boxes, since, best = np.zeros((0, region.inputs)), 0, 0, 0.0
+        found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
         tree = OpenBoxes(self._root, region.counted)
         tree.put(np.zeros((1, region.counted)), self.reach[None].copy(), np.array([np.inf]), self._root)
         while len(tree):
@@ -168,7 +168,9 @@ class Pricer:
             lower, upper, inherited, bases = tree.take(self._round)
             boxes += len(lower)
             points = self._round_of(tree, prices, target, lower, upper, inherited, bases)
-            new = self._promising(points, prices, target, everything=boxes < 64)
+            rounds += 1
+            # Points below the target mostly climb to columns that are known: try them less and less often.
+            new = self._promising(points, prices, target, everything=rounds & (rounds - 1) == 0)
             since = since + 1 if len(found) else 0
             if len(new):
                 best = max(best, float((self.gains(new) - new @ prices).max()))
@@ -181,7 +183,7 @@ class Pricer:
         posteriors = posteriors[inside]
         values = self.gains(posteriors) - posteriors @ prices
         order = np.argsort(-values, kind="stable")[:16]
-        order = order[values[order] > (-np.inf if everything else target - 0.02)]
+        order = order[values[order] > (-np.inf if everything else target)]
         if not len(order):
             return posteriors[:0]
         found, values = self.climb(posteriors[order], prices)
