@@ -20,6 +20,8 @@ Tick = Callable[[float, float], None]
 # The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
 _PROOF_SHARE = 0.9
 _STARTS = 48
+# A column that gains less than this share of the gap there is: rather work on the bound.
+_WORTHWHILE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +141,12 @@ class ColumnGeneration:
                 # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
                 return True
             self._mass = mass
+            value = float(self._master.gains @ mass)
             if tick is not None:
-                tick(float(self._master.gains @ mass), self._bound)
+                tick(value, self._bound)
             if deadline is not None and time.perf_counter() > deadline:
                 return False
-            if self._climb(pricer, prices, mass, gap):
+            if self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value))):
                 continue
             priced = pricer.search(prices, target, deadline)
             self._boxes += priced.boxes
@@ -152,7 +155,7 @@ class ColumnGeneration:
             self._add(pricer, priced.columns)
             if not len(priced.columns) and priced.bound <= target:
                 if tick is not None:
-                    tick(float(self._master.gains @ mass), self._bound)
+                    tick(value, self._bound)
                 return True
 
     def _lower_bound(self, bound: float, prices: FloatArray) -> None:
@@ -163,13 +166,12 @@ class ColumnGeneration:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._master.add(column, float(gain))
 
-    def _climb(self, pricer: Pricer, prices: FloatArray, mass: FloatArray, gap: float) -> bool:
-        """Ascend from the columns in use and from mixtures of two of them; true if that gave new ones."""
+    def _climb(self, pricer: Pricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
+        """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         used = self._master.posteriors[mass > 0]
         first, second = self._random.integers(len(used), size=(2, min(_STARTS, 3 * self.region.inputs)))
         starts = np.vstack([used, (used[first] + used[second]) / 2])
         found, values = pricer.climb(starts, prices)
         _, places = np.unique(np.round(values, 9), return_index=True)
-        new = found[places][values[places] > max(gap, 1e-9)]
-        self._add(pricer, new)
-        return len(new) > 0
+        self._add(pricer, found[places][values[places] > 1e-9])
+        return bool(values.max() > least)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numba
+import numba  # type: ignore[import-not-found,unused-ignore]
 import numpy as np
 
 

@@ -131,13 +131,14 @@ def optimal(
         if joint.entropy - utility <= gap:
             bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
             return Solution(protocol, utility, bound, "optimal", seconds, len(law), "identity")
-    region = Region.of(merged.cone(guarantee) / law, law)
+    rows = merged.cone(guarantee) / law
+    region = Region.of(rows, law)
     chosen = chosen_method(method, merged.joint, guarantee, region)
     split: Split | None = None
     slack = 0.0
     if chosen == "vertices":
         try:
-            vertices = enumerate_vertices(merged.joint, guarantee, time_limit, merged.cone(guarantee))
+            vertices = enumerate_vertices(merged.joint, guarantee, time_limit, rows)
             split, finished, size, slack = best_split(vertices, law), True, len(vertices), _SLACK
         except SolverError:
             # Double description in floats fails on thin regions; what was not asked for by name need not be used.

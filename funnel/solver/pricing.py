@@ -20,6 +20,7 @@ _CLEAN = 1e-12
 _OUTSIDE = 1e-9
 # Zeros get the slope of the chord over this share of what a symbol can reach.
 _FIRST_STEP = 0.02
+_WORTHWHILE = 0.05
 # Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
 _ROUND = 2**18
 
@@ -156,19 +157,24 @@ class Pricer:
             Rounds to go on after something was found.
         """
         region = self.region
-        found, boxes, since = np.zeros((0, region.inputs)), 0, 0
+        found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
         tree = OpenBoxes(self._root, region.counted)
         tree.put(np.zeros((1, region.counted)), self.reach[None].copy(), np.array([np.inf]), self._root)
         while len(tree):
-            if (deadline is not None and time.perf_counter() > deadline and boxes) or (len(found) and since > patience):
+            late = deadline is not None and time.perf_counter() > deadline and boxes > 0
+            # New prices would change the bound by about what the best column gains: until then, go on here.
+            if late or (since > patience and best > _WORTHWHILE * tree.bound):
                 return Priced(found, max(target, tree.bound), boxes)
             lower, upper, inherited, bases = tree.take(self._round)
             boxes += len(lower)
             points = self._round_of(tree, prices, target, lower, upper, inherited, bases)
-            new = self._promising(points, prices, target, everything=boxes < 64)
-            since += 1
+            rounds += 1
+            # Points below the target mostly climb to columns that are known: try them less and less often.
+            new = self._promising(points, prices, target, everything=rounds & (rounds - 1) == 0)
+            since = since + 1 if len(found) else 0
             if len(new):
-                found, since = np.vstack([found, new]), 0 if not len(found) else since
+                best = max(best, float((self.gains(new) - new @ prices).max()))
+                found = np.vstack([found, new])
         return Priced(found, target, boxes)
 
     def _promising(self, points: FloatArray, prices: FloatArray, target: float, everything: bool) -> FloatArray:
@@ -177,7 +183,7 @@ class Pricer:
         posteriors = posteriors[inside]
         values = self.gains(posteriors) - posteriors @ prices
         order = np.argsort(-values, kind="stable")[:16]
-        order = order[values[order] > (-np.inf if everything else target - 0.02)]
+        order = order[values[order] > (-np.inf if everything else target)]
         if not len(order):
             return posteriors[:0]
         found, values = self.climb(posteriors[order], prices)

@@ -27,7 +27,7 @@ _VACUOUS = 1e-14
 
 
 def enumerate_vertices(
-    joint: Joint, guarantee: Guarantee, time_limit: float | None = None, cone: FloatArray | None = None
+    joint: Joint, guarantee: Guarantee, time_limit: float | None = None, rows: FloatArray | None = None
 ) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
@@ -43,8 +43,8 @@ def enumerate_vertices(
     guarantee : Guarantee
     time_limit : float, optional
         Seconds.
-    cone : ndarray, shape (m, a), optional
-        The guarantee's cone over these inputs, where it is not that of the joint law itself.
+    rows : ndarray, shape (m, a), optional
+        The cone in posterior coordinates, where it is not the guarantee's cone of this joint law.
 
     Raises
     ------
@@ -58,7 +58,8 @@ def enumerate_vertices(
     if c == 2 and isinstance(guarantee, PosteriorGuarantee):
         return _two_secrets(joint, guarantee)
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
-    rows = (guarantee.cone(joint) if cone is None else cone) / joint.p_input
+    if rows is None:
+        rows = guarantee.cone(joint) / joint.p_input
     if isinstance(guarantee, PosteriorGuarantee):
         # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
         terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input

@@ -6,10 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import funnel
-from funnel.solver import optimal_over_cone
-from funnel.solver.bounds import priced_bounds
+from funnel.solver import batch, optimal_over_cone
+from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.master import best_split, negative_entropy
 from funnel.solver.optimum import optimal
@@ -183,9 +184,6 @@ def test_objective_through_an_image() -> None:
     guarantee = funnel.LIP(0.6)
     vertices = polytope_vertices(guarantee.cone(wide) / law)
     found = optimal_over_cone(guarantee.cone(wide), law, image=image)
-    # The best mixture of vertices by its own linear programme.
-    from scipy.optimize import linprog
-
     gains = negative_entropy(vertices @ image.T)
     best = -linprog(-gains, A_eq=vertices.T, b_eq=law, bounds=(0, None)).fun
     assert found.split.value <= best + 1e-9
@@ -202,3 +200,49 @@ def test_rows_added_to_a_region() -> None:
     points = np.random.default_rng(0).dirichlet(np.ones(5), size=2000)
     inside = (points @ tight.T <= 0).all(axis=1) & (points @ loose.T <= 0).all(axis=1)
     assert (((points @ together.rows.T) <= 1e-12).all(axis=1) == inside).mean() > 0.999
+
+
+def solved_both_ways(monkeypatch: pytest.MonkeyPatch, region: Region, costs: np.ndarray) -> list[np.ndarray]:
+    """Optimal values of the array method and, where it is installed, of the compiled one."""
+    ones = np.ones_like(costs)
+    found = []
+    for compiled in {batch._compiled(), None}:
+        monkeypatch.setattr(batch, "_compiled", lambda chosen=compiled: chosen)
+        programme = batch.BatchProgramme(region)
+        start = programme.slack_basis()[np.zeros(len(costs), dtype=np.intp)]
+        answers = programme.maximise(costs, 0 * ones, ones, start, steps=1000)
+        assert answers.solved.all()
+        assert (linear_bounds(region, costs, answers.duals, 0 * ones, ones) >= (answers.points * costs).sum(1)).all()
+        found.append((answers.points * costs).sum(axis=1))
+    return found
+
+
+def test_batches_solve_linear_programmes(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = random_joint(4, 9, 12)
+    law = joint.p_input
+    region = Region.of(funnel.LIP(0.4).cone(joint) / law, law)
+    costs = np.random.default_rng(2).normal(size=(40, 9))
+    rows = funnel.LIP(0.4).cone(joint) / law
+    expected = [
+        -linprog(-cost, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=np.ones((1, 9)), b_eq=[1.0]).fun for cost in costs
+    ]
+    for values in solved_both_ways(monkeypatch, region, costs):
+        assert values == pytest.approx(expected, abs=1e-8)
+
+
+def test_empty_boxes_are_proven_empty() -> None:
+    joint = random_joint(4, 6, 13)
+    law = joint.p_input
+    region = Region.of(funnel.LIP(0.2).cone(joint) / law, law)
+    programme = batch.BatchProgramme(region)
+    lower = np.zeros((1, 6))
+    lower[0, 0] = 0.9999
+    upper = np.ones((1, 6))
+    answers = programme.maximise(np.zeros((1, 6)), lower, upper, programme.slack_basis())
+    reachable = -linprog(
+        -np.eye(6)[0], A_ub=region.rows, b_ub=np.zeros(len(region.rows)), A_eq=np.ones((1, 6)), b_eq=[1.0]
+    ).fun
+    assert reachable < 0.9999
+    assert answers.empty[0]
+    assert proven_empty(region, answers.duals, lower, upper)[0]
+    assert not proven_empty(region, answers.duals, 0 * lower, upper)[0]
