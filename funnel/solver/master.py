@@ -78,7 +78,9 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
         if result.status == 0:
             break
     else:
-        raise SolverError(f"the linear programme over {len(gains)} vertices failed: {result.message}")
+        raise SolverError(
+            f"the linear programme over {len(gains)} vertices failed ({result.message}); change epsilon slightly"
+        )
     duals = -np.asarray(result.eqlin.marginals) / law
     bound = float(duals @ law + (gains - posteriors @ duals).max())
     mass = np.asarray(result.x, dtype=np.float64)
