@@ -155,7 +155,7 @@ class Protocol:
                 str(content["guarantee"]),
             )
             declared = content["digest"]
-        except (ValueError, KeyError, TypeError, OverflowError, SpecError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SpecError) as error:
             raise DataError(
                 f"this is not a readable protocol ({type(error).__name__}); take it from a release"
             ) from error

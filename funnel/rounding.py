@@ -14,6 +14,7 @@ from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exa
 # Repair by mixing is for misses by a hair; a channel that needs more was not made for this guarantee.
 LARGEST_REPAIR = 2.0**-16
 _FIRST_REPAIR = 2.0**-52
+_FEW_STEPS, _MANY_STEPS = 3, 30
 # Entries a solver leaves at its own tolerance, and outputs so rare for every input that they are of no use.
 _DUST = 1e-14
 _FAINT = 1e-9
@@ -107,7 +108,7 @@ def proven_weights(
     -------
     ndarray of uint64, shape (b', a), b' <= b
         Verified weights. A channel that misses by a hair is mixed with its marginal, by the smallest share that
-        passes (up to a factor 2^(1/8)). For ε = 0 a channel that misses becomes a single output.
+        passes (up to an eighth, or to 2^-30 where it is large). For ε = 0 a channel that misses becomes one output.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def proven_weights(
                 f"the protocol reaches level {'infinity' if level is None else f'{level:.9g}'}, not {guarantee}", level
             )
     lower = share / 2 if share > _FIRST_REPAIR else 0.0
-    for _ in range(3):
+    for _ in range(_FEW_STEPS if share <= LARGEST_REPAIR else _MANY_STEPS):
         middle = (lower + share) / 2
         if guarantee.holds_for(joint, mix(weights, marginal, middle)):
             share = middle

@@ -13,8 +13,8 @@ from funnel.joint import IntArray
 from funnel.protocol import WeightArray
 
 _DIGITS = 60
-# Near the end of the doubles; no ratio of 63-bit weights and 31-bit counts exceeds e^90.
-_LARGEST_EXPONENT = 700.0
+# Leaves room in the doubles for factors; no ratio of 63-bit weights and 31-bit counts exceeds e^90.
+_LARGEST_EXPONENT = 600.0
 
 
 def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.object_]:
@@ -47,8 +47,8 @@ def exp_below(epsilon: float) -> Fraction:
 
     ``decimal`` rounds exp correctly to 60 digits, so one unit less in the last digit is a lower bound for the decimal
     value. The margin of 2^-50 covers every reading of ε and of e^ε as a double: whoever compares a level with
-    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 700 the bound is that
-    of 700, which no ratio can reach.
+    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 600 the bound is that
+    of 600, which no ratio can reach.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def exp_below(epsilon: float) -> Fraction:
 
 
 def capped_exp(epsilon: float) -> float:
-    """e^ε as a float, for optimisers; not above e^700, which no ratio can reach."""
+    """e^ε as a float, for optimisers; not above e^600, which no ratio can reach."""
     return math.exp(min(epsilon, _LARGEST_EXPONENT))
 
 

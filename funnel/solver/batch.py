@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -127,13 +123,7 @@ class BatchProgramme:
             np.zeros(number, dtype=bool),
         )
         priced = np.hstack([costs, np.zeros((number, m))])
-        solve_stack = _compiled()
-        if solve_stack is None:
-            _by_arrays(bases, priced, low, high, cut, steps, found)
-        else:
-            places = (bases.table, bases.basic, bases.nonbasic)
-            results = (found.values, found.duals, found.rays, found.solved, found.empty)
-            solve_stack(*places, priced, low, high, cut, steps, _PIVOT, _FEASIBLE, *results)
+        _by_arrays(bases, priced, low, high, cut, steps, found)
         multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
         return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
 
@@ -147,16 +137,6 @@ class _Found:
     rays: FloatArray
     solved: Flags
     empty: Flags
-
-
-@cache
-def _compiled() -> Callable[..., None] | None:
-    """The compiled method where numba is installed; the arrays give the same answers, more slowly."""
-    if find_spec("numba") is None:
-        return None
-    from funnel.solver.compiled import solve_stack
-
-    return cast("Callable[..., None]", solve_stack)
 
 
 def _by_arrays(

@@ -220,5 +220,5 @@ def _matrix(joint: Joint, merged: MergedInputs, split: Split) -> FloatArray:
     matrix[:, ~seen] = (mass / mass.sum())[:, None]
     sums = matrix.sum(axis=0)
     if np.abs(sums - 1).max() > 1e-6:
-        raise SolverError("the split of the input law does not add up; this is a defect, please report it")
+        raise SolverError("the optimiser's split of the input law does not add up; change epsilon slightly")
     return np.asarray(matrix / sums)

@@ -8,8 +8,10 @@ from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.split import Split
 
-_ACTIVE = 1e-6
+_ACTIVE = 1e-8
 _EXACT = 1e-13
+# How far a corner may move, relative to each coordinate; further, and it is another corner.
+_NEAR = 1e-4
 
 
 def polish(split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatArray) -> Split | None:
@@ -48,14 +50,16 @@ def polish(split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatA
 
 def _same_corner(vertex: FloatArray, rows: FloatArray, tighter_rows: FloatArray) -> FloatArray | None:
     support = np.flatnonzero(vertex > 0)
-    scale = np.abs(rows).max(axis=1)
-    active = np.flatnonzero(np.abs(rows @ vertex) < _ACTIVE * scale)
-    system = np.vstack([np.ones(len(support)), tighter_rows[np.ix_(active, support)] / scale[active, None]])
+    # A condition is measured by the size of its terms, and a coordinate by what it was: rare inputs count like others.
+    size = np.abs(rows) @ vertex
+    active = np.flatnonzero(np.abs(rows @ vertex) < _ACTIVE * size)
+    system = np.vstack([np.ones(len(support)), tighter_rows[np.ix_(active, support)] / size[active, None]])
+    system *= vertex[support]
     target = np.zeros(len(system))
     target[0] = 1.0
-    solution, *_ = np.linalg.lstsq(system, target, rcond=None)
-    corner = np.zeros(len(vertex))
-    corner[support] = solution
-    if np.abs(system @ solution - target).max() > _EXACT or (solution <= 0).any():
+    growth, *_ = np.linalg.lstsq(system, target, rcond=None)
+    if np.abs(system @ growth - target).max() > _EXACT or (np.abs(growth - 1) > _NEAR).any():
         return None
-    return corner if np.abs(corner - vertex).max() < 1e-5 else None
+    corner = np.zeros(len(vertex))
+    corner[support] = growth * vertex[support]
+    return corner

@@ -96,8 +96,10 @@ def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
     for end in (low, high):
         below, above = np.flatnonzero(r < end), np.flatnonzero(r > end)
         first, second = np.repeat(below, len(above)), np.tile(above, len(below))
-        share = (r[second] - end) / (r[second] - r[first])
-        found.append(share[:, None] * eye[first] + (1 - share)[:, None] * eye[second])
+        # Each share by itself: one minus a share near 1 would lose the digits of a rare input.
+        width = r[second] - r[first]
+        shares = (r[second] - end) / width, (end - r[first]) / width
+        found.append(shares[0][:, None] * eye[first] + shares[1][:, None] * eye[second])
         if low == high:
             break
     return np.vstack(found)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import funnel
@@ -99,7 +99,8 @@ def test_every_kind_of_real_number_is_a_budget(epsilon: float) -> None:
     assert str(LIP(epsilon)) == "lip:1.0"
 
 
-@given(channels(), st.sampled_from([100.0, 700.0, 1e5, 1e300]))
+@settings(max_examples=40)
+@given(channels(), st.sampled_from([100.0, 700.0, 1e300]))
 def test_a_budget_beyond_every_ratio_only_forbids_certainty(channel: tuple[Joint, Protocol], epsilon: float) -> None:
     joint, protocol = channel
     assert LIP(epsilon).holds(joint, protocol) == (lip_ratio(joint, protocol) is not None)
