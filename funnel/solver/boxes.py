@@ -13,7 +13,7 @@ from funnel.solver.bounds import box_terms
 Places = npt.NDArray[np.int64]
 # Tableaux of open boxes are kept up to this size; boxes beyond start from the root's.
 _MEMORY = 1.5e8
-_HALVINGS = 30
+_HALVINGS = 14
 
 
 class OpenBoxes:

@@ -19,7 +19,7 @@ _CLEAN = 1e-12
 # How far a point may be outside the region to serve as a column; the final weights are verified exactly anyway.
 _OUTSIDE = 1e-9
 # Zeros get the slope of the chord over this share of what a symbol can reach.
-_FIRST_STEP = 0.02
+_FIRST_STEP = 0.005
 _WORTHWHILE = 0.05
 # Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
 _ROUND = 2**18
@@ -101,8 +101,10 @@ class Pricer:
         found = np.where(found < _CLEAN, 0.0, found)
         totals = found.sum(axis=1, keepdims=True)
         found = found / np.where(totals > 0, totals, 1.0)
-        inside = (np.abs(totals[:, 0] - 1) < 1e-6) & ((found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE)
-        return inside & ((self.region.least - found @ self.region.rows.T).max(axis=1, initial=0.0) <= _OUTSIDE), found
+        activity = found @ self.region.rows.T
+        inside = np.abs(totals[:, 0] - 1) < 1e-6
+        inside &= (activity <= _OUTSIDE).all(axis=1) & (activity >= self.region.least - _OUTSIDE).all(axis=1)
+        return inside, found
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
