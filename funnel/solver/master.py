@@ -86,7 +86,9 @@ def _closely(shares: FloatArray, gains: FloatArray) -> FloatArray:
         )
         if result.status == 0:
             return np.asarray(result.x, dtype=np.float64)
-    raise SolverError(f"the linear programme over {len(gains)} vertices failed ({result.message}); change epsilon slightly")
+    raise SolverError(
+        f"the linear programme over {len(gains)} vertices failed ({result.message}); change epsilon slightly"
+    )
 
 
 def _refined(shares: FloatArray, mass: FloatArray) -> FloatArray:
