@@ -53,7 +53,8 @@ lock: $(STAMPS)/dev
 	then echo "make: a lock file names an index or a local path; see the lines above." >&2; exit 1; fi
 
 bench: $(STAMPS)/dev $(STAMPS)/project
-	@shopt -s nullglob; for bench in benchmarks/*.py; do echo "$$bench"; $(BIN)/python "$$bench"; done
+	$(BIN)/python -m benchmarks.ldp_polytope
+	$(BIN)/python -m benchmarks.solver
 
 clean:
 	rm -rf $(VENV) .funnel build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Guarantee, Joint, SolverError
+from funnel import LDP, LIP, Guarantee, Joint
 from funnel.joint import MAX_ROWS
 from tests.strategies import joints
 
@@ -41,11 +41,8 @@ def test_extreme_budgets(joint: Joint, kind: type[Guarantee], epsilon: float) ->
 @settings(max_examples=60)
 @given(joints(), kinds, st.sampled_from([1e-17, 1e-12, 1e-9, 1e-7]))
 def test_budgets_too_small_for_floating_point(joint: Joint, kind: type[Guarantee], epsilon: float) -> None:
-    """The polytope is thinner than the solver's tolerance: refused in one sentence, or proven with an honest gap."""
-    try:
-        check(joint, kind(epsilon))
-    except SolverError as error:
-        assert "change epsilon" in str(error)
+    """The polytope is thinner than the solver's tolerance: the protocol is proven all the same, with an honest gap."""
+    check(joint, kind(epsilon))
 
 
 @settings(max_examples=40)
