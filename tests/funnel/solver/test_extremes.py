@@ -45,7 +45,8 @@ def test_budgets_too_small_for_floating_point(joint: Joint, kind: type[Guarantee
     try:
         check(joint, kind(epsilon))
     except SolverError as error:
-        assert "change epsilon" in str(error)
+        # Whether it is refused depends on the law, so nothing can be expected before.
+        assert "change epsilon" in str(error)  # noqa: PT017
 
 
 @settings(max_examples=40)
