@@ -165,7 +165,8 @@ def _by_arrays(
         row = T[every, leave]
         # How much moving a nonbasic variable to its other end repairs the row.
         repair = row * np.where(rising, -1.0, 1.0)
-        repair *= np.where(short[every, leave] > 0, 1.0, -1.0)[:, None]
+        direction = np.where(short[every, leave] > 0, 1.0, -1.0)
+        repair *= direction[:, None]
         helpful = repair > _PIVOT
         size = np.where(helpful, repair, 1.0)
         ratio = np.where(helpful, np.abs(d) / size, np.inf)
@@ -188,7 +189,7 @@ def _by_arrays(
             values.ravel()[B[place]], values.ravel()[N[place]] = beta[place], x[place]
             duals.ravel()[N[place]] = d[place]
             # The row that cannot be repaired, as multipliers: its basic variable against its nonbasic ones.
-            sign = np.where(short[place, leave[place]] > 0, 1.0, -1.0)
+            sign = direction[place]
             ray = np.zeros((len(ended), n + m))
             np.put_along_axis(ray, N[place] - shift, row[place] * sign[:, None], 1)
             ray[np.arange(len(ended)), (B[place] - shift)[np.arange(len(ended)), leave[place]]] = -sign
@@ -198,7 +199,7 @@ def _by_arrays(
                 break
             work, T, B, N, d = work[keep], T[keep], B[keep], N[keep], d[keep]
             low_n, high_n, low_b, high_b = low_n[keep], high_n[keep], low_b[keep], high_b[keep]
-            row, pivot, enter, leave = row[keep], pivot[keep], enter[keep], leave[keep]
+            row, pivot, enter, leave, direction = row[keep], pivot[keep], enter[keep], leave[keep], direction[keep]
             every = np.arange(len(work))
         elif step == 0:
             T = T.copy()
@@ -210,6 +211,7 @@ def _by_arrays(
         T[every, leave, enter] = 1.0 / pivot
         entering = d[every, enter]
         d -= entering[:, None] * scaled
-        d[every, enter] = entering / pivot
+        # What leaves goes to the end it was beyond, also where its reduced cost is the rounding of zero.
+        d[every, enter] = -direction * np.maximum(np.abs(entering / pivot), 1e-300)
         for at_basic, at_nonbasic in ((B, N), (low_b, low_n), (high_b, high_n)):
             at_basic[every, leave], at_nonbasic[every, enter] = at_nonbasic[every, enter], at_basic[every, leave]

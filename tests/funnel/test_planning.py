@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Guarantee, InfeasibleGuarantee, Joint, SpecError
+from funnel import LDP, LIP, Guarantee, InfeasibleGuarantee, Joint, Protocol, SolverError, SpecError
+from funnel.mechanisms import mechanism
 from funnel.planning import choose
 from tests.strategies import joints
 
@@ -67,15 +68,27 @@ def test_what_cannot_be_used_says_why() -> None:
     assert certain.to_dict()["level"] is None
 
 
-def test_an_optimisation_out_of_time_is_a_reason_and_no_number() -> None:
+def test_an_optimisation_out_of_time_is_still_a_protocol_that_holds() -> None:
     joint = Joint.from_table("data/adult.parquet", secret=["occupation"], inputs=["education"])
     told: list[str] = []
-    rows = funnel.plan(joint, LDP(0.2), ("optimal", "grr"), time_limit=0.5, progress=told.append)
+    rows = funnel.plan(joint, LDP(0.2), ("optimal", "grr"), time_limit=0.3, progress=told.append)
     assert told == ["optimal", "grr"]
     late = next(row for row in rows if row.mechanism == "optimal")
-    assert late.utility is None
-    assert late.reason is not None
-    assert "did not finish" in late.reason
+    assert late.reason is None
+    assert late.protocol is not None
+    assert LDP(0.2).holds(joint, late.protocol)
+    assert choose(rows) is late
+
+
+def test_a_mechanism_that_fails_is_a_reason_and_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Protocol:
+        raise SolverError("the linear programme failed")
+
+    monkeypatch.setattr(mechanism("optimal"), "fit", fail)
+    rows = funnel.plan(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5), ("optimal", "grr"))
+    failed = next(row for row in rows if row.mechanism == "optimal")
+    assert failed.utility is None
+    assert failed.reason == "the linear programme failed"
     assert choose(rows).mechanism == "grr"
 
 
