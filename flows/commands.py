@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -57,13 +61,21 @@ def release(spec: Path, again: bool, as_json: bool) -> None:
 
 
 def _run(spec: Path, again: bool, console: Console) -> dict[str, Any]:
+    _preload("great_expectations", "matplotlib.figure")
+    with _remembered_interrupt() as interrupted:
+
+        def listen(what: str, done: int, total: int | None) -> None:
+            if interrupted():
+                raise KeyboardInterrupt
+            console.progress(what, done, total)
+
+        return _listened(spec, again, listen)
+
+
+def _listened(spec: Path, again: bool, listen: Callable[[str, int, int | None], None]) -> dict[str, Any]:
     from flows.release import release as flow
     from tasks.step import listening
 
-    def listen(what: str, done: int, total: int | None) -> None:
-        console.progress(what, done, total)
-
-    _preload("great_expectations", "matplotlib.figure")
     with listening(listen):
         try:
             result: dict[str, Any] = flow(str(spec.absolute()), again)
@@ -71,6 +83,28 @@ def _run(spec: Path, again: bool, console: Console) -> dict[str, Any]:
             # What the orchestrator raises when its server does not start or answer.
             raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
     return result
+
+
+@contextmanager
+def _remembered_interrupt() -> Iterator[Callable[[], bool]]:
+    """Tell whether Ctrl-C was pressed inside this block, also if the exception it raised was lost.
+
+    Libraries swallow it where they catch every exception (while importing, in callbacks), and the optimiser answers it
+    with the best protocol so far: but a release that its user stopped must not be published.
+    """
+    seen = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        seen.set()
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield seen.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _preload(*modules: str) -> None:
