@@ -97,11 +97,11 @@ def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
         ),
         ExpectProtocolLevelToMeetBound(
             guarantee=str(guarantee),
-            epsilon=guarantee.epsilon,
+            budget=guarantee.budget,
             protocol_digest=digest,
             description=(
-                f"The protocol keeps {guarantee.title} within ε = {plain_number(guarantee.epsilon)} (nats), "
-                "decided exactly on its integer weights."
+                f"The protocol keeps {guarantee.title} within {guarantee} (level at most "
+                f"{plain_number(guarantee.budget)} nats), decided exactly on its integer weights."
             ),
         ),
     ]

@@ -17,7 +17,21 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
-from funnel.guarantees import LDP, LIP, Guarantee, Level, parse_guarantee
+from funnel.guarantees import (
+    ALIP,
+    LDP,
+    LIP,
+    SRLIP,
+    AlphaLift,
+    Chi2Lift,
+    Guarantee,
+    L1Lift,
+    Level,
+    MutualInformation,
+    PerfectPrivacy,
+    Witness,
+    parse_guarantee,
+)
 from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.mechanisms import names as mechanisms
@@ -27,19 +41,26 @@ from funnel.sampling import RecordKey, sanitise
 from funnel.solver import Solution, optimal
 
 __all__ = [
+    "ALIP",
     "LDP",
     "LIP",
+    "SRLIP",
     "Alphabet",
+    "AlphaLift",
+    "Chi2Lift",
     "DataError",
     "EntropyError",
     "FunnelError",
     "Guarantee",
     "InfeasibleGuarantee",
     "Joint",
+    "L1Lift",
     "LeakageExceeded",
     "LedgerError",
     "Level",
+    "MutualInformation",
     "OutputError",
+    "PerfectPrivacy",
     "PipelineError",
     "Protocol",
     "RecordKey",
@@ -47,6 +68,7 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Witness",
     "fit",
     "measures",
     "mechanisms",

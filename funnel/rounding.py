@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee, SolverError
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.exact import log_above
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exact_sums
 
@@ -119,18 +118,15 @@ def proven_weights(
     if guarantee.holds_for(joint, weights):
         return weights
     marginal = marginal_weights(joint, weights)
-    if guarantee.epsilon == 0:
+    if guarantee.budget == 0:
         # Perfect privacy is an equality: integers reach it only where the solution happens to be dyadic.
         return np.full((1, weights.shape[1]), DENOMINATOR, dtype=np.uint64)
     share = _FIRST_REPAIR
     while not guarantee.holds_for(joint, mix(weights, marginal, share)):
         share *= 2
         if share > largest_repair:
-            ratio = guarantee.worst(joint, weights).ratio
-            level = None if ratio is None else log_above(ratio)
-            raise InfeasibleGuarantee(
-                f"the protocol reaches level {'infinity' if level is None else f'{level:.9g}'}, not {guarantee}", level
-            )
+            level = guarantee.level_for(joint, weights).value
+            raise InfeasibleGuarantee(f"the protocol reaches level {level:.9g}, not {guarantee}", level)
     lower = share / 2 if share > _FIRST_REPAIR else 0.0
     for _ in range(_FEW_STEPS if share <= LARGEST_REPAIR else _MANY_STEPS):
         middle = (lower + share) / 2

@@ -145,34 +145,35 @@ class GuaranteeSettings(Section):
     kind : str
         Name of a guarantee.
     epsilon : float or None
-        The bound, in nats, above zero; left out only where ``lower`` and ``upper`` take its place.
-    lower, upper, alpha, bound : float or None
-        Further numbers that some guarantees take.
+        The bound, in nats, of guarantees with one budget; above zero.
+    lower, upper : float or None
+        The two budgets, in nats, of guarantees that bound losses and gains of belief apart; ``inf`` for no bound.
+    alpha : float or None
+        The order of α-lift.
+    bound : float or None
+        The largest I(S;Y), in nats, of the guarantee ``mi``.
     """
 
     kind: Line
     epsilon: StrictFloat | None = None
-    lower: Positive | None = None
-    upper: Positive | None = None
-    alpha: Positive | None = None
-    bound: Positive | None = None
+    lower: StrictFloat | None = None
+    upper: StrictFloat | None = None
+    alpha: StrictFloat | None = None
+    bound: StrictFloat | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        kind, colon, rest = value.partition(":")
-        if not colon:
-            raise ValueError(f'{value!r} lacks its budget; write for instance "lip:1.0"')
-        numbers: dict[str, object] = {"kind": kind}
-        for part in rest.split(","):
-            name, equals, number = part.rpartition("=")
-            try:
-                numbers[name.strip() if equals else "epsilon"] = float(number)
-            except ValueError as error:
-                raise ValueError(f'{value!r} needs a number after the colon, as in "lip:1.0"') from error
-        return numbers
+        from funnel.guarantees import parse_numbers
+
+        cls._known(value.partition(":")[0])
+        try:
+            kind, numbers = parse_numbers(value)
+        except SpecError as error:
+            raise ValueError(str(error)) from error
+        return {"kind": kind, **numbers}
 
     @field_validator("kind")
     @classmethod
@@ -192,38 +193,46 @@ class GuaranteeSettings(Section):
             return None
         if value == 0:
             raise ValueError(
-                "must be above zero: 0 asks that a record tell nothing at all about the secret, which counts "
-                "estimated from a sample cannot promise; try 0.1"
+                "must be above zero: 0 asks that a record tell nothing at all about the secret, which is "
+                'guarantee = "perfect"'
             )
-        if not math.isfinite(value) or value < 0:
-            raise ValueError(f"must be a finite number above zero (nats), not {value}")
-        if value > MAX_EPSILON:
-            raise ValueError(f"of {value:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
-        return value
+        return _within_reason(value)
+
+    @field_validator("lower", "upper", "bound")
+    @classmethod
+    def _a_budget(cls, value: float | None) -> float | None:
+        return value if value is None or value == math.inf else _within_reason(value)
 
     @model_validator(mode="after")
     def _accepted(self) -> Self:
-        if self.epsilon is None and (self.lower is None or self.upper is None):
-            raise ValueError(f"{self.kind} needs epsilon, the bound in nats, such as epsilon = 1.0")
-        from funnel.guarantees import parse_guarantee
-
         try:
-            parse_guarantee(self.canonical)
+            self.canonical  # noqa: B018 - reads the guarantee, which checks its numbers
         except SpecError as error:
-            given = [name for name, _ in self._parameters()]
-            raise ValueError(f"{self.kind} does not take {listed(given)}" if given else str(error)) from error
+            raise ValueError(str(error)) from error
         return self
-
-    def _parameters(self) -> list[tuple[str, float]]:
-        named = (("lower", self.lower), ("upper", self.upper), ("alpha", self.alpha), ("bound", self.bound))
-        return [(name, value) for name, value in named if value is not None]
 
     @property
     def canonical(self) -> str:
-        """The one way to write this guarantee as text, such as ``"lip:1.0"``."""
-        budget = [] if self.epsilon is None else [repr(self.epsilon)]
-        named = [f"{name}={value!r}" for name, value in self._parameters()]
-        return f"{self.kind}:" + ",".join(budget + named)
+        """The one way to write this guarantee as text, such as ``"lip:1.0"``.
+
+        Raises
+        ------
+        SpecError
+            If the guarantee takes other numbers than those given.
+        """
+        from funnel.guarantees import parse_guarantee
+
+        names = ("epsilon", "lower", "upper", "alpha", "bound")
+        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
+        return str(parse_guarantee(f"{self.kind}:{','.join(given)}" if given else self.kind))
+
+
+def _within_reason(value: float) -> float:
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"must be a finite number above zero (nats), not {value}")
+    if value > MAX_EPSILON:
+        raise ValueError(f"of {value:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
+    return value
 
 
 class MechanismSettings(Section):

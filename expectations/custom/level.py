@@ -25,7 +25,7 @@ class MeasuredLevel:
 
 
 class ProtocolLevel(EvidenceMetric):
-    """The smallest ε for which a guarantee holds, and the decision in rational arithmetic on the integer weights."""
+    """The smallest budget for which a guarantee holds, and the exact decision on the integer weights."""
 
     metric_name = "protocol.level"
     value_keys = ("guarantee",)
@@ -49,12 +49,12 @@ class ExpectProtocolLevelToMeetBound(ReleaseExpectation):
     """Expect the protocol of this digest to meet the guarantee, under the estimated joint law of secret and input."""
 
     guarantee: str
-    epsilon: float
+    budget: float
     protocol_digest: str
 
     evidence_table = "channel"
     metric_dependencies = ("protocol.level",)
-    success_keys = ("guarantee", "epsilon", "protocol_digest")
+    success_keys = ("guarantee", "budget", "protocol_digest")
 
     def find(self, value: MeasuredLevel) -> Finding:
         """Take the exact decision; the level is there to say by how much."""
@@ -63,18 +63,18 @@ class ExpectProtocolLevelToMeetBound(ReleaseExpectation):
         if value.digest != self.protocol_digest:
             failure = other_protocol(value.digest, self.protocol_digest)
         elif not value.holds:
-            excess = _excess(value.value, self.epsilon)
+            excess = _excess(value.value, self.budget)
             failure = f"{excess} nats, at output {value.output!r} and secret {value.secret!r}"
-        return Finding(observed, self.epsilon, failure)
+        return Finding(observed, self.budget, failure)
 
 
-def _excess(level: float, epsilon: float) -> str:
-    gap = level - epsilon
+def _excess(level: float, budget: float) -> str:
+    gap = level - budget
     if math.isinf(level):
-        return f"level is infinite instead of at most {epsilon!r}"
+        return f"level is infinite instead of at most {budget!r}"
     if gap <= 0:
         # The decision keeps clear of every rounding of e^ε, so a level can be refused that prints like the bound.
-        return f"level {level!r} is not provably within the declared {epsilon!r}"
+        return f"level {level!r} is not provably within the declared {budget!r}"
     if gap >= 1e-6:
-        return f"level {level:.6f} exceeds the declared {epsilon!r} by {gap:.6f}"
-    return f"level {level!r} exceeds the declared {epsilon!r} by {gap:.2e}"
+        return f"level {level:.6f} exceeds the declared {budget!r} by {gap:.6f}"
+    return f"level {level!r} exceeds the declared {budget!r} by {gap:.2e}"

@@ -29,13 +29,16 @@ class Findings:
     level : float
         Smallest ε that holds; never below the exact value.
     level_ratio : str or None
-        The exact worst ratio e^level as ``"numerator/denominator"``; None if infinite.
+        The exact worst ratio of two probabilities as ``"numerator/denominator"``; None if it is infinite or the
+        guarantee bounds something else.
     witness_output, witness_secret : str
         Labels of the place of the largest leakage.
     witness_other_secret : str or None
         The secret value compared with, for guarantees that compare two.
     witness_upward : bool
         Whether the output makes the secret likelier.
+    witness_given : tuple of (column, value)
+        What the observer knows of the record besides, for guarantees with side channels.
     utility, entropy, share, secret_information : float
         I(X;Y), H(X), I(X;Y)/H(X), I(S;Y).
     guess_accuracy, prior_guess_accuracy : float
@@ -58,6 +61,7 @@ class Findings:
     witness_secret: str
     witness_other_secret: str | None
     witness_upward: bool
+    witness_given: tuple[tuple[str, str], ...]
     utility: float
     entropy: float
     share: float
@@ -107,6 +111,7 @@ def audit_release(
         witness_secret=joint.secret.labels[witness.secret],
         witness_other_secret=None if witness.other_secret is None else joint.secret.labels[witness.other_secret],
         witness_upward=witness.upward,
+        witness_given=witness.given,
         utility=measures.mutual_information(joint, protocol),
         entropy=joint.entropy,
         share=measures.normalised_mutual_information(joint, protocol),

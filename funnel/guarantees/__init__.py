@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
-
-from funnel.errors import SpecError
-from funnel.guarantees.base import Guarantee, Level, Witness
+from funnel.guarantees.alip import ALIP
+from funnel.guarantees.alpha_lift import AlphaLift
+from funnel.guarantees.base import (
+    ConeGuarantee,
+    Guarantee,
+    Level,
+    OutputGuarantee,
+    PosteriorGuarantee,
+    Witness,
+)
+from funnel.guarantees.chi2_lift import Chi2Lift
+from funnel.guarantees.l1_lift import L1Lift
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
+from funnel.guarantees.mutual_information import MutualInformation
+from funnel.guarantees.parsing import read_guarantee, read_numbers
+from funnel.guarantees.perfect import PerfectPrivacy
+from funnel.guarantees.srlip import SRLIP
 
-_KINDS: dict[str, type[Guarantee]] = {kind.name: kind for kind in (LIP, LDP)}
+_KINDS: dict[str, type[Guarantee]] = {
+    kind.name: kind
+    for kind in (LIP, ALIP, LDP, SRLIP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
+}
 
 
 def names() -> tuple[str, ...]:
@@ -17,37 +32,57 @@ def names() -> tuple[str, ...]:
     return tuple(_KINDS)
 
 
-def guarantee(kind: str, epsilon: float) -> Guarantee:
-    """The guarantee of this name with a budget of ε nats.
-
-    Raises
-    ------
-    SpecError
-        If there is no such guarantee (the nearest name is suggested) or ε is not a finite number >= 0.
-    """
-    if kind not in _KINDS:
-        near = difflib.get_close_matches(kind, _KINDS, n=1, cutoff=0.4)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise SpecError(f"unknown guarantee {kind!r}{hint} Known: {', '.join(_KINDS)}")
-    return _KINDS[kind](epsilon)
+def examples() -> tuple[str, ...]:
+    """How each guarantee is written."""
+    return tuple(kind.example for kind in _KINDS.values())
 
 
 def parse_guarantee(text: str) -> Guarantee:
-    """Read a guarantee such as ``"lip:1.0"``: its name, a colon, and its budget in nats.
+    """Read a guarantee such as ``"lip:1.0"``: its name, a colon, and its numbers.
+
+    Several numbers are separated by commas, in order or by name: ``"alip:1.3,0.7"`` is
+    ``"alip:lower=1.3,upper=0.7"``; ``inf`` leaves a side free where two sides are bounded. ``str`` of a guarantee is
+    read back as the same guarantee.
 
     Raises
     ------
     SpecError
-        If the text has another form.
+        If there is no such guarantee (the nearest name is suggested), or its numbers are missing, too many, of
+        another name, or out of range.
     """
-    kind, colon, value = text.strip().partition(":")
-    if not colon:
-        raise SpecError(f"guarantee {text!r} lacks its budget; write for instance 'lip:1.0'")
-    try:
-        epsilon = float(value)
-    except ValueError as error:
-        raise SpecError(f"guarantee {text!r} needs a number after the colon, for instance 'lip:1.0'") from error
-    return guarantee(kind.strip().lower(), epsilon)
+    return read_guarantee(text, _KINDS)
 
 
-__all__ = ["LDP", "LIP", "Guarantee", "Level", "Witness", "guarantee", "names", "parse_guarantee"]
+def parse_numbers(text: str) -> tuple[str, dict[str, float]]:
+    """The name of the guarantee and its numbers by name, before they are checked: ``("alip", {"lower": 1.3, …})``.
+
+    Raises
+    ------
+    SpecError
+        If the text names no guarantee, or holds something that is none of its numbers.
+    """
+    kind, numbers = read_numbers(text, _KINDS)
+    return kind.name, numbers
+
+
+__all__ = [
+    "ALIP",
+    "LDP",
+    "LIP",
+    "SRLIP",
+    "AlphaLift",
+    "Chi2Lift",
+    "ConeGuarantee",
+    "Guarantee",
+    "L1Lift",
+    "Level",
+    "MutualInformation",
+    "OutputGuarantee",
+    "PerfectPrivacy",
+    "PosteriorGuarantee",
+    "Witness",
+    "examples",
+    "names",
+    "parse_guarantee",
+    "parse_numbers",
+]

@@ -1,18 +1,18 @@
-"""What a guarantee is: a cone on the rows of a channel, an exact level with its witness, an exact decision."""
+"""What a guarantee is: an exact level with its witness, an exact decision, and where it has one a cone on rows."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.exact import exp_below, log_above
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol, WeightArray
 
@@ -26,13 +26,16 @@ class Witness:
     output : int
         Index y of the released symbol.
     secret : int
-        Index s of the secret value.
+        Index s of the secret value; where a guarantee adds up all of them, the one that contributes most.
     other_secret : int or None
         Index s' of the value it is compared with; None when compared with the average record.
     ratio : Fraction or None
-        The exact worst ratio (at least 1); None when it is infinite.
+        The exact worst ratio of two probabilities (at least 1); None when it is infinite or the guarantee bounds
+        something else than a ratio.
     upward : bool
         True if the output makes the secret likelier, False if it makes it less likely.
+    given : tuple of (column, value)
+        What the observer knows about the record besides; empty for guarantees without side channels.
     """
 
     output: int
@@ -40,16 +43,17 @@ class Witness:
     other_secret: int | None
     ratio: Fraction | None
     upward: bool
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Level:
-    """The smallest ε (nats) for which a guarantee holds, and where it is attained.
+    """The smallest budget (nats) for which a guarantee holds, and where it is attained.
 
     Attributes
     ----------
     value : float
-        Never below the exact level and at most an ulp above it; infinite if some output excludes a secret.
+        Never below the exact level and at most a few ulps above it; infinite if no budget would do.
     witness : Witness
     """
 
@@ -60,64 +64,56 @@ class Level:
         return self.value
 
 
-@dataclass(frozen=True)
 class Guarantee(ABC):
-    """A bound with one budget ε (nats) on what an output tells about the secret.
+    """A bound on what an output tells about the secret; a frozen dataclass whose fields are its numbers.
 
-    Subclasses state the cone of rows T of a channel that meet it and the exact worst ratio of a channel; level,
-    decision and calibration follow.
+    A new guarantee is one file: its numbers, ``level_for``, and, where each output is judged alone or by linear
+    conditions, the methods of `OutputGuarantee`, `ConeGuarantee` or `PosteriorGuarantee`. Registered in
+    ``funnel.guarantees``, it is read from specs, calibrated to, audited, validated and reported like every other.
 
-    Raises
-    ------
-    SpecError
-        If ε is not a finite number >= 0.
+    Attributes
+    ----------
+    name : str
+        How a spec and the command line spell it.
+    title : str
+        What people call it.
+    example : str
+        How it is written, for error messages.
     """
 
-    epsilon: float
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    example: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        given: object = self.epsilon
-        try:
-            value = math.nan if isinstance(given, bool) or not isinstance(given, Real) else float(given)
-        except OverflowError:
-            value = math.inf
-        if not math.isfinite(value) or value < 0:
-            raise SpecError(f"{self.name} needs a finite epsilon >= 0 (nats), not {given!r}")
-        object.__setattr__(self, "epsilon", value)
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.epsilon!r}"
+    @property
+    @abstractmethod
+    def budget(self) -> float:
+        """What a level is compared with, in nats."""
 
     @abstractmethod
-    def cone(self, joint: Joint) -> FloatArray:
-        """Rows G, shape (m, a), such that a row T >= 0 of a channel meets the guarantee iff G T <= 0.
-
-        Secrets that never occur set no condition.
-        """
-
-    def tightened(self, margin: float) -> Guarantee:
-        """The same guarantee with a budget smaller by a relative margin."""
-        return replace(self, epsilon=self.epsilon * (1 - margin))
+    def with_budget(self, budget: float) -> Self:
+        """The same kind of guarantee with another budget (nats); several numbers keep their proportion."""
 
     @abstractmethod
-    def worst(self, joint: Joint, weights: WeightArray) -> Witness:
-        """Exact worst ratio of the channel with these weights (b, a) over the joint law it reads (c, a)."""
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """`level` for bare weights (b, a) over the joint law (c, a) that they read."""
+
+    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+        """`holds` for bare weights (b, a) over the joint law (c, a) that they read."""
+        return self.level_for(joint, weights).value <= self.budget
 
     def level(self, joint: Joint, protocol: Protocol) -> Level:
-        """The smallest ε (nats) for which this kind of guarantee holds for the protocol, exactly, with its witness.
+        """The smallest budget (nats) for which this kind of guarantee holds for the protocol, with its witness.
 
         Raises
         ------
         DataError
             If the protocol reads other columns than the joint law describes.
         """
-        witness = self.worst(*_aligned(joint, protocol))
-        return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)
+        return self.level_for(*_aligned(joint, protocol))
 
     def holds(self, joint: Joint, protocol: Protocol) -> bool:
-        """Whether the protocol meets this guarantee: decided in rational arithmetic on its integer weights.
+        """Whether the protocol meets this guarantee: decided in exact arithmetic on its integer weights.
 
         Raises
         ------
@@ -126,14 +122,61 @@ class Guarantee(ABC):
         """
         return self.holds_for(*_aligned(joint, protocol))
 
-    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
-        """`holds` for bare weights (b, a) over the joint law (c, a) that they read."""
-        ratio = self.worst(joint, weights).ratio
-        return ratio is not None and ratio <= exp_below(self.epsilon)
+    @property
+    def meaning(self) -> str:
+        """What it promises about one published record, as a sentence for people who are no mathematicians."""
+        return f"The declared bound is {self} ({self.title})."
+
+    def tightened(self, margin: float) -> Self:
+        """The same guarantee with a budget smaller by a relative margin."""
+        return self.with_budget(self.budget * (1 - margin))
+
+    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Least and largest P(s|y) that the guarantee allows, each (c,); None where it sets no limit one by one.
+
+        For reports: what a reader with the estimated prior, shape (c,), may come to believe at most.
+        """
+        return None
+
+    @property
+    def lift_limits(self) -> tuple[float, float] | None:
+        """Least and largest lift P(s|y)/P(s) allowed, where the guarantee limits lifts one by one; for reports."""
+        return None
+
+    @property
+    def ratio_limit(self) -> float | None:
+        """Largest P(y|s)/P(y|s') allowed, where the guarantee compares secrets; for reports."""
+        return None
+
+    def __str__(self) -> str:
+        values = [repr(getattr(self, field.name)) for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return f"{self.name}:{','.join(values)}" if values else self.name
 
 
-@dataclass(frozen=True)
-class PosteriorGuarantee(Guarantee):
+class OutputGuarantee(Guarantee):
+    """A guarantee that judges every output alone, so that outputs can be checked and merged one by one."""
+
+    @abstractmethod
+    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """The level (nats) of each row T of a channel, rows (k, a) to (k,): in floats, for searches only."""
+
+    def risks(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """What subset merging orders its subsets by (ω of ALIP algorithm 1): rows (k, a) to (k,)."""
+        return self.output_levels(joint, rows)
+
+
+class ConeGuarantee(OutputGuarantee):
+    """A guarantee that is a polyhedral cone on the rows of a channel (METHOD section 2): it has an optimum."""
+
+    @abstractmethod
+    def cone(self, joint: Joint) -> FloatArray:
+        """Rows G, shape (m, a), such that a row T >= 0 of a channel meets the guarantee iff G T <= 0.
+
+        Secrets that never occur set no condition.
+        """
+
+
+class PosteriorGuarantee(ConeGuarantee):
     """A guarantee on the posterior of the secret alone: P(S|y) must lie in a cone that depends on the prior only."""
 
     @abstractmethod
@@ -144,6 +187,25 @@ class PosteriorGuarantee(Guarantee):
         """The cone on the posterior, seen by a row T of the channel through ``P(y) P(s|y) = Σ_x p(s, x) T_x``."""
         seen = joint.p_secret > 0
         return np.asarray(self.posterior_cone(joint.p_secret[seen]) @ joint.p[seen])
+
+
+def checked_number(guarantee: Guarantee, field: str, infinite: bool = False) -> None:
+    """Make a field of a guarantee a float >= 0.
+
+    Raises
+    ------
+    SpecError
+        If it is no number, negative, or not finite where it must be.
+    """
+    given: object = getattr(guarantee, field)
+    try:
+        value = math.nan if isinstance(given, bool) or not isinstance(given, Real) else float(given)
+    except OverflowError:
+        value = math.inf
+    if not value >= 0 or (math.isinf(value) and not infinite):
+        unit = "" if field == "alpha" else " (nats)"
+        raise SpecError(f"{guarantee.name} needs a finite {field} >= 0{unit}, not {given!r}")
+    object.__setattr__(guarantee, field, value)
 
 
 def _aligned(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from funnel.guarantees.base import Level, Witness
 from funnel.joint import IntArray
 from funnel.protocol import WeightArray
 
@@ -96,3 +97,15 @@ def log_above(ratio: Fraction) -> float:
             above = context.next_plus(context.ln(quotient))
         value = float(above)
         return math.nextafter(value, math.inf) if decimal.Decimal(value) < above else value
+
+
+def square_root_above(value: Fraction) -> Fraction:
+    """A rational that is not below the square root, by a relative margin below 10^-50."""
+    scale = 10**60
+    above = math.isqrt(value.numerator * scale**2 // value.denominator) + 1
+    return Fraction(0) if value == 0 else Fraction(above, scale)
+
+
+def log_level(witness: Witness) -> Level:
+    """The level of a guarantee on ratios: ln of the worst one, rounded up; infinite where there is none."""
+    return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from funnel.guarantees.base import PosteriorGuarantee, Witness
-from funnel.guarantees.exact import capped_exp, secret_output
+from funnel.guarantees.base import Level, PosteriorGuarantee, Witness, checked_number
+from funnel.guarantees.events import CLOSE, probability, secret_comparisons
+from funnel.guarantees.exact import capped_exp, exp_below, log_level
+from funnel.guarantees.lip import log_lifts
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -25,10 +27,29 @@ class LDP(PosteriorGuarantee):
     ----------
     epsilon : float
         Bound in nats, >= 0; zero is perfect privacy.
+
+    Raises
+    ------
+    SpecError
+        If ε is not a finite number >= 0.
     """
 
+    epsilon: float
     name: ClassVar[str] = "ldp"
     title: ClassVar[str] = "local differential privacy"
+    example: ClassVar[str] = "ldp:1.0"
+
+    def __post_init__(self) -> None:
+        checked_number(self, "epsilon")
+
+    @property
+    def budget(self) -> float:
+        """ε."""
+        return self.epsilon
+
+    def with_budget(self, budget: float) -> Self:
+        """LDP with another ε."""
+        return type(self)(budget)
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε π_t/p_t`` for a posterior π and all s ≠ t, shape (c(c-1), c)."""
@@ -40,19 +61,46 @@ class LDP(PosteriorGuarantee):
         return np.asarray(lifts[first] - capped_exp(self.epsilon) * lifts[second])
 
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
-        """Largest P(y|s)/P(y|s'), exactly; O(a b c)."""
-        law = secret_output(joint.counts, weights)
-        sizes = [int(size) for size in joint.counts.sum(axis=1)]
-        seen = [s for s, size in enumerate(sizes) if size > 0]
-        occurring = [y for y, total in enumerate(law.sum(axis=0)) if total > 0]
-        best = Witness(occurring[0], seen[0], seen[0], Fraction(1), True)
-        for y in occurring:
-            given = {s: Fraction(int(law[s, y]), sizes[s]) for s in seen}
-            high = max(seen, key=given.__getitem__)
-            low = min(seen, key=given.__getitem__)
-            if given[low] == 0:
-                return Witness(y, high, low, None, True)
+        """Largest P(y|s)/P(y|s'), exactly; O(a b c) in floats, and integers for the outputs that come close."""
+        comparisons = secret_comparisons(joint)
+        ratios = comparisons.ratios(weights.astype(np.float64))
+        outputs = np.flatnonzero(~np.isnan(ratios[0]))
+        secrets = comparisons.secret
+        excluding = outputs[(ratios[:, outputs] == 0).any(axis=0)]
+        if len(excluding):
+            y = int(excluding[0])
+            return Witness(y, int(secrets[ratios[:, y].argmax()]), int(secrets[ratios[:, y].argmin()]), None, True)
+        apart = ratios[:, outputs].max(axis=0) / ratios[:, outputs].min(axis=0)
+        best = Witness(int(outputs[0]), int(secrets[0]), int(secrets[0]), Fraction(1), True)
+        for y in outputs[apart >= apart.max() * (1 - CLOSE)]:
+            given = {int(s): probability(joint.counts[s], weights[y]) for s in secrets}
+            high = max(given, key=given.__getitem__)
+            low = min(given, key=given.__getitem__)
             ratio = given[high] / given[low]
             if best.ratio is None or ratio > best.ratio:
-                best = Witness(y, high, low, ratio, True)
+                best = Witness(int(y), high, low, ratio, True)
         return best
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """ln of the worst ratio, rounded up."""
+        return log_level(self.worst(joint, weights))
+
+    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+        """Whether the worst ratio is at most a rational just below e^ε."""
+        ratio = self.worst(joint, weights).ratio
+        return ratio is not None and ratio <= exp_below(self.epsilon)
+
+    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """ln Γ = ln Λ - ln Ψ of each row."""
+        lifts = log_lifts(joint, rows)
+        return np.asarray(lifts.max(axis=0) - lifts.min(axis=0))
+
+    @property
+    def ratio_limit(self) -> float:
+        """e^ε."""
+        return capped_exp(self.epsilon)
+
+    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Range of P(s|y): the odds of s against the others change by at most the factor."""
+        others, factor = 1 - prior, self.ratio_limit
+        return prior / (prior + factor * others), factor * prior / (factor * prior + others)

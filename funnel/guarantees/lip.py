@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from funnel.guarantees.base import PosteriorGuarantee, Witness
-from funnel.guarantees.exact import capped_exp, secret_output
+from funnel.guarantees.base import Level, PosteriorGuarantee, Witness, checked_number
+from funnel.guarantees.events import extremes, secret_comparisons
+from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
@@ -25,10 +25,29 @@ class LIP(PosteriorGuarantee):
     ----------
     epsilon : float
         Bound in nats, >= 0; zero is perfect privacy.
+
+    Raises
+    ------
+    SpecError
+        If ε is not a finite number >= 0.
     """
 
+    epsilon: float
     name: ClassVar[str] = "lip"
     title: ClassVar[str] = "local information privacy"
+    example: ClassVar[str] = "lip:1.0"
+
+    def __post_init__(self) -> None:
+        checked_number(self, "epsilon")
+
+    @property
+    def budget(self) -> float:
+        """ε."""
+        return self.epsilon
+
+    def with_budget(self, budget: float) -> Self:
+        """LIP with another ε."""
+        return type(self)(budget)
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε`` and ``π_s/p_s >= e^-ε`` for a posterior π summing to 1, shape (2c, c)."""
@@ -37,21 +56,50 @@ class LIP(PosteriorGuarantee):
 
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
         """Largest of P(y|s)/P(y) and P(y)/P(y|s), exactly; O(a b c)."""
-        law = secret_output(joint.counts, weights)
-        outputs = law.sum(axis=0)
-        sizes = [int(size) for size in joint.counts.sum(axis=1)]
-        occurring = [y for y, total in enumerate(outputs) if total > 0]
-        seen = [s for s, size in enumerate(sizes) if size > 0]
-        best = Witness(occurring[0], seen[0], None, Fraction(1), True)
-        for y in occurring:
-            for s in seen:
-                part, total, size = law[s, y], outputs[y], sizes[s]
-                if part == 0:
-                    return Witness(y, s, None, None, False)
-                # One fraction per cell, compared exactly: ties and near-ties need no tolerance.
-                above, below = part * joint.n, size * total
-                upward = above >= below
-                ratio = Fraction(above, below) if upward else Fraction(below, above)
-                if best.ratio is None or ratio > best.ratio:
-                    best = Witness(y, s, None, ratio, upward)
-        return best
+        return worst_lift(joint, weights)
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """ln of the worst ratio, rounded up."""
+        return log_level(self.worst(joint, weights))
+
+    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+        """Whether the worst ratio is at most a rational just below e^ε."""
+        ratio = self.worst(joint, weights).ratio
+        return ratio is not None and ratio <= exp_below(self.epsilon)
+
+    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """max(ln Λ, |ln Ψ|) of each row: the largest and the smallest lift."""
+        return np.asarray(np.abs(log_lifts(joint, rows)).max(axis=0))
+
+    @property
+    def lift_limits(self) -> tuple[float, float]:
+        """(e^-ε, e^ε)."""
+        return 1 / capped_exp(self.epsilon), capped_exp(self.epsilon)
+
+    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Range of P(s|y): both limits are attained by a posterior that meets (2) for all s."""
+        return posterior_range(prior, *self.lift_limits)
+
+
+def worst_lift(joint: Joint, weights: WeightArray) -> Witness:
+    """Where a lift is furthest from 1 in either direction, exactly."""
+    comparisons = secret_comparisons(joint)
+    up, down = extremes(comparisons, weights)
+    upward = down.ratio is not None and (up.ratio is None or up.ratio >= down.ratio)
+    worst = up if upward else down
+    return Witness(worst.output, int(comparisons.secret[worst.pair]), None, worst.ratio, upward)
+
+
+def log_lifts(joint: Joint, rows: FloatArray) -> FloatArray:
+    """ln P(s|y)/P(s) of rows (k, a), shape (secrets that occur, k); 0 where the output never occurs."""
+    ratios = secret_comparisons(joint).ratios(rows)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.where(np.isnan(ratios), 1.0, ratios)))
+
+
+def posterior_range(prior: FloatArray, least: float, most: float) -> tuple[FloatArray, FloatArray]:
+    """Range of P(s|y) where every lift lies between two limits: no value gains more than all others can lose."""
+    others = 1 - prior
+    low = np.maximum(prior * least, 1 - most * others)
+    high = np.minimum(prior * most, 1 - least * others)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)

@@ -95,7 +95,7 @@ def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Gu
     best = weights_at(0.0)
     if best is None:
         raise InfeasibleGuarantee(f"even the weakest protocol of this kind does not meet {guarantee}")
-    low, high = 0.0, max(guarantee.epsilon, 2.0**-20)
+    low, high = 0.0, max(guarantee.budget, 2.0**-20)
     while (found := weights_at(high)) is not None:
         low, best = high, found
         if high == _LARGEST_PARAMETER:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from funnel.guarantees import Guarantee
 from funnel.report import numbers, tables
 from funnel.report.changes import output_ratios
 from funnel.report.content import ReportContent
@@ -52,7 +55,8 @@ def render_report(content: ReportContent) -> str:
             outputs=tables.output_rows(content),
             lift_blocks=tables.lift_blocks(content, strength),
             lift_rows=tables.lift_rows(content, strength),
-            level_ratio=ratio,
+            bound=_bound(content.guarantee),
+            infinite=math.isinf(content.findings.level),
             level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
             heat_map=heat_map(content.protocol),
             heat_map_labelled=is_labelled(content.protocol),
@@ -103,6 +107,7 @@ def _environment() -> Environment:
         "breakable": _breakable,
         "columns": _columns,
         "quoted": _quoted,
+        "knowledge": _knowledge,
         "link": _link,
         "readable": _readable,
         "count": numbers.count,
@@ -144,6 +149,19 @@ def _breakable(name: str) -> Markup:
 def _quoted(text: str) -> Markup:
     """A value in a sentence."""
     return Markup("“{}”").format(_label(text))
+
+
+def _knowledge(given: tuple[tuple[str, str], ...]) -> Markup:
+    """What an observer knows besides, as a phrase after a noun; nothing where they know nothing."""
+    parts = [Markup("{} is {}").format(_isolated(column, "column"), _quoted(value)) for column, value in given]
+    return Markup(" whose ") + Markup(" and ").join(parts) if parts else Markup("")
+
+
+def _bound(guarantee: Guarantee) -> str:
+    """The numbers of a guarantee: ε = 1, or each by its name."""
+    values = [(field.name, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
+    texts = [f"{'ε' if name == 'epsilon' else name} = {numbers.plain(value)}" for name, value in values]
+    return ", ".join(texts) or "none at all"
 
 
 def _columns(names: tuple[str, ...]) -> Markup:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from funnel.guarantees import LDP, LIP, Guarantee
 from funnel.joint import FloatArray
 
@@ -18,9 +16,11 @@ class Promise:
     Attributes
     ----------
     kind : str
-        Which words fit: ``"lip"``, ``"ldp"`` or ``"other"``.
+        Which words fit: ``"lip"``, ``"ldp"``, or ``"other"`` for the words the guarantee has for itself.
+    meaning : str
+        Those words.
     factor : float
-        e^ε.
+        e^budget.
     belief : tuple of two ndarrays of shape (c,), or None
         Least and largest P(s|y) that the guarantee allows, for an observer whose prior is the estimated one.
     lift_limits : tuple of two floats, or None
@@ -30,6 +30,7 @@ class Promise:
     """
 
     kind: str
+    meaning: str
     factor: float
     belief: tuple[FloatArray, FloatArray] | None
     lift_limits: tuple[float, float] | None
@@ -39,32 +40,9 @@ class Promise:
 def promise(guarantee: Guarantee, prior: FloatArray) -> Promise:
     """The limits that a guarantee sets for a prior of the secret, shape (c,).
 
-    A guarantee that this module has no limits for is reported by its exact level alone, so that adding one does not
-    need a change here.
+    All of it is told by the guarantee itself, so that adding one needs no change here.
     """
-    factor = math.exp(guarantee.epsilon)
-    match guarantee:
-        case LIP():
-            return Promise("lip", factor, _lip_belief(prior, factor), (1 / factor, factor), None)
-        case LDP():
-            return Promise("ldp", factor, _ldp_belief(prior, factor), None, factor)
-        case _:
-            return Promise("other", factor, None, None, None)
-
-
-def _lip_belief(prior: FloatArray, factor: float) -> tuple[FloatArray, FloatArray]:
-    """Exact range of P(s|y) under LIP.
-
-    A value cannot gain more than the factor, nor more than all other values lose, each at most by the factor; both
-    limits are attained by some posterior that meets PF (2) for all s.
-    """
-    others = 1 - prior
-    low = np.maximum(prior / factor, 1 - factor * others)
-    high = np.minimum(factor * prior, 1 - others / factor)
-    return np.clip(low, 0, 1), np.clip(high, 0, 1)
-
-
-def _ldp_belief(prior: FloatArray, factor: float) -> tuple[FloatArray, FloatArray]:
-    """Exact range of P(s|y) under LDP: the odds of s against the others change by at most the factor."""
-    others = 1 - prior
-    return prior / (prior + factor * others), factor * prior / (factor * prior + others)
+    kind = guarantee.name if isinstance(guarantee, (LIP, LDP)) else "other"
+    factor = math.exp(min(guarantee.budget, 700.0))
+    belief = guarantee.posterior_limits(prior)
+    return Promise(kind, guarantee.meaning, factor, belief, guarantee.lift_limits, guarantee.ratio_limit)

@@ -111,7 +111,10 @@ class LiftRow:
 
 @dataclass(frozen=True)
 class Worst:
-    """The place of the largest leakage, in beliefs: P(s) becomes P(s|y), and likewise for s' where two are compared."""
+    """The place of the largest leakage, in beliefs: P(s) becomes P(s|y), and likewise for s' where two are compared.
+
+    ``given`` is what an observer with a side channel knows of the record besides.
+    """
 
     output: str
     secret: str
@@ -120,6 +123,7 @@ class Worst:
     other: str | None
     other_prior: float
     other_posterior: float
+    given: tuple[tuple[str, str], ...] = ()
 
 
 def _largest(keys: FloatArray | Sequence[float]) -> list[int]:
@@ -169,11 +173,17 @@ def output_rows(content: ReportContent) -> Extract[OutputRow]:
 
 def lift_strength(content: ReportContent, promised: Promise) -> FloatArray:
     """|ln lift| as a fraction of the largest one allowed, at most 1, shape (c, b); nan where the lift is."""
-    size = np.abs(log_lift(content.findings.lift))
+    logs = log_lift(content.findings.lift)
+    size = np.abs(logs)
     finite = size[np.isfinite(size)]
     # Without limits on single lifts a shade means: compared with the largest lift there is.
-    limit = np.log(promised.lift_limits[1]) if promised.lift_limits else (finite.max() if finite.size else 0.0)
-    return np.minimum(1.0, size / limit) if limit > 0 else np.where(np.isinf(size), 1.0, 0.0)
+    largest = float(finite.max()) if finite.size else 0.0
+    down, up = promised.lift_limits or (0.0, np.inf)
+    lower = -np.log(down) if down > 0 else largest
+    upper = np.log(up) if up < np.inf else largest
+    limit = np.where(logs < 0, lower, upper)
+    share = np.divide(size, limit, out=np.where(size > 0, 1.0, size), where=limit > 0)
+    return np.asarray(np.where(np.isnan(size), np.nan, np.minimum(1.0, share)))
 
 
 def lift_blocks(content: ReportContent, strength: FloatArray) -> tuple[LiftBlock, ...]:
@@ -238,6 +248,7 @@ def worst(content: ReportContent) -> Worst:
         other,
         float(joint.p_secret[t]),
         float(posterior[t]),
+        findings.witness_given,
     )
 
 

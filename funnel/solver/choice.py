@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import comb
 
-from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import Joint
 from funnel.solver.region import Region
 
@@ -15,7 +15,7 @@ _FEW_VERTICES = 4000
 _LARGEST_LIST = 2**25
 
 
-def chosen_method(method: str, joint: Joint, guarantee: Guarantee, region: Region) -> str:
+def chosen_method(method: str, joint: Joint, guarantee: ConeGuarantee, region: Region) -> str:
     """``"vertices"`` or ``"columns"``; what the caller asked for unless that is ``"auto"``.
 
     Parameters
@@ -23,7 +23,7 @@ def chosen_method(method: str, joint: Joint, guarantee: Guarantee, region: Regio
     method : str
     joint : Joint
         After presolve.
-    guarantee : Guarantee
+    guarantee : ConeGuarantee
     region : Region
     """
     if method != "auto":
@@ -36,7 +36,7 @@ def chosen_method(method: str, joint: Joint, guarantee: Guarantee, region: Regio
     return "vertices" if has_few_vertices(region) else "columns"
 
 
-def is_listed(joint: Joint, guarantee: Guarantee) -> bool:
+def is_listed(joint: Joint, guarantee: ConeGuarantee) -> bool:
     """Whether vertices have at most two non-zeros and can be listed directly."""
     return len(joint.secret) == 2 and isinstance(guarantee, PosteriorGuarantee)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.errors import SolverError, SpecError
-from funnel.guarantees.base import Guarantee
+from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.naming import name_outputs
@@ -72,7 +72,7 @@ class Solution:
 
 def optimal(
     joint: Joint,
-    guarantee: Guarantee,
+    guarantee: ConeGuarantee,
     gap: float = 1e-6,
     time_limit: float | None = None,
     method: str = "auto",
@@ -87,7 +87,7 @@ def optimal(
     ----------
     joint : Joint
         Counts of (S, X), shape (c, a).
-    guarantee : Guarantee
+    guarantee : ConeGuarantee
     gap : float
         Requested ``bound - utility``, in nats.
     time_limit : float, optional
@@ -163,7 +163,7 @@ def optimal(
     return Solution(protocol, utility, bound, status, time.perf_counter() - started, size, chosen)
 
 
-def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
+def _unchanged(joint: Joint, guarantee: ConeGuarantee) -> WeightArray | None:
     """Weights that publish X as it is, where that meets the guarantee or misses it by a hair; else None.
 
     For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
@@ -179,10 +179,10 @@ def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
     return proven_weights(joint, guarantee, identity)
 
 
-def _weights(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: Split) -> WeightArray:
+def _weights(joint: Joint, guarantee: ConeGuarantee, merged: MergedInputs, split: Split) -> WeightArray:
     law = merged.joint.p_input
     rows = merged.cone(guarantee) / law
-    for margin in _MARGINS if guarantee.epsilon > 0 else ():
+    for margin in _MARGINS if guarantee.budget > 0 else ():
         polished = polish(split, law, rows, merged.cone(guarantee.tightened(margin)) / law)
         if polished is not None:
             weights = rounded_weights(joint, _matrix(joint, merged, polished))
@@ -192,7 +192,7 @@ def _weights(joint: Joint, guarantee: Guarantee, merged: MergedInputs, split: Sp
     return proven_weights(joint, guarantee, _matrix(joint, merged, split), largest_repair=1.0)
 
 
-def _protocol(joint: Joint, guarantee: Guarantee, weights: WeightArray) -> Protocol:
+def _protocol(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray) -> Protocol:
     # Outputs in the order of the inputs they stand for: reports and successive releases read alike.
     order = np.lexsort((-weights.max(axis=1).astype(np.float64), weights.argmax(axis=1)))
     weights = weights[order]

@@ -11,7 +11,7 @@ from math import gcd
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 
 
@@ -33,14 +33,14 @@ class MergedInputs:
     original: Joint
     members: tuple[tuple[int, ...], ...]
 
-    def cone(self, guarantee: Guarantee) -> FloatArray:
+    def cone(self, guarantee: ConeGuarantee) -> FloatArray:
         """The guarantee's cone on rows over the merged inputs, shape (rows, m)."""
         if isinstance(guarantee, PosteriorGuarantee):
             return guarantee.cone(self.joint)
         return np.asarray(guarantee.cone(self.original)[:, [group[0] for group in self.members]])
 
 
-def merge_inputs(joint: Joint, guarantee: Guarantee) -> MergedInputs:
+def merge_inputs(joint: Joint, guarantee: ConeGuarantee) -> MergedInputs:
     """Merge what the guarantee cannot tell apart: equal posteriors if it looks at nothing else, else nothing.
 
     Inputs and secrets that never occur are left out either way. O(a c).

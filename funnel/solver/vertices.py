@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.solver import double_description
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
@@ -27,7 +27,7 @@ _VACUOUS = 1e-14
 
 
 def enumerate_vertices(
-    joint: Joint, guarantee: Guarantee, time_limit: float | None = None, rows: FloatArray | None = None
+    joint: Joint, guarantee: ConeGuarantee, time_limit: float | None = None, rows: FloatArray | None = None
 ) -> FloatArray:
     """Vertices of ``Δ = {v >= 0, Σv = 1, v = P(X|y) meets the guarantee}``, shape (k, a) (PF theorem 3, (11)-(13)).
 
@@ -40,7 +40,7 @@ def enumerate_vertices(
     ----------
     joint : Joint
         All inputs and secrets must occur.
-    guarantee : Guarantee
+    guarantee : ConeGuarantee
     time_limit : float, optional
         Seconds.
     rows : ndarray, shape (m, a), optional

@@ -30,8 +30,10 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
     logs = log_lift(lift)
     sizes = np.abs(logs)
     shown = strongest(np.nan_to_num(sizes, nan=-1.0).max(axis=1, initial=-1.0))
-    limit = None if limits is None else float(np.log(limits[1]))
-    half_width = reach(sizes[shown], limit)
+    # A side without a limit has none to draw.
+    sides = () if limits is None else tuple((sign, value) for sign, value in zip("÷×", limits, strict=True))
+    drawn_limits = [(sign, abs(float(np.log(value)))) for sign, value in sides if 0 < value < np.inf]
+    half_width = reach(sizes[shown], max((limit for _, limit in drawn_limits), default=None))
     with style():
         figure, axes = canvas(max(1.4, 0.75 + _ROW * len(shown)))
         draw_axis(axes, half_width, both_sides=True)
@@ -42,9 +44,9 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
         axes.plot(values[~excluded], rows[~excluded], "o", color=ACCENT, markersize=5.5, alpha=0.55, markeredgewidth=0)
         # An output that excludes a value has no place on a logarithmic axis: an arrow at its end.
         axes.plot(np.full(excluded.sum(), -half_width), rows[excluded], "<", color=WARN, markersize=7, clip_on=False)
-        if limit is not None and limit < half_width:
-            for side, sign in ((-limit, "÷"), (limit, "×")):
-                draw_limit(axes, side, f"limit {sign} {np.exp(limit):.3g}")
+        for sign, limit in drawn_limits:
+            if limit < half_width:
+                draw_limit(axes, -limit if sign == "÷" else limit, f"limit {sign} {np.exp(limit):.3g}")
         axes.set_yticks(range(len(shown)), [short(secrets[s], 30) for s in shown], color=INK)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel("change of the probability of a value after seeing one published record")

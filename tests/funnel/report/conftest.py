@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
 
 from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
 from funnel.audit import audit_release
-from funnel.guarantees.base import PosteriorGuarantee, Witness
-from funnel.joint import FloatArray, IntArray
+from funnel.guarantees.base import Level
+from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.report import Check, Contact, Licence, MechanismNote, Reference, ReportContent, SourceNote
 from funnel.rounding import integer_weights, marginal_weights
@@ -33,17 +33,23 @@ def expected_pairs(joint: Joint, protocol: Protocol, outside: int = 0) -> IntArr
 
 
 @dataclass(frozen=True)
-class Novel(PosteriorGuarantee):
+class Novel(Guarantee):
     """A guarantee that the report has no words for, as one added later would be."""
 
     name: ClassVar[str] = "novel"
     title: ClassVar[str] = "novel protection"
 
-    def posterior_cone(self, prior: FloatArray) -> FloatArray:
-        return LIP(self.epsilon).posterior_cone(prior)
+    epsilon: float
 
-    def worst(self, joint: Joint, weights: WeightArray) -> Witness:
-        return LIP(self.epsilon).worst(joint, weights)
+    @property
+    def budget(self) -> float:
+        return self.epsilon
+
+    def with_budget(self, budget: float) -> Self:
+        return type(self)(budget)
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        return LIP(self.epsilon).level_for(joint, weights)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,73 @@
+"""Perfect privacy: no output tells anything at all about the secret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Level, PosteriorGuarantee
+from funnel.guarantees.exact import log_level
+from funnel.guarantees.lip import log_lifts, posterior_range, worst_lift
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import WeightArray
+
+
+@dataclass(frozen=True)
+class PerfectPrivacy(PosteriorGuarantee):
+    """S and Y are independent: LIP(0), which is LDP(0) (PF, ε = 0).
+
+    A set of equations rather than of bounds. Integer weights can meet equations exactly, so the optimum under it is
+    made of whole numbers from the start (`funnel.solver.lattice`).
+    """
+
+    name: ClassVar[str] = "perfect"
+    title: ClassVar[str] = "perfect privacy"
+    example: ClassVar[str] = "perfect"
+
+    @property
+    def budget(self) -> float:
+        """0."""
+        return 0.0
+
+    def with_budget(self, budget: float) -> Self:
+        """Itself.
+
+        Raises
+        ------
+        SpecError
+            For a budget other than 0: that is LIP.
+        """
+        if budget != 0:
+            raise SpecError(f"perfect privacy has no budget; write 'lip:{budget!r}' for a leakage of {budget!r} nats")
+        return self
+
+    def posterior_cone(self, prior: FloatArray) -> FloatArray:
+        """Rows of ``π_s/p_s <= 1`` and ``π_s/p_s >= 1`` for a posterior π summing to 1, shape (2c, c)."""
+        lifts = np.diag(1 / prior)
+        return np.vstack([lifts - 1, 1 - lifts])
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """The level of LIP: 0 if and only if every ratio is exactly 1."""
+        return log_level(worst_lift(joint, weights))
+
+    @property
+    def meaning(self) -> str:
+        """Nothing."""
+        return "A published record tells nothing at all about the secret: every belief stays exactly what it was."
+
+    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """max(ln Λ, |ln Ψ|) of each row; floats see zero only up to rounding."""
+        levels = np.abs(log_lifts(joint, rows)).max(axis=0)
+        return np.where(levels < 1e-12, 0.0, levels)
+
+    @property
+    def lift_limits(self) -> tuple[float, float]:
+        """(1, 1)."""
+        return 1.0, 1.0
+
+    def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The prior, twice."""
+        return posterior_range(prior, 1.0, 1.0)

@@ -1,0 +1,152 @@
+"""Side-channel resistant LIP: the bound holds also for an observer who knows some of the published columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Self
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import ConeGuarantee, Level, Witness, checked_number
+from funnel.guarantees.events import Comparisons, extremes
+from funnel.guarantees.exact import capped_exp, exp_below, log_level
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import WeightArray
+
+
+@dataclass(frozen=True)
+class SRLIP(ConeGuarantee):
+    """ε-SRLIP with respect to S for several published columns X = X¹ × … × Xᵐ (PF definition 4, equation (19)).
+
+    ``e^-ε P(y|x_J) <= P(y|s, x_J) <= e^ε P(y|x_J)`` for every output y, every set J of columns (the empty one
+    included, which is LIP), all values x_J that occur and all secrets s that occur with them: whoever knows x_J of a
+    record from elsewhere changes their belief in any s by at most a factor e^ε. Both sides are linear in a row of the
+    channel, so this is a cone on the full product alphabet.
+
+    For a protocol that reads the secret too, J may be all columns; for one that reads X only, that says nothing.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound in nats, >= 0; zero is perfect privacy for every such observer.
+
+    Raises
+    ------
+    SpecError
+        If ε is not a finite number >= 0; when used, if there is only one published column.
+
+    Notes
+    -----
+    2^m sets J: O(2^m c a) conditions at most, of which those that occur count.
+    """
+
+    epsilon: float
+    name: ClassVar[str] = "srlip"
+    title: ClassVar[str] = "side-channel resistant local information privacy"
+    example: ClassVar[str] = "srlip:1.0"
+
+    def __post_init__(self) -> None:
+        checked_number(self, "epsilon")
+
+    @property
+    def budget(self) -> float:
+        """ε."""
+        return self.epsilon
+
+    def with_budget(self, budget: float) -> Self:
+        """SRLIP with another ε."""
+        return type(self)(budget)
+
+    def comparisons(self, joint: Joint) -> Comparisons:
+        """Every (s, x_J) that occurs against x_J.
+
+        Raises
+        ------
+        SpecError
+            If the joint law has one published column.
+        """
+        return side_channel_comparisons(joint)
+
+    def cone(self, joint: Joint) -> FloatArray:
+        """Two rows for every (s, x_J) that occurs, shape (m, a)."""
+        compared = self.comparisons(joint)
+        given = compared.counts / compared.counts.sum(axis=1, keepdims=True)
+        part, whole = given[compared.part], given[compared.whole]
+        return np.vstack([part - capped_exp(self.epsilon) * whole, np.exp(-self.epsilon) * whole - part])
+
+    def worst(self, joint: Joint, weights: WeightArray) -> Witness:
+        """Where P(y|s, x_J) and P(y|x_J) are furthest apart, exactly."""
+        compared = self.comparisons(joint)
+        up, down = extremes(compared, weights)
+        upward = down.ratio is not None and (up.ratio is None or up.ratio >= down.ratio)
+        found = up if upward else down
+        secret, given = int(compared.secret[found.pair]), compared.given[found.pair]
+        return Witness(found.output, secret, None, found.ratio, upward, given)
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """ln of the worst ratio, rounded up."""
+        return log_level(self.worst(joint, weights))
+
+    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+        """Whether the worst ratio is at most a rational just below e^ε."""
+        ratio = self.worst(joint, weights).ratio
+        return ratio is not None and ratio <= exp_below(self.epsilon)
+
+    @property
+    def meaning(self) -> str:
+        """The promise of LIP, also to those who know more."""
+        return (
+            "Whoever sees a published record changes their belief in any value of the secret by at most a factor "
+            f"{capped_exp(self.epsilon):.4g}, also if they already know some of the published columns of that person."
+        )
+
+    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """The largest |ln P(y|s, x_J)/P(y|x_J)| of each row."""
+        ratios = self.comparisons(joint).ratios(rows)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.abs(np.log(np.where(np.isnan(ratios), 1.0, ratios))).max(axis=0))
+
+
+def side_channel_comparisons(joint: Joint) -> Comparisons:
+    """Every (s, x_J) that occurs against x_J, for all sets J of published columns that can make a difference."""
+    columns = joint.inputs.columns
+    published = [k for k, column in enumerate(columns) if column not in joint.secret.columns]
+    if len(published) < 2:
+        raise SpecError(
+            f"srlip protects against observers who know some of several published columns, but only "
+            f"{', '.join(columns[k] for k in published)} is published; publish two columns or use lip"
+        )
+    reads_secret = len(published) < len(columns)
+    symbols = np.array([[symbol[k] for k in published] for symbol in joint.inputs.symbols], dtype=object)
+    events, part, whole, secrets, given = [], [], [], [], []
+    number = 0
+    # All columns together are the whole input: no further news, unless the channel also reads the secret.
+    for size in range(len(published) + 1 if reads_secret else len(published)):
+        for known in combinations(range(len(published)), size):
+            groups: dict[tuple[str, ...], list[int]] = {}
+            for x, symbol in enumerate(symbols):
+                groups.setdefault(tuple(symbol[k] for k in known), []).append(x)
+            for values, members in groups.items():
+                inside = np.zeros(joint.counts.shape[1], dtype=np.int64)
+                inside[members] = 1
+                counts = joint.counts * inside
+                occurring = np.flatnonzero(counts.any(axis=1))
+                if len(occurring) < 2:
+                    # Only one secret has these values: nothing about it is left to learn.
+                    continue
+                knowledge = tuple((columns[published[k]], value) for k, value in zip(known, values, strict=True))
+                events.append(counts[occurring])
+                events.append(counts.sum(axis=0, keepdims=True))
+                part.extend(range(number, number + len(occurring)))
+                whole.extend([number + len(occurring)] * len(occurring))
+                secrets.extend(occurring.tolist())
+                given.extend([knowledge] * len(occurring))
+                number += len(occurring) + 1
+    if not events:
+        # One secret in all: it is compared with itself.
+        seen = int(np.flatnonzero(joint.counts.any(axis=1))[0])
+        total = joint.counts.sum(axis=0, keepdims=True)
+        return Comparisons(total, *(np.array([k]) for k in (0, 0, seen)), ((),))
+    return Comparisons(np.vstack(events), np.array(part), np.array(whole), np.array(secrets), tuple(given))

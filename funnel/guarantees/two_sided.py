@@ -1,0 +1,65 @@
+"""Two budgets, one for what becomes less likely and one for what becomes likelier, with a common level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Guarantee, checked_number
+
+
+@dataclass(frozen=True)
+class TwoSided(Guarantee):
+    """A guarantee with a lower and an upper budget.
+
+    Its level is a scale: the smallest value of the larger budget for which it holds while the two keep their
+    proportion. With equal budgets that is the ε of the symmetric guarantee; an infinite budget bounds nothing.
+
+    Parameters
+    ----------
+    lower : float
+        Budget (nats) for the smallest lift, >= 0.
+    upper : float
+        Budget (nats) for the largest lift, >= 0.
+
+    Raises
+    ------
+    SpecError
+        If a budget is no number >= 0, or both are infinite.
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        checked_number(self, "lower", infinite=True)
+        checked_number(self, "upper", infinite=True)
+        if math.isinf(self.lower) and math.isinf(self.upper):
+            raise SpecError(f"{self.name} needs a finite lower or upper budget (nats); two infinite ones promise nothing")
+
+    @property
+    def budget(self) -> float:
+        """The larger finite budget."""
+        return max(value for value in (self.lower, self.upper) if math.isfinite(value))
+
+    def with_budget(self, budget: float) -> Self:
+        """Both budgets scaled so that the larger is ``budget``."""
+        if self.budget == 0:
+            return replace(self, lower=budget, upper=budget)
+        scale = budget / self.budget
+        return replace(self, lower=self.lower * scale, upper=self.upper * scale)
+
+    def scaled(self, nats: float, side: float) -> float:
+        """What a leakage of so many nats on the side of this budget is as a level, rounded up."""
+        if nats <= 0 or math.isinf(side):
+            return 0.0
+        if math.isinf(nats) or side == 0:
+            return math.inf
+        if side == self.budget:
+            return nats
+        exact = Fraction(nats) * Fraction(self.budget) / Fraction(side)
+        value = float(exact)
+        return math.nextafter(value, math.inf) if Fraction(value) < exact else value
