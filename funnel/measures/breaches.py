@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -145,15 +145,18 @@ def _exact_table(joint: Joint, protocol: Protocol) -> tuple[list[int], list[list
 
 
 def _bounds(rho1: float | Fraction, rho2: float | Fraction) -> tuple[Fraction, Fraction]:
-    for name, value in (("rho1", rho1), ("rho2", rho2)):
-        given: object = value
-        if not isinstance(given, Real) or not 0 < given < 1:
-            raise SpecError(f"{name} must be a number above 0 and below 1, not {given!r}")
-    low, high = _as_written(rho1), _as_written(rho2)
+    low, high = _probability("rho1", rho1), _probability("rho2", rho2)
     if not low < high:
         raise SpecError(f"rho1 must be below rho2, not {rho1!r} with rho2 {rho2!r}")
     return low, high
 
 
-def _as_written(value: float | Fraction) -> Fraction:
-    return value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+def _probability(name: str, given: object) -> Fraction:
+    value: Fraction | None = None
+    if isinstance(given, Fraction):
+        value = given
+    elif isinstance(given, float | np.floating) and math.isfinite(given):
+        value = Fraction(repr(float(given)))
+    if value is None or not 0 < value < 1:
+        raise SpecError(f"{name} must be a number above 0 and below 1, not {given!r}")
+    return value
