@@ -1,0 +1,77 @@
+"""Measures of utility and leakage that are no guarantees, for a protocol over a joint law; information in nats.
+
+Conventions, in every measure: secrets and inputs that never occur (probability 0 under the counts) are left out, as are
+outputs that never occur; results per output are nan there. Cells of probability zero contribute their limit: nothing to
+averages, infinity to inverse lifts.
+"""
+
+from __future__ import annotations
+
+from funnel.measures.breaches import Breach, breaches_excluded, downward_breach, upward_breach
+from funnel.measures.divergences import chi_squared_divergence, total_variation
+from funnel.measures.information import (
+    conditional_entropy,
+    mutual_information,
+    normalised_mutual_information,
+    secret_information,
+)
+from funnel.measures.laws import (
+    Counted,
+    counted_law,
+    input_output_law,
+    posterior,
+    record_output_law,
+    secret_output_law,
+    secret_posterior,
+)
+from funnel.measures.leakage import guess_accuracy, maximal_leakage, min_entropy_leakage, secret_guess_accuracy
+from funnel.measures.lifts import (
+    alpha_lift,
+    alpha_lift_inverse,
+    chi_squared_lift,
+    chi_squared_lift_inverse,
+    l1_lift,
+    l1_lift_inverse,
+    lift,
+    max_lift,
+    min_lift,
+)
+from funnel.measures.orders import arimoto_information, sibson_information
+from funnel.measures.shares import changed_share, changed_share_by_column
+
+__all__ = [
+    "Breach",
+    "Counted",
+    "alpha_lift",
+    "alpha_lift_inverse",
+    "arimoto_information",
+    "breaches_excluded",
+    "changed_share",
+    "changed_share_by_column",
+    "chi_squared_divergence",
+    "chi_squared_lift",
+    "chi_squared_lift_inverse",
+    "conditional_entropy",
+    "counted_law",
+    "downward_breach",
+    "guess_accuracy",
+    "input_output_law",
+    "l1_lift",
+    "l1_lift_inverse",
+    "lift",
+    "max_lift",
+    "maximal_leakage",
+    "min_entropy_leakage",
+    "min_lift",
+    "mutual_information",
+    "normalised_mutual_information",
+    "posterior",
+    "record_output_law",
+    "secret_guess_accuracy",
+    "secret_information",
+    "secret_output_law",
+    "secret_posterior",
+    "sibson_information",
+    "total_variation",
+    "upward_breach",
+]

@@ -1,0 +1,90 @@
+"""Mutual information and conditional entropy, in nats: what outputs tell on average, and what they leave open."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funnel.joint import FloatArray, Joint
+from funnel.measures.laws import Counted, counted_law
+from funnel.protocol import Protocol
+
+
+def mutual_information(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
+    """Information in nats that an output gives about the counted columns; by default the utility I(X;Y).
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        I(X;Y), what is told about the published columns whether or not the secret is read, the utility of PF;
+        I(S;Y), the leakage of PF problem 1; or I((S,X);Y), the utility of RLDP. The last equals I(X;Y) for protocols
+        that read X only, since then S – X – Y is a Markov chain.
+
+    Returns
+    -------
+    float
+        Never below zero. Symbols and outputs that never occur contribute nothing.
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    """
+    return _information(counted_law(joint, protocol, counts))
+
+
+def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
+    """I(X;Y) / H(X), between 0 and 1 (NMI of ALIP and RLDP); 0 where X is constant and there is nothing to tell.
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        What takes the place of X, above and below the line (`mutual_information`).
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    """
+    law = counted_law(joint, protocol, counts)
+    # The joint's own entropy comes from the counts, without the rounding of sums over outputs.
+    whole = joint.entropy if counts == "inputs" else _entropy(law.sum(axis=1))
+    return min(1.0, _information(law) / whole) if whole > 0 else 0.0
+
+
+def secret_information(joint: Joint, protocol: Protocol) -> float:
+    """Average leakage I(S;Y) in nats, the measure of the original Privacy Funnel (PF problem 1).
+
+    At most εu under (εl, εu)-ALIP (ALIP proposition 1.1).
+    """
+    return mutual_information(joint, protocol, "secret")
+
+
+def conditional_entropy(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
+    """Uncertainty in nats about the counted columns that an output leaves: H(X|Y), H(S|Y) or H(S,X|Y).
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        The columns before the bar.
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    """
+    law = counted_law(joint, protocol, counts)
+    marginal = np.broadcast_to(law.sum(axis=0), law.shape)
+    cells = law > 0
+    return max(0.0, float(-(law[cells] * np.log(law[cells] / marginal[cells])).sum()))
+
+
+def _information(law: FloatArray) -> float:
+    """Mutual information of a joint law given as a matrix, never below zero."""
+    outer = np.outer(law.sum(axis=1), law.sum(axis=0))
+    cells = law > 0
+    return max(0.0, float((law[cells] * np.log(law[cells] / outer[cells])).sum()))
+
+
+def _entropy(law: FloatArray) -> float:
+    seen = law[law > 0]
+    return max(0.0, float(-(seen * np.log(seen)).sum()))

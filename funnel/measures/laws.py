@@ -1,0 +1,100 @@
+"""Joint laws of what a protocol releases with the published columns, with the secret, and with both."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import Protocol, WeightArray
+
+#: The columns a measure counts: the published columns X, the secret S, or both together.
+Counted = Literal["inputs", "secret", "secret and inputs"]
+
+
+def read_law(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:
+    """The joint law over what the protocol reads, and its weights for these inputs, shape (b, |inputs|).
+
+    Raises
+    ------
+    DataError
+        If the protocol reads neither the joint's inputs nor its secret and inputs.
+    """
+    read = joint.read_by(protocol.inputs.columns)
+    return read, protocol.weights_for(read.inputs)
+
+
+def input_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
+    """P(x, y), shape (a, b), for the joint's input x, also when the protocol reads the secret.
+
+    A protocol that reads (s, x) is judged by what its output says about x alone, through
+    ``P(y|x) = Σ_s p(s|x) Q(y|s, x)`` (METHOD section 3).
+    """
+    read, law = _law_of_read(joint, protocol)
+    c, a = joint.counts.shape
+    return law if read is joint else np.asarray(law.reshape(c, a, -1).sum(axis=0))
+
+
+def secret_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
+    """P(s, y), shape (c, b)."""
+    read, weights = read_law(joint, protocol)
+    return np.asarray(read.p @ _channel(weights, protocol).T)
+
+
+def record_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
+    """P((s, x), y), shape (c·a, b), s varying slowest, whether or not the protocol reads the secret."""
+    read, law = _law_of_read(joint, protocol)
+    if read is not joint:
+        return law
+    channel = _channel(protocol.weights_for(joint.inputs), protocol)
+    return np.asarray((joint.p[:, :, None] * channel.T).reshape(joint.p.size, -1))
+
+
+def counted_law(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray:
+    """The joint law of the counted columns and the output, shape (number of counted symbols, b).
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        P(x, y), P(s, y) or P((s, x), y).
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    DataError
+        If the protocol reads other columns than the joint law has.
+    """
+    if counts == "inputs":
+        return input_output_law(joint, protocol)
+    if counts == "secret":
+        return secret_output_law(joint, protocol)
+    if counts == "secret and inputs":
+        return record_output_law(joint, protocol)
+    raise SpecError(f"counts must be one of {', '.join(map(repr, get_args(Counted)))}, not {counts!r}")
+
+
+def posterior(joint: Joint, protocol: Protocol) -> FloatArray:
+    """P(x|y), shape (b, a): what an output says about the published columns; nan for outputs that never occur."""
+    return _posterior(input_output_law(joint, protocol))
+
+
+def secret_posterior(joint: Joint, protocol: Protocol) -> FloatArray:
+    """P(s|y), shape (b, c): what an output says about the secret; nan for outputs that never occur."""
+    return _posterior(secret_output_law(joint, protocol))
+
+
+def _law_of_read(joint: Joint, protocol: Protocol) -> tuple[Joint, FloatArray]:
+    read, weights = read_law(joint, protocol)
+    return read, np.asarray((_channel(weights, protocol) * read.p_input).T)
+
+
+def _channel(weights: WeightArray, protocol: Protocol) -> FloatArray:
+    return weights.astype(np.float64) / float(protocol.denominator)
+
+
+def _posterior(law: FloatArray) -> FloatArray:
+    totals = law.sum(axis=0)[:, None]
+    return np.asarray(np.divide(law.T, totals, out=np.full(law.T.shape, np.nan), where=totals > 0))

@@ -1,0 +1,72 @@
+"""Leakage to guessers, in nats, and the accuracy of the best guess."""
+
+from __future__ import annotations
+
+import math
+
+from funnel.joint import Joint
+from funnel.measures.laws import Counted, counted_law
+from funnel.protocol import Protocol
+
+
+def guess_accuracy(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
+    """Accuracy of the best guess of x from y: ``Σ_y max_x P(x, y)``.
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        What is guessed.
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    """
+    return float(counted_law(joint, protocol, counts).max(axis=0).sum())
+
+
+def secret_guess_accuracy(joint: Joint, protocol: Protocol) -> float:
+    """Accuracy of the best guess of s from y: ``Σ_y max_s P(s, y)``; without y it is ``max_s p_s``."""
+    return guess_accuracy(joint, protocol, "secret")
+
+
+def min_entropy_leakage(joint: Joint, protocol: Protocol, counts: Counted = "secret") -> float:
+    """Min-entropy leakage ``ln(Σ_y max_s P(s, y) / max_s p_s)``, in nats.
+
+    By what factor an output multiplies the chance of guessing the secret at the first try. Arimoto information of
+    order ∞; at most maximal leakage.
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        What takes the place of S.
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    """
+    law = counted_law(joint, protocol, counts)
+    return max(0.0, math.log(law.max(axis=0).sum() / law.sum(axis=1).max()))
+
+
+def maximal_leakage(joint: Joint, protocol: Protocol, counts: Counted = "secret") -> float:
+    """Maximal leakage ``ln Σ_y max_s P(y|s)`` over the secrets that occur, in nats.
+
+    By what factor an output multiplies the chance of guessing any function of the secret, whatever the prior on the
+    same support: the worst min-entropy leakage over priors and Sibson information of order ∞. At most εu under
+    (εl, εu)-ALIP.
+
+    Parameters
+    ----------
+    counts : {"inputs", "secret", "secret and inputs"}
+        What takes the place of S.
+
+    Raises
+    ------
+    SpecError
+        If ``counts`` is none of these.
+    """
+    law = counted_law(joint, protocol, counts)
+    law = law[law.sum(axis=1) > 0]
+    return max(0.0, math.log((law / law.sum(axis=1, keepdims=True)).max(axis=0).sum()))

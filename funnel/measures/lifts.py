@@ -1,0 +1,131 @@
+"""Lifts: how much each output changes the belief in each secret, and summaries of that per output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from funnel.joint import FloatArray, Joint
+from funnel.measures.laws import secret_output_law
+from funnel.measures.moments import checked_order, log_moment
+from funnel.protocol import Protocol
+
+# Every summary below has shape (b,), leaves out secrets that never occur, and is nan for outputs that never occur.
+
+
+def lift(joint: Joint, protocol: Protocol) -> FloatArray:
+    """l(s, y) = P(s|y) / P(s), shape (c, b); nan where s or y never occurs (ALIP (1), METHOD section 1)."""
+    law = secret_output_law(joint, protocol)
+    outer = np.outer(joint.p_secret, law.sum(axis=0))
+    return np.asarray(np.divide(law, outer, out=np.full(law.shape, np.nan), where=outer > 0))
+
+
+def max_lift(joint: Joint, protocol: Protocol) -> FloatArray:
+    """Λ(y) = max_s l(s, y) per output, shape (b,) (ALIP (2)); nan for outputs that never occur.
+
+    At most e^εu under (εl, εu)-ALIP.
+    """
+    return _per_output(joint, protocol, lambda _prior, lifts: lifts.max(axis=0))
+
+
+def min_lift(joint: Joint, protocol: Protocol) -> FloatArray:
+    """Ψ(y) = min_s l(s, y) per output, shape (b,) (ALIP (2)); nan for outputs that never occur.
+
+    At least e^-εl under (εl, εu)-ALIP; 0 where an output excludes a secret.
+    """
+    return _per_output(joint, protocol, lambda _prior, lifts: lifts.min(axis=0))
+
+
+def l1_lift(joint: Joint, protocol: Protocol) -> FloatArray:
+    """Σ_s p_s |l(s, y) − 1| per output, shape (b,) (ALIP (31)); nan for outputs that never occur.
+
+    With ``L = e^εu, ψ = e^−εl`` at most ``2(L−1)(1−ψ)/(L−ψ)`` under (εl, εu)-ALIP. The bound ``e^εu − 1`` of ALIP
+    proposition 3.1 holds only where ``1 − ψ ≤ L − 1`` (METHOD section 6.3).
+    """
+    return _per_output(joint, protocol, lambda prior, lifts: prior @ np.abs(lifts - 1))
+
+
+def chi_squared_lift(joint: Joint, protocol: Protocol) -> FloatArray:
+    """Σ_s p_s (l(s, y) − 1)² per output, shape (b,) (ALIP (32)); nan for outputs that never occur.
+
+    At most ``(e^εu − 1)(1 − e^−εl)`` under (εl, εu)-ALIP. The bound ``(e^εu − 1)²`` of ALIP proposition 3.2 holds only
+    where ``1 − e^−εl ≤ e^εu − 1`` (METHOD section 6.3).
+    """
+    return _per_output(joint, protocol, lambda prior, lifts: prior @ (lifts - 1) ** 2)
+
+
+def alpha_lift(joint: Joint, protocol: Protocol, alpha: float) -> FloatArray:
+    """(Σ_s p_s l(s, y)^α)^(1/α) per output, shape (b,) (ALIP (33)); nan for outputs that never occur.
+
+    Grows with α, is 1 for α = 1 and Λ(y) for α = ∞; at most e^εu under (εl, εu)-ALIP (proposition 3.3).
+
+    Raises
+    ------
+    SpecError
+        If α is not a number above 0.
+    """
+    order = checked_order(alpha)
+    return _per_output(joint, protocol, lambda prior, lifts: _power_mean(prior, lifts, order))
+
+
+def l1_lift_inverse(joint: Joint, protocol: Protocol) -> FloatArray:
+    """Σ_s p_s |1/l(s, y) − 1| per output, shape (b,) (ALIP (34)); nan for outputs that never occur.
+
+    Infinite where an output excludes a secret. Under (εl, εu)-ALIP at most ``max(e^εl − 1, 1 − e^−εu)``; the bound
+    ``e^εl − 1`` of ALIP proposition 5.1 lacks the second term (METHOD section 6.3).
+    """
+    return _per_output(joint, protocol, lambda prior, lifts: prior @ np.abs(_inverse(lifts) - 1))
+
+
+def chi_squared_lift_inverse(joint: Joint, protocol: Protocol) -> FloatArray:
+    """Σ_s p_s (1/l(s, y) − 1)² per output, shape (b,) (ALIP (35)); nan for outputs that never occur.
+
+    Infinite where an output excludes a secret. Under (εl, εu)-ALIP at most ``max(e^εl − 1, 1 − e^−εu)²``; the bound
+    ``(e^εl − 1)²`` of ALIP proposition 5.2 lacks the second term (METHOD section 6.3).
+    """
+    return _per_output(joint, protocol, lambda prior, lifts: prior @ (_inverse(lifts) - 1) ** 2)
+
+
+def alpha_lift_inverse(joint: Joint, protocol: Protocol, alpha: float) -> FloatArray:
+    """(Σ_s p_s l(s, y)^−α)^(1/α) per output, shape (b,) (ALIP (36)); nan for outputs that never occur.
+
+    Infinite where an output excludes a secret; 1/Ψ(y) for α = ∞; at most e^εl under (εl, εu)-ALIP (proposition 5.3).
+
+    Raises
+    ------
+    SpecError
+        If α is not a number above 0.
+    """
+    order = checked_order(alpha)
+    return _per_output(joint, protocol, lambda prior, lifts: _power_mean(prior, _inverse(lifts), order))
+
+
+def _per_output(
+    joint: Joint, protocol: Protocol, summary: Callable[[FloatArray, FloatArray], FloatArray]
+) -> FloatArray:
+    """A summary of (prior, lifts) for the secrets and outputs that occur, nan for the other outputs."""
+    lifts = lift(joint, protocol)
+    seen = joint.p_secret > 0
+    occurs = ~np.isnan(lifts[seen][0])
+    summaries = np.full(lifts.shape[1], np.nan)
+    summaries[occurs] = summary(joint.p_secret[seen], lifts[seen][:, occurs])
+    return summaries
+
+
+def _inverse(lifts: FloatArray) -> FloatArray:
+    return np.asarray(np.divide(1.0, lifts, out=np.full(lifts.shape, np.inf), where=lifts > 0))
+
+
+def _power_mean(prior: FloatArray, values: FloatArray, order: float) -> FloatArray:
+    """(Σ_s p_s v^α)^(1/α) per column, for values from 0 to infinity of which at least one is positive."""
+    top = values.max(axis=0)
+    if math.isinf(order):
+        return np.asarray(top)
+    means = np.full(top.shape, np.inf)
+    finite = np.isfinite(top)
+    values = values[:, finite]
+    logs = np.log(values, out=np.full(values.shape, -np.inf), where=values > 0)
+    means[finite] = np.exp(log_moment(np.broadcast_to(prior[:, None], logs.shape), order * logs) / order)
+    return means
