@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.errors import InfeasibleGuarantee, SolverError
+import numpy as np
+
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.protocol import Protocol
+from funnel.protocol import DENOMINATOR, Protocol
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,14 @@ def plan(
         Seconds for each optimisation.
     progress : callable, optional
         Told the name of each mechanism before it is fitted.
+
+    Raises
+    ------
+    SpecError
+        If a mechanism is unknown, or the guarantee cannot be asked of this joint law at all.
     """
+    # What no mechanism could do is an error here, not a reason in every row.
+    guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
     rows = []
     for name in mechanisms if mechanisms is not None else names():
         if progress is not None:
@@ -96,7 +105,7 @@ def _row(name: str, joint: Joint, guarantee: Guarantee, reads_secret: bool, time
     started = time.perf_counter()
     try:
         protocol = chosen.fit(joint, guarantee, time_limit)
-    except (InfeasibleGuarantee, SolverError) as error:
+    except (InfeasibleGuarantee, SolverError, SpecError) as error:
         level = error.best_level if isinstance(error, InfeasibleGuarantee) else None
         seconds = time.perf_counter() - started
         return PlanRow(name, chosen.reads_secret, None, None, None, level, seconds, str(error))

@@ -119,7 +119,7 @@ def proven_weights(
         return weights
     marginal = marginal_weights(joint, weights)
     if guarantee.budget == 0:
-        # Perfect privacy is an equality: integers reach it only where the solution happens to be dyadic.
+        # Perfect privacy is a set of equations: mixing comes closer to them for ever, and never arrives.
         return np.full((1, weights.shape[1]), DENOMINATOR, dtype=np.uint64)
     share = _FIRST_REPAIR
     while not guarantee.holds_for(joint, mix(weights, marginal, share)):

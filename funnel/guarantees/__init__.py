@@ -22,8 +22,7 @@ from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.srlip import SRLIP
 
 _KINDS: dict[str, type[Guarantee]] = {
-    kind.name: kind
-    for kind in (LIP, ALIP, LDP, SRLIP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
+    kind.name: kind for kind in (LIP, ALIP, LDP, SRLIP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
 }
 
 

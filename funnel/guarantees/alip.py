@@ -82,8 +82,8 @@ class ALIP(TwoSided, PosteriorGuarantee):
         rise = "" if math.isinf(self.upper) else f"rises by more than a factor {capped_exp(self.upper):.4g}"
         fall = "" if math.isinf(self.lower) else f"falls by more than a factor {capped_exp(self.lower):.4g}"
         return (
-            "Whoever sees a published record, and knows how common each value of the secret is, has no belief in any of "
-            f"them that {' or '.join(filter(None, (rise, fall)))}."
+            "Whoever sees a published record, and knows how common each value of the secret is, has no belief in any "
+            f"of them that {' or '.join(filter(None, (rise, fall)))}."
         )
 
     @property

@@ -106,7 +106,7 @@ def _largest(comparisons: Comparisons, weights: WeightArray, gains: FloatArray, 
     # An output as likely from every input tells nothing: there is nothing to compare.
     uneven = (weights != weights[:, :1]).any(axis=1)
     # Column by column: of equal ratios the first output is the witness.
-    for output, pair in np.argwhere((gains.T >= largest * (1 - CLOSE)) & uneven[:, None]):
+    for output, pair in np.argwhere((largest * (1 - CLOSE) <= gains.T) & uneven[:, None]):
         part, whole = int(comparisons.part[pair]), int(comparisons.whole[pair])
         ratio = exact_ratio(comparisons.counts[part], comparisons.counts[whole], weights[output])
         if not up:

@@ -82,12 +82,13 @@ class LiftBound(TwoSided, OutputGuarantee):
         up, down = self._float_sides(joint, rows)
         upper = np.array([self.scaled(float(value), self.upper) for value in up])
         lower = np.array([self.scaled(float(value), self.lower) for value in down])
-        return np.maximum(upper, lower)
+        return np.asarray(np.maximum(upper, lower))
 
     def risks(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The sum of both sides, each bounded side only, in nats (ALIP section 6.2)."""
         up, down = self._float_sides(joint, rows)
-        return (0 if math.isinf(self.upper) else up) + (0 if math.isinf(self.lower) else down)
+        sides = [side for side, budget in ((up, self.upper), (down, self.lower)) if math.isfinite(budget)]
+        return np.asarray(sum(sides))
 
     def _float_sides(self, joint: Joint, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         ratios = secret_comparisons(joint).ratios(rows)

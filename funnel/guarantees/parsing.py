@@ -67,4 +67,3 @@ def _kind(name: str, kinds: Mapping[str, type[Guarantee]]) -> type[Guarantee]:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise SpecError(f"unknown guarantee {name!r}{hint} Known: {', '.join(kinds)}")
     return kinds[name]
-

@@ -12,7 +12,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Level, Witness, checked_number
 from funnel.guarantees.events import Comparisons, extremes
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
 
@@ -120,7 +120,11 @@ def side_channel_comparisons(joint: Joint) -> Comparisons:
         )
     reads_secret = len(published) < len(columns)
     symbols = np.array([[symbol[k] for k in published] for symbol in joint.inputs.symbols], dtype=object)
-    events, part, whole, secrets, given = [], [], [], [], []
+    events: list[IntArray] = []
+    part: list[int] = []
+    whole: list[int] = []
+    secrets: list[int] = []
+    given: list[tuple[tuple[str, str], ...]] = []
     number = 0
     # All columns together are the whole input: no further news, unless the channel also reads the secret.
     for size in range(len(published) + 1 if reads_secret else len(published)):
@@ -147,6 +151,6 @@ def side_channel_comparisons(joint: Joint) -> Comparisons:
     if not events:
         # One secret in all: it is compared with itself.
         seen = int(np.flatnonzero(joint.counts.any(axis=1))[0])
-        total = joint.counts.sum(axis=0, keepdims=True)
-        return Comparisons(total, *(np.array([k]) for k in (0, 0, seen)), ((),))
+        first = np.array([0])
+        return Comparisons(joint.counts.sum(axis=0, keepdims=True), first, first, np.array([seen]), ((),))
     return Comparisons(np.vstack(events), np.array(part), np.array(whole), np.array(secrets), tuple(given))

@@ -38,7 +38,9 @@ class TwoSided(Guarantee):
         checked_number(self, "lower", infinite=True)
         checked_number(self, "upper", infinite=True)
         if math.isinf(self.lower) and math.isinf(self.upper):
-            raise SpecError(f"{self.name} needs a finite lower or upper budget (nats); two infinite ones promise nothing")
+            raise SpecError(
+                f"{self.name} needs a finite lower or upper budget (nats); two infinite ones promise nothing"
+            )
 
     @property
     def budget(self) -> float:

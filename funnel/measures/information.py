@@ -29,7 +29,7 @@ def mutual_information(joint: Joint, protocol: Protocol, counts: Counted = "inpu
     SpecError
         If ``counts`` is none of these.
     """
-    return _information(counted_law(joint, protocol, counts))
+    return information_of(counted_law(joint, protocol, counts))
 
 
 def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Counted = "inputs") -> float:
@@ -48,7 +48,7 @@ def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Coun
     law = counted_law(joint, protocol, counts)
     # The joint's own entropy comes from the counts, without the rounding of sums over outputs.
     whole = joint.entropy if counts == "inputs" else _entropy(law.sum(axis=1))
-    return min(1.0, _information(law) / whole) if whole > 0 else 0.0
+    return min(1.0, information_of(law) / whole) if whole > 0 else 0.0
 
 
 def secret_information(joint: Joint, protocol: Protocol) -> float:
@@ -78,7 +78,7 @@ def conditional_entropy(joint: Joint, protocol: Protocol, counts: Counted = "inp
     return max(0.0, float(-(law[cells] * np.log(law[cells] / marginal[cells])).sum()))
 
 
-def _information(law: FloatArray) -> float:
+def information_of(law: FloatArray) -> float:
     """Mutual information of a joint law given as a matrix, never below zero."""
     outer = np.outer(law.sum(axis=1), law.sum(axis=0))
     cells = law > 0

@@ -7,14 +7,35 @@ import difflib
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
+from funnel.mechanisms.agglomeration import Agglomeration
 from funnel.mechanisms.base import Mechanism, calibrate
 from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.optimal import Optimal
+from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
+from funnel.mechanisms.side_channel_product import SideChannelProduct
+from funnel.mechanisms.subset_merging import SubsetMerging
+from funnel.mechanisms.subset_random_response import SubsetRandomResponse
+from funnel.mechanisms.watchdog import UniformWatchdog, Watchdog
 from funnel.protocol import Protocol
 
-_MECHANISMS: dict[str, Mechanism] = {kind.name: kind() for kind in (Optimal, GRR, ConditionalReporting, Identity)}
+_MECHANISMS: dict[str, Mechanism] = {
+    kind.name: kind()
+    for kind in (
+        Optimal,
+        SubsetRandomResponse,
+        SubsetMerging,
+        Watchdog,
+        UniformWatchdog,
+        Agglomeration,
+        SideChannelProduct,
+        GRR,
+        OptimalWithSecret,
+        ConditionalReporting,
+        Identity,
+    )
+}
 
 
 def names() -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from funnel.alphabet import Alphabet
@@ -61,6 +62,10 @@ class Mechanism(ABC):
             str(guarantee),
         )
 
+    def renamed(self, protocol: Protocol) -> Protocol:
+        """The same protocol as one of this mechanism."""
+        return replace(protocol, mechanism=self.name)
+
 
 def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Guarantee) -> tuple[float, WeightArray]:
     """The strongest parameter of a one-parameter family for which the guarantee holds exactly (METHOD section 4).
@@ -94,7 +99,11 @@ def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Gu
 
     best = weights_at(0.0)
     if best is None:
-        raise InfeasibleGuarantee(f"even the weakest protocol of this kind does not meet {guarantee}")
+        weakest = silence_unseen(joint, integer_weights(family(0.0)))
+        level = guarantee.level_for(joint, weakest).value
+        raise InfeasibleGuarantee(
+            f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
+        )
     low, high = 0.0, max(guarantee.budget, 2.0**-20)
     while (found := weights_at(high)) is not None:
         low, best = high, found

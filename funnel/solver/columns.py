@@ -99,6 +99,14 @@ class ColumnGeneration:
         self._boxes = 0
         self._programmes = 0
 
+    def start_from(self, posteriors: FloatArray) -> None:
+        """Take posteriors (k, a) of the region as first columns, such as those of a protocol that is known to be good.
+
+        If p_X is a mixture of them, nothing found later is worse than that mixture.
+        """
+        for posterior, gain in zip(posteriors, negative_entropy(self.region.counts(posteriors)), strict=True):
+            self._master.add(posterior, float(gain))
+
     def run(self, gap: float, time_limit: float | None = None, tick: Tick | None = None) -> Mixture:
         """Add columns until the bound is within the gap, the time is over, or the user interrupts.
 

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.errors import SolverError, SpecError
-from funnel.guarantees.base import ConeGuarantee
+from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.naming import name_outputs
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
+from funnel.solver.ascent import ascend
 from funnel.solver.choice import METHODS, chosen_method
 from funnel.solver.columns import ColumnGeneration
+from funnel.solver.lattice import exact_channel
 from funnel.solver.master import best_split
 from funnel.solver.polish import polish
-from funnel.solver.presolve import MergedInputs, merge_inputs, split_rows
+from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
 from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
@@ -47,7 +49,7 @@ class Solution:
         Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats.
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one; ``"time limit"`` if time or an interrupt ended the
-        search before; ``"gap above request"`` if integer weights cannot come closer (ε = 0 asks for equalities).
+        search before; ``"gap above request"`` if integer weights cannot come closer (ε = 0 asks for equations).
     seconds : float
         Time taken.
     vertices : int
@@ -72,11 +74,12 @@ class Solution:
 
 def optimal(
     joint: Joint,
-    guarantee: ConeGuarantee,
+    guarantee: Guarantee,
     gap: float = 1e-6,
     time_limit: float | None = None,
     method: str = "auto",
     progress: Progress | None = None,
+    reads_secret: bool = False,
 ) -> Solution:
     """Maximise I(X;Y) over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
 
@@ -87,7 +90,8 @@ def optimal(
     ----------
     joint : Joint
         Counts of (S, X), shape (c, a).
-    guarantee : ConeGuarantee
+    guarantee : Guarantee
+        One that is a polyhedral cone.
     gap : float
         Requested ``bound - utility``, in nats.
     time_limit : float, optional
@@ -97,6 +101,9 @@ def optimal(
         rest by branch and bound, ``"auto"`` predicts which is cheaper.
     progress : callable, optional
         Told (utility, bound, gap, seconds) whenever columns have come a step further.
+    reads_secret : bool
+        Maximise over the protocols that read (S, X) instead, still by I(X;Y): at least as useful, and at least as
+        useful as Conditional Reporting. Columns only, in dimension c a.
 
     Returns
     -------
@@ -108,7 +115,7 @@ def optimal(
     Raises
     ------
     SpecError
-        If the method is unknown or the gap or time limit is not positive.
+        If the guarantee is no polyhedral cone, the method is unknown, or the gap or time limit is not positive.
     SolverError
         If enumeration fails or does not finish in time, or a linear programme fails.
 
@@ -122,23 +129,28 @@ def optimal(
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or (time_limit is not None and not time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
-    merged = merge_inputs(joint, guarantee)
-    law = merged.joint.p_input
     unchanged = _unchanged(joint, guarantee)
     if unchanged is not None:
-        protocol = _protocol(joint, guarantee, unchanged)
+        protocol = _protocol(joint, joint, guarantee, unchanged)
         utility = mutual_information(joint, protocol)
         if joint.entropy - utility <= gap:
             bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
-            return Solution(protocol, utility, bound, "optimal", seconds, len(law), "identity")
-    rows = merged.cone(guarantee) / law
-    region = Region.of(rows, law)
-    chosen = chosen_method(method, merged.joint, guarantee, region)
+            return Solution(protocol, utility, bound, "optimal", seconds, len(unchanged), "identity")
+    if not isinstance(guarantee, ConeGuarantee):
+        raise SpecError(
+            f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use subset-merging, grr or "
+            "another explicit mechanism"
+        )
+    problem = _Problem.of(joint, guarantee, reads_secret)
+    law = problem.merged.joint.p_input
+    chosen = "columns" if reads_secret else chosen_method(method, problem.merged.joint, guarantee, problem.region)
+    if reads_secret and method == "vertices":
+        raise SpecError("the optimum over protocols that read the secret is found by columns only")
     split: Split | None = None
     slack = 0.0
     if chosen == "vertices":
         try:
-            vertices = enumerate_vertices(merged.joint, guarantee, time_limit, rows)
+            vertices = enumerate_vertices(problem.merged.joint, guarantee, time_limit, problem.rows)
             split, finished, size, slack = best_split(vertices, law), True, len(vertices), _SLACK
         except SolverError:
             # Double description in floats fails on thin regions; what was not asked for by name need not be used.
@@ -149,12 +161,16 @@ def optimal(
 
         def tick(value: float, bound: float) -> None:
             if progress is not None:
-                utility, most = joint.entropy + value, joint.entropy + bound
+                utility, most = joint.entropy + value, min(joint.entropy, joint.entropy + bound)
                 progress(utility, most, most - utility, time.perf_counter() - started)
 
-        mixture = ColumnGeneration(region).run((1 - _ROUNDING_SHARE) * gap, time_limit, tick)
+        search = ColumnGeneration(problem.region)
+        if reads_secret:
+            search.start_from(_blind(problem, optimal(joint, guarantee, gap, time_limit, method).protocol))
+            search.start_from(ascend(problem.region))
+        mixture = search.run((1 - _ROUNDING_SHARE) * gap, time_limit, tick)
         split, finished, size = mixture.split, mixture.finished, mixture.columns
-    protocol = _protocol(joint, guarantee, _weights(joint, guarantee, merged, split))
+    protocol = _protocol(joint, problem.read, guarantee, _weights(problem, split))
     utility = mutual_information(joint, protocol)
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
     rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
@@ -163,7 +179,44 @@ def optimal(
     return Solution(protocol, utility, bound, status, time.perf_counter() - started, size, chosen)
 
 
-def _unchanged(joint: Joint, guarantee: ConeGuarantee) -> WeightArray | None:
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What is optimised over: the joint law of what a protocol reads, presolved, and the region of its posteriors.
+
+    ``read`` is the given joint law, or that over (S, X) where the protocol reads both.
+    """
+
+    read: Joint
+    guarantee: ConeGuarantee
+    merged: MergedInputs
+    rows: FloatArray
+    region: Region
+
+    @classmethod
+    def of(cls, joint: Joint, guarantee: ConeGuarantee, reads_secret: bool) -> _Problem:
+        if not reads_secret:
+            merged = merge_inputs(joint, guarantee)
+            law = merged.joint.p_input
+            rows = merged.cone(guarantee) / law
+            return cls(joint, guarantee, merged, rows, Region.of(rows, law))
+        read = joint.with_secret()
+        merged = keep_inputs(read)
+        law = merged.joint.p_input
+        rows = merged.cone(guarantee) / law
+        # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
+        inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
+        seen = np.flatnonzero(joint.counts.any(axis=0))
+        return cls(read, guarantee, merged, rows, Region.of(rows, law, (seen[:, None] == inputs).astype(np.float64)))
+
+
+def _blind(problem: _Problem, protocol: Protocol) -> FloatArray:
+    """Posteriors (b, cells) of a protocol that reads X only, as one that could have read the secret."""
+    rows = np.tile(protocol.matrix, len(problem.read.secret))[:, [group[0] for group in problem.merged.members]]
+    posteriors = rows * problem.region.law
+    return np.asarray(posteriors / posteriors.sum(axis=1, keepdims=True))
+
+
+def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
     """Weights that publish X as it is, where that meets the guarantee or misses it by a hair; else None.
 
     For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
@@ -174,43 +227,50 @@ def _unchanged(joint: Joint, guarantee: ConeGuarantee) -> WeightArray | None:
     weights = rounded_weights(joint, identity)
     if guarantee.holds_for(joint, weights):
         return weights
-    if not guarantee.holds_for(joint, mix(weights, marginal_weights(joint, weights), LARGEST_REPAIR)):
+    hair = mix(weights, marginal_weights(joint, weights), LARGEST_REPAIR)
+    if not isinstance(guarantee, ConeGuarantee) or not guarantee.holds_for(joint, hair):
         return None
     return proven_weights(joint, guarantee, identity)
 
 
-def _weights(joint: Joint, guarantee: ConeGuarantee, merged: MergedInputs, split: Split) -> WeightArray:
+def _weights(problem: _Problem, split: Split) -> WeightArray:
+    read, merged, guarantee = problem.read, problem.merged, problem.guarantee
     law = merged.joint.p_input
-    rows = merged.cone(guarantee) / law
-    for margin in _MARGINS if guarantee.budget > 0 else ():
-        polished = polish(split, law, rows, merged.cone(guarantee.tightened(margin)) / law)
+    if guarantee.budget == 0:
+        weights = exact_channel(read, guarantee, _matrix(read, merged, split, problem.region.image))
+        if not guarantee.holds_for(read, weights):
+            raise SolverError(f"the integer protocol does not meet {guarantee}; this is a defect, please report it")
+        return weights
+    for margin in _MARGINS:
+        polished = polish(split, law, problem.rows, merged.cone(guarantee.tightened(margin)) / law)
         if polished is not None:
-            weights = rounded_weights(joint, _matrix(joint, merged, polished))
-            if guarantee.holds_for(joint, weights):
+            weights = rounded_weights(read, _matrix(read, merged, polished, problem.region.image))
+            if guarantee.holds_for(read, weights):
                 return weights
     # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.
-    return proven_weights(joint, guarantee, _matrix(joint, merged, split), largest_repair=1.0)
+    matrix = _matrix(read, merged, split, problem.region.image)
+    return proven_weights(read, guarantee, matrix, largest_repair=1.0)
 
 
-def _protocol(joint: Joint, guarantee: ConeGuarantee, weights: WeightArray) -> Protocol:
+def _protocol(joint: Joint, read: Joint, guarantee: Guarantee, weights: WeightArray) -> Protocol:
     # Outputs in the order of the inputs they stand for: reports and successive releases read alike.
     order = np.lexsort((-weights.max(axis=1).astype(np.float64), weights.argmax(axis=1)))
     weights = weights[order]
     return Protocol(
         weights,
-        marginal_weights(joint, weights),
-        joint.inputs,
-        name_outputs(weights, joint.inputs, joint.inputs.columns),
+        marginal_weights(read, weights),
+        read.inputs,
+        name_outputs(weights, read.inputs, joint.inputs.columns),
         "optimal",
         str(guarantee),
     )
 
 
-def _matrix(joint: Joint, merged: MergedInputs, split: Split) -> FloatArray:
-    """The channel (b, a) of a split over merged inputs, with at most a outputs."""
+def _matrix(joint: Joint, merged: MergedInputs, split: Split, image: FloatArray | None) -> FloatArray:
+    """The channel (b, a) of a split over merged inputs, with at most as many outputs as it has inputs."""
     posteriors, mass = split_rows(merged, split.posteriors, split.mass)
     seen = joint.p_input > 0
-    if len(mass) > seen.sum():
+    if len(mass) > seen.sum() and image is None:
         basic = best_split(posteriors[:, seen], joint.p_input[seen])
         posteriors = np.zeros((len(basic.mass), len(seen)))
         posteriors[:, seen], mass = basic.posteriors, basic.mass

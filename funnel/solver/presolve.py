@@ -47,6 +47,11 @@ def merge_inputs(joint: Joint, guarantee: ConeGuarantee) -> MergedInputs:
     """
     if isinstance(guarantee, PosteriorGuarantee):
         return merge_equal_posteriors(joint)
+    return keep_inputs(joint)
+
+
+def keep_inputs(joint: Joint) -> MergedInputs:
+    """Merge nothing; inputs and secrets that never occur are left out."""
     return _merged(joint, tuple((int(x),) for x in np.flatnonzero(joint.counts.sum(axis=0))))
 
 

@@ -123,6 +123,11 @@ def test_guarantees_are_read_from_text() -> None:
     assert funnel.parse_guarantee("lip:1.0") == LIP(1.0)
     assert funnel.parse_guarantee(" LDP: 0.5 ") == LDP(0.5)
     assert funnel.parse_guarantee(str(LDP(0.1))) == LDP(0.1)
-    for text, word in (("lip", "lacks its epsilon"), ("lip:x", "number"), ("lipp:1", "did you mean 'lip'"), ("lip:-1", "finite")):
+    for text, word in (
+        ("lip", "lacks its epsilon"),
+        ("lip:x", "number"),
+        ("lipp:1", "did you mean 'lip'"),
+        ("lip:-1", "finite"),
+    ):
         with pytest.raises(SpecError, match=word):
             funnel.parse_guarantee(text)

@@ -1,0 +1,153 @@
+"""Which symbols a guarantee lets through, and how the others are merged until it does: watchdog and algorithm 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import InfeasibleGuarantee, SpecError
+from funnel.guarantees.base import Guarantee, OutputGuarantee
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import DENOMINATOR, WeightArray
+from funnel.rounding import silence_unseen
+
+# Float levels this close to the budget count as above it: the exact decision afterwards must not fail.
+_HAIR = 1e-12
+
+Subsets = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolRisks:
+    """The inputs of a joint law as a guarantee sees subsets of them published as one symbol.
+
+    Parameters
+    ----------
+    joint : Joint
+    guarantee : OutputGuarantee
+    """
+
+    joint: Joint
+    guarantee: OutputGuarantee
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """Inputs that occur."""
+        return tuple(int(x) for x in np.flatnonzero(self.joint.counts.any(axis=0)))
+
+    def meets(self, subsets: Subsets) -> tuple[bool, ...]:
+        """Whether each subset, published as one symbol, meets the guarantee for certain."""
+        levels = self.guarantee.output_levels(self.joint, self._rows(subsets))
+        return tuple(bool(level <= self.guarantee.budget * (1 - _HAIR)) for level in levels)
+
+    def risks(self, subsets: Subsets) -> FloatArray:
+        """ω of each subset (ALIP algorithm 1)."""
+        return self.guarantee.risks(self.joint, self._rows(subsets))
+
+    def levels(self, subsets: Subsets) -> FloatArray:
+        """The level of each subset, in nats."""
+        return self.guarantee.output_levels(self.joint, self._rows(subsets))
+
+    def high_risk(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Inputs that may be published as they are, and those that may not (ALIP equations (6), (7) and (37))."""
+        meets = self.meets(tuple((x,) for x in self.seen))
+        low = tuple(x for x, fine in zip(self.seen, meets, strict=True) if fine)
+        return low, tuple(x for x, fine in zip(self.seen, meets, strict=True) if not fine)
+
+    def enlarged(self, subset: tuple[int, ...], low: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """A subset that meets the guarantee, with as many low-risk inputs merged into it as that takes.
+
+        The merged high-risk inputs can still break the bound (METHOD section 4, watchdog). Each step merges the input
+        that leaves the smallest level; all inputs together tell nothing, so there is an end.
+        """
+        while subset and not self.meets((subset,))[0] and low:
+            levels = self.levels(tuple((*subset, x) for x in low))
+            best = int(levels.argmin())
+            subset, low = (*subset, low[best]), low[:best] + low[best + 1 :]
+        return subset, low
+
+    def _rows(self, subsets: Subsets) -> FloatArray:
+        rows = np.zeros((len(subsets), self.joint.counts.shape[1]))
+        for row, subset in zip(rows, subsets, strict=True):
+            row[list(subset)] = 1.0
+        return rows
+
+
+def symbol_risks(joint: Joint, guarantee: Guarantee, mechanism: str) -> SymbolRisks:
+    """The risks of symbols under a guarantee that judges outputs one by one.
+
+    Raises
+    ------
+    SpecError
+        If it does not.
+    """
+    if not isinstance(guarantee, OutputGuarantee):
+        raise SpecError(
+            f"{mechanism} checks symbols one by one, but {guarantee.title} is a bound on their average; use "
+            "agglomeration or grr"
+        )
+    return SymbolRisks(joint, guarantee)
+
+
+def merged_subsets(risks: SymbolRisks) -> Subsets:
+    """A partition of the inputs that occur, low-risk ones alone, each part of which meets the guarantee.
+
+    ALIP algorithm 1 in the reading that reproduces the paper (METHOD section 4): every high-risk input is put into
+    some subset, each begun with the riskiest input left and enlarged by the one that leaves the smallest risk until it
+    meets the bound; the last one, which may not, takes in other subsets. What the paper leaves out: if all high-risk
+    inputs together still break the bound, low-risk ones are merged in.
+    """
+    low, rest = risks.high_risk()
+    subsets: list[tuple[int, ...]] = []
+    while rest:
+        riskiest = int(risks.risks(tuple((x,) for x in rest)).argmax())
+        subset: tuple[int, ...] = (rest[riskiest],)
+        rest = rest[:riskiest] + rest[riskiest + 1 :]
+        while rest and not risks.meets((subset,))[0]:
+            best = int(risks.risks(tuple((*subset, x) for x in rest)).argmin())
+            subset, rest = (*subset, rest[best]), rest[:best] + rest[best + 1 :]
+        subsets.append(subset)
+    while len(subsets) > 1 and not risks.meets((subsets[-1],))[0]:
+        last = subsets.pop()
+        best = int(risks.risks(tuple(last + other for other in subsets)).argmin())
+        # What took in another subset is the last one now: it is what may break the bound.
+        subsets.append(last + subsets.pop(best))
+    if subsets:
+        subsets[-1], low = risks.enlarged(subsets[-1], low)
+    return tuple(sorted(((x,) for x in low), key=min)) + tuple(tuple(sorted(subset)) for subset in subsets)
+
+
+def merged_weights(joint: Joint, guarantee: Guarantee, subsets: Subsets) -> WeightArray:
+    """Weights (number of subsets, a) of the channel that publishes the subset an input is in, verified exactly.
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If it does not meet the guarantee: only where floats cannot tell equality from nearly so (a budget of 0).
+    """
+    return verified(joint, guarantee, partition_weights(joint, subsets))
+
+
+def partition_weights(joint: Joint, subsets: Subsets) -> WeightArray:
+    """Weights (number of subsets, a) of the channel that publishes the subset an input is in."""
+    weights = np.zeros((len(subsets), joint.counts.shape[1]), dtype=np.uint64)
+    for row, subset in zip(weights, subsets, strict=True):
+        row[list(subset)] = DENOMINATOR
+    # The column of an input that never occurs is made the marginal; until then it must be some column.
+    weights[0, joint.counts.sum(axis=0) == 0] = DENOMINATOR
+    return silence_unseen(joint, weights)
+
+
+def verified(joint: Joint, guarantee: Guarantee, weights: WeightArray) -> WeightArray:
+    """The same weights, after the exact decision that they meet the guarantee.
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If they do not, with the level they have.
+    """
+    if not guarantee.holds_for(joint, weights):
+        level = guarantee.level_for(joint, weights).value
+        raise InfeasibleGuarantee(f"the merged protocol reaches level {level:.9g}, not {guarantee}", level)
+    return weights

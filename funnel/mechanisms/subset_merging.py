@@ -1,0 +1,29 @@
+"""Subset merging: high-risk symbols are merged in several small subsets instead of one large one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from funnel.guarantees.base import Guarantee
+from funnel.joint import Joint
+from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks
+from funnel.protocol import Protocol
+
+
+class SubsetMerging(Mechanism):
+    """The watchdog with subset merging (ALIP section 4, algorithm 1), under any guarantee that judges outputs alone."""
+
+    name: ClassVar[str] = "subset-merging"
+    summary: ClassVar[str] = "merge risky values in small groups, without any randomness"
+
+    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+        """The partition of `merged_subsets` as a protocol.
+
+        Raises
+        ------
+        SpecError
+            If the guarantee does not judge outputs one by one.
+        """
+        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name))
+        return self.protocol(joint, guarantee, merged_weights(joint, guarantee, subsets), joint.inputs)

@@ -1,0 +1,80 @@
+"""Joint ascent: a good protocol of a given number of outputs, all of them improved together by linear programmes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import optimize
+
+from funnel.joint import FloatArray
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.region import Region
+
+# The stubs know no sparse conditions.
+_solve: Any = optimize.linprog
+_STEPS = 12
+_WORTHWHILE = 1e-6
+# Zeros get the slope at this share: the true one is infinite, and would keep every zero for ever.
+_FLOOR = 5e-4
+# Variables of one programme; beyond, it takes longer than what it saves.
+_LARGEST = 40_000
+
+
+def ascend(region: Region, outputs_each: int = 2) -> FloatArray:
+    """Posteriors of a mixture of p_X, each meant for one symbol of what the utility counts; shape (k, a), maybe none.
+
+    The utility Σ_y P(y) g(v_y) is convex in the masses P(x, y), so maximising its tangent over all channels at once
+    never lowers it. The first tangent asks for the truth as often as the guarantee allows.
+
+    Parameters
+    ----------
+    region : Region
+    outputs_each : int
+        Outputs for each symbol counted.
+
+    Returns
+    -------
+    ndarray, shape (k, a)
+        A start for column generation: no bound comes with it, and a programme that fails ends the ascent.
+    """
+    d, a = region.counted, region.inputs
+    outputs = d * outputs_each
+    if outputs * a > _LARGEST:
+        return np.zeros((0, a))
+    image = np.eye(a) if region.image is None else region.image
+    # In the masses m = P(y) v the two bounds of a condition are G m <= 0 and least Σm - G m <= 0.
+    conditions = sp.vstack(
+        [
+            sp.kron(sp.eye(outputs), sp.csr_matrix(region.rows)),
+            sp.kron(sp.eye(outputs), sp.csr_matrix(region.least[:, None] - region.rows)),
+        ]
+    ).tocsr()
+    totals = sp.hstack([sp.eye(a)] * outputs)
+    slopes = np.log(np.maximum(np.tile(np.eye(d), (outputs_each, 1)), _FLOOR))
+    best, found = -np.inf, np.zeros((0, a))
+    for _ in range(_STEPS):
+        result = _solve(
+            -(slopes @ image).ravel(),
+            A_ub=conditions,
+            b_ub=np.zeros(conditions.shape[0]),
+            A_eq=totals,
+            b_eq=region.law,
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10},
+        )
+        if result.status != 0:
+            break
+        masses = np.maximum(result.x.reshape(outputs, a), 0.0)
+        weight = masses.sum(axis=1)
+        used = weight > 1e-12
+        posteriors = masses[used] / weight[used, None]
+        value = float(negative_entropy(region.counts(posteriors)) @ weight[used])
+        if value < best + _WORTHWHILE:
+            break
+        best, found = value, posteriors
+        counted = np.full((outputs, d), 1.0 / d)
+        counted[used] = region.counts(posteriors)
+        slopes = np.log(np.maximum(counted, _FLOOR))
+    return found

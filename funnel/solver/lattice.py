@@ -1,0 +1,115 @@
+"""Channels that meet equations exactly: rows of whole numbers from the lattice of all solutions."""
+
+from __future__ import annotations
+
+import numpy as np
+from flint import fmpz_mat, nmod_mat
+
+from funnel.guarantees.base import ConeGuarantee
+from funnel.guarantees.events import secret_comparisons
+from funnel.guarantees.srlip import SRLIP
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
+from funnel.rounding import silence_unseen
+
+# Rows move towards one that says nothing by this share at first, and at most: far above the distance to a point of
+# the lattice where the lattice is fine, and nothing that utility shows.
+_FIRST_SHARE, _LARGEST_SHARE = 2.0**-52, 2.0**-10
+_PRIME = 2**61 - 1
+# Makes a combination that does not solve the equations longer than any that does.
+_PENALTY_BITS = 80
+
+
+def exact_channel(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) -> WeightArray:
+    """Integer weights near a channel, every row of which makes the secret and the output independent exactly.
+
+    Perfect privacy is a set of linear equations with integer coefficients (PF, ε = 0): ``Σ_x n[s,x] T_x / n_s =
+    Σ_x n_x T_x / n``, for SRLIP also given x_J. Their integer solutions form a lattice, whose reduced basis (LLL) is
+    short against 2^63 unless there are many secrets; each row is moved to a point of it nearby. The row with all
+    weights equal is a solution, so the last row, what the others leave of 2^63, is one as well.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts of (S, X), shape (c, a).
+    guarantee : ConeGuarantee
+        With budget 0.
+    matrix : ndarray, shape (b, a)
+        A channel that meets the equations up to rounding.
+
+    Returns
+    -------
+    ndarray of uint64, shape (b', a)
+        Weights that meet the guarantee exactly; one output that says nothing where no finer channel fits 2^63.
+    """
+    seen = np.flatnonzero(joint.counts.any(axis=0))
+    basis = _reduced(_independent(_equations(joint, guarantee)[:, seen]), len(seen))
+    rows = matrix[:, seen]
+    law = joint.p_input[seen]
+    keep = rows @ law > 0
+    rows = rows[keep]
+    # The most probable output takes what the others leave.
+    rows = rows[np.argsort(rows @ law, kind="stable")]
+    average = rows @ law
+    weights = np.full((1, len(seen)), DENOMINATOR, dtype=object)
+    share = _FIRST_SHARE
+    while share <= _LARGEST_SHARE and len(basis) > 1:
+        candidate = _nearby((1 - share) * rows + share * average[:, None], basis)
+        if (candidate >= 0).all():
+            weights = candidate[(candidate > 0).any(axis=1)]
+            break
+        share *= 4
+    full = np.full((len(weights), joint.counts.shape[1]), 0, dtype=np.uint64)
+    full[:, seen] = weights.astype(np.uint64)
+    # Any channel column will do for an input that never occurs; it is replaced by the marginal.
+    full[-1, [x for x in range(full.shape[1]) if x not in set(seen.tolist())]] = DENOMINATOR
+    return silence_unseen(joint, full)
+
+
+def _equations(joint: Joint, guarantee: ConeGuarantee) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
+    """Integer rows E, shape (k, a), such that a row T of a channel tells nothing iff E T = 0."""
+    compared = guarantee.comparisons(joint) if isinstance(guarantee, SRLIP) else secret_comparisons(joint)
+    counts = compared.counts.astype(object)
+    sizes = counts.sum(axis=1)
+    part, whole = compared.part, compared.whole
+    return np.asarray(counts[part] * sizes[whole, None] - counts[whole] * sizes[part, None])
+
+
+def _independent(
+    equations: np.ndarray[tuple[int, ...], np.dtype[np.object_]],
+) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
+    """As many of the equations as are linearly independent, found modulo a large prime (never too few solutions)."""
+    if not len(equations):
+        return equations
+    residues = [[int(value) % _PRIME for value in column] for column in equations.T]
+    reduced, rank = nmod_mat(residues, _PRIME).rref()
+    pivots = [next(k for k in range(reduced.ncols()) if int(reduced[i, k])) for i in range(rank)]
+    chosen = equations[pivots]
+    return np.asarray(chosen)
+
+
+def _reduced(
+    equations: np.ndarray[tuple[int, ...], np.dtype[np.object_]], size: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
+    """A reduced basis of the integer vectors that solve the equations, shape (d, a)."""
+    identity = np.eye(size, dtype=np.int64).astype(object)
+    if not len(equations):
+        return identity
+    largest = max(abs(int(value)) for value in equations.ravel())
+    stacked = np.hstack([identity, equations.T * 2 ** (_PENALTY_BITS + largest.bit_length())])
+    reduced = fmpz_mat([[int(value) for value in row] for row in stacked]).lll()
+    rows = np.array([[int(value) for value in row] for row in reduced.tolist()], dtype=object)
+    return np.asarray(rows[~(rows[:, size:] != 0).any(axis=1), :size])
+
+
+def _nearby(
+    rows: FloatArray, basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
+    """Points of the lattice near 2^63 times all rows but the last; the last is what they leave."""
+    short = basis.astype(np.float64)
+    coordinates = np.linalg.lstsq(short.T, rows[:-1].T, rcond=None)[0]
+    whole = np.array(
+        [[int(value) for value in row] for row in np.rint(np.ldexp(coordinates.T, WORD_BITS))], dtype=object
+    ).reshape(len(rows) - 1, len(basis))
+    points = whole @ basis if len(whole) else np.zeros((0, rows.shape[1]), dtype=object)
+    return np.vstack([points, DENOMINATOR - points.sum(axis=0, keepdims=True)])
