@@ -121,12 +121,20 @@ json_option = click.option(
 
 @main.command("plan")
 @spec_argument
+@click.option(
+    "--guarantee",
+    "guarantees",
+    multiple=True,
+    metavar="TEXT",
+    help="Compare under this bound instead of the one of SPEC, such as alip:1.3,0.7; may be given several times.",
+)
 @json_option
-def plan_command(spec: Path, as_json: bool) -> None:
+def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None:
     """Show what every mechanism would give under the bound of SPEC; nothing is drawn or written.
 
     For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
+    Ctrl-C during an optimisation ends it with the best protocol found so far.
     """
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
@@ -134,16 +142,23 @@ def plan_command(spec: Path, as_json: bool) -> None:
     from funnel.spec import ReleaseSpec
 
     described = ReleaseSpec.load(spec)
+    bounds = [parse_guarantee(text) for text in guarantees or (described.guarantee.canonical,)]
     with Console(as_json) as console:
         joint = count_joint(described, progress=console.progress)
-        rows = plan(
-            joint,
-            parse_guarantee(described.guarantee.canonical),
-            reads_secret=described.mechanism.reads_secret,
-            time_limit=described.mechanism.time_limit,
-            progress=lambda name: console.progress(f"fitting {name}", 0, None),
-        )
-    console.print_plan(described, joint, rows)
+        compared = [
+            (
+                str(bound),
+                plan(
+                    joint,
+                    bound,
+                    reads_secret=described.mechanism.reads_secret,
+                    time_limit=described.mechanism.time_limit,
+                    progress=lambda what: console.progress(what, 0, None),
+                ),
+            )
+            for bound in bounds
+        ]
+    console.print_plan(described, joint, compared)
 
 
 @main.command("audit")

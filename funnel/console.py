@@ -69,45 +69,42 @@ class Console:
         """Print one JSON object on one line."""
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
-    def print_plan(self, spec: ReleaseSpec, joint: Joint, rows: Sequence[PlanRow]) -> None:
-        """Print the comparison of mechanisms."""
+    def print_plan(self, spec: ReleaseSpec, joint: Joint, compared: Sequence[tuple[str, Sequence[PlanRow]]]) -> None:
+        """Print the comparison of mechanisms under one guarantee or several."""
         if self.as_json:
-            self.print_json(
-                {
-                    "guarantee": spec.guarantee.canonical,
-                    "records": joint.n,
-                    "secret": list(spec.secret),
-                    "publish": list(spec.publish),
-                    "entropy": joint.entropy,
-                    "mechanisms": [row.to_dict() for row in rows],
-                }
-            )
+            # One guarantee a line: the form is the same however many there are.
+            for guarantee, rows in compared:
+                self.print_json(
+                    {
+                        "guarantee": guarantee,
+                        "records": joint.n,
+                        "secret": list(spec.secret),
+                        "publish": list(spec.publish),
+                        "entropy": joint.entropy,
+                        "mechanisms": [row.to_dict() for row in rows],
+                    }
+                )
             return
         out = RichConsole()
         out.print(
             Text(
                 f"{spec.title}\n{joint.n:,} records; secret {', '.join(spec.secret)} ({len(joint.secret)} values), "
-                f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats); "
-                f"bound {spec.guarantee.canonical}"
+                f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats)"
             )
         )
-        table = Table(box=None, pad_edge=False)
-        table.add_column("mechanism", no_wrap=True)
-        for title in ("utility (nats)", "of H(X)", "exact level", "time (s)"):
-            table.add_column(title, justify="right", no_wrap=True)
-        for row in rows:
-            share = "-" if row.share is None else f"{row.share:.1%}"
-            table.add_row(
-                row.mechanism,
-                "-" if row.utility is None else f"{row.utility:.4f}",
-                share,
-                "-" if row.level is None else f"{row.level:.6g}",
-                f"{row.seconds:.2f}",
-            )
-        out.print(table)
-        for row in rows:
-            if row.reason is not None:
-                out.print(Text(f"{row.mechanism} is not used: {row.reason}"))
+        for guarantee, rows in compared:
+            out.print(Text(f"bound {guarantee}"))
+            out.print(_plan_table(rows))
+            for row in rows:
+                if row.reason is not None:
+                    out.print(Text(f"{row.mechanism} is not used: {row.reason}"))
+                if not row.finished and row.bound is not None and row.utility is not None:
+                    out.print(
+                        Text(
+                            f"{row.mechanism} was stopped by the time limit: within {row.bound - row.utility:.2g} nats "
+                            "of the optimum"
+                        )
+                    )
 
     def print_checks(self, root: Path, checks: Sequence[Check]) -> None:
         """Print the checks of an audit."""
@@ -127,3 +124,20 @@ class Console:
             verdict = Text("pass", style="green") if check.passed else Text("FAIL", style="bold red")
             table.add_row(verdict, check.name, Text(check.detail))
         out.print(table)
+
+
+def _plan_table(rows: Sequence[PlanRow]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("mechanism", no_wrap=True)
+    for title in ("utility (nats)", "of H(X)", "exact level", "time (s)"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        share = "-" if row.share is None else f"{row.share:.1%}"
+        table.add_row(
+            row.mechanism,
+            "-" if row.utility is None else f"{row.utility:.4f}",
+            share,
+            "-" if row.level is None else f"{row.level:.6g}",
+            f"{row.seconds:.2f}",
+        )
+    return table

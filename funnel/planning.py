@@ -15,6 +15,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
+from funnel.mechanisms.base import Progress
 from funnel.protocol import DENOMINATOR, Protocol
 
 
@@ -37,6 +38,10 @@ class PlanRow:
     seconds : float
     reason : str or None
         Why the mechanism is not applicable or not allowed; None if it may be used.
+    bound : float or None
+        For optimised protocols: no protocol of this kind has a larger I(X;Y), in nats.
+    finished : bool
+        False if the time limit ended the search for the optimum; the protocol holds all the same.
     """
 
     mechanism: str
@@ -47,6 +52,8 @@ class PlanRow:
     level: float | None
     seconds: float
     reason: str | None
+    bound: float | None = None
+    finished: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The row without its protocol, as JSON-ready values; an infinite level becomes None."""
@@ -57,6 +64,8 @@ class PlanRow:
             "utility": self.utility,
             "share": self.share,
             "level": self.level if self.level is not None and math.isfinite(self.level) else None,
+            "bound": self.bound,
+            "finished": self.finished,
             "seconds": self.seconds,
             "reason": self.reason,
         }
@@ -83,7 +92,7 @@ def plan(
     time_limit : float, optional
         Seconds for each optimisation.
     progress : callable, optional
-        Told the name of each mechanism before it is fitted.
+        Told the name of each mechanism before it is fitted, and about once a second how far an optimum has come.
 
     Raises
     ------
@@ -95,21 +104,28 @@ def plan(
     rows = []
     for name in mechanisms if mechanisms is not None else names():
         if progress is not None:
-            progress(name)
-        rows.append(_row(name, joint, guarantee, reads_secret, time_limit))
+            progress(f"fitting {name}")
+        rows.append(_row(name, joint, guarantee, reads_secret, time_limit, progress))
     return tuple(sorted(rows, key=lambda row: (row.reason is not None, -(row.utility or 0.0))))
 
 
-def _row(name: str, joint: Joint, guarantee: Guarantee, reads_secret: bool, time_limit: float | None) -> PlanRow:
+def _row(
+    name: str,
+    joint: Joint,
+    guarantee: Guarantee,
+    reads_secret: bool,
+    time_limit: float | None,
+    progress: Callable[[str], None] | None,
+) -> PlanRow:
     chosen = mechanism(name)
     started = time.perf_counter()
     try:
-        protocol = chosen.fit(joint, guarantee, time_limit)
+        fitted = chosen.fitted(joint, guarantee, time_limit, _steps(name, progress))
     except (InfeasibleGuarantee, SolverError, SpecError) as error:
         level = error.best_level if isinstance(error, InfeasibleGuarantee) else None
         seconds = time.perf_counter() - started
         return PlanRow(name, chosen.reads_secret, None, None, None, level, seconds, str(error))
-    seconds = time.perf_counter() - started
+    protocol, seconds = fitted.protocol, time.perf_counter() - started
     allowed = reads_secret or not chosen.reads_secret
     return PlanRow(
         name,
@@ -120,7 +136,24 @@ def _row(name: str, joint: Joint, guarantee: Guarantee, reads_secret: bool, time
         guarantee.level(joint, protocol).value,
         seconds,
         None if allowed else "reads the secret; allow it with reads_secret = true under [mechanism]",
+        fitted.bound,
+        fitted.finished,
     )
+
+
+def _steps(name: str, progress: Callable[[str], None] | None) -> Progress | None:
+    """What tells of the steps of an optimisation, at most once a second."""
+    if progress is None:
+        return None
+    told = time.perf_counter()
+
+    def step(utility: float, bound: float, gap: float, seconds: float) -> None:
+        nonlocal told
+        if time.perf_counter() - told >= 1:
+            told = time.perf_counter()
+            progress(f"fitting {name}: {utility:.5f} nats, at most {bound:.5f}")
+
+    return step
 
 
 def choose(rows: Sequence[PlanRow]) -> PlanRow:

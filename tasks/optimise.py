@@ -12,6 +12,8 @@ from prefect import task
 from prefect.context import TaskRunContext
 
 from funnel.guarantees import parse_guarantee
+from funnel.mechanisms import mechanism as registered
+from funnel.mechanisms import names
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
 from funnel.release.documents import dump
@@ -58,6 +60,11 @@ def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str:
     return "\x1f".join(said)
 
 
+def _compared(chosen: str, reads_secret: bool) -> tuple[str, ...]:
+    """The mechanisms worth fitting: not those that may not be used, some of which take longest."""
+    return tuple(name for name in names() if reads_secret or name == chosen or not registered(name).reads_secret)
+
+
 @task(name="optimise", cache_key_fn=_cache_key, persist_result=True)
 @plain_errors
 def optimise(
@@ -76,7 +83,8 @@ def optimise(
         parse_guarantee(guarantee),
         reads_secret=reads_secret,
         time_limit=time_limit,
-        progress=lambda name: tell(f"fitting {name}"),
+        mechanisms=_compared(mechanism, reads_secret),
+        progress=tell,
     )
     chosen = choose(rows if mechanism == "auto" else [row for row in rows if row.mechanism == mechanism])
     if chosen.protocol is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from funnel.alphabet import Alphabet
@@ -17,6 +17,27 @@ from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 
 _LARGEST_PARAMETER = 64.0
 _STEPS = 60
+
+
+Progress = Callable[[float, float, float, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A protocol and, where an optimiser made it, how far the optimum can be.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    bound : float or None
+        No protocol of the mechanism's kind has a larger I(X;Y), in nats.
+    finished : bool
+        False if the time limit or an interrupt ended the search.
+    """
+
+    protocol: Protocol
+    bound: float | None = None
+    finished: bool = True
 
 
 class Mechanism(ABC):
@@ -47,6 +68,12 @@ class Mechanism(ABC):
         SolverError
             If a computation fails or does not finish in ``time_limit`` seconds.
         """
+
+    def fitted(
+        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
+    ) -> Fitted:
+        """`fit`, with what an optimiser can say about its result; progress: told (utility, bound, gap, seconds)."""
+        return Fitted(self.fit(joint, guarantee, time_limit))
 
     def protocol(self, joint: Joint, guarantee: Guarantee, weights: WeightArray, inputs: Alphabet) -> Protocol:
         """Wrap verified weights (b, len(inputs)) with names; ``joint`` is over what the protocol publishes."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.base import Fitted, Mechanism, Progress
 from funnel.protocol import Protocol
 from funnel.solver import optimal
 
@@ -19,4 +19,11 @@ class Optimal(Mechanism):
 
     def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
         """Protocol of `funnel.optimal`."""
-        return optimal(joint, guarantee, time_limit=time_limit).protocol
+        return self.fitted(joint, guarantee, time_limit).protocol
+
+    def fitted(
+        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
+    ) -> Fitted:
+        """Protocol and bound of `funnel.optimal`."""
+        solution = optimal(joint, guarantee, time_limit=time_limit, progress=progress)
+        return Fitted(solution.protocol, solution.bound, solution.status != "time limit")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.base import Fitted, Mechanism, Progress
 from funnel.protocol import Protocol
 from funnel.solver import optimal
 
@@ -27,4 +27,13 @@ class OptimalWithSecret(Mechanism):
 
     def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
         """Protocol of `funnel.optimal` with ``reads_secret``, to a gap of 1e-4 nats."""
-        return self.renamed(optimal(joint, guarantee, gap=_GAP, time_limit=time_limit, reads_secret=True).protocol)
+        return self.fitted(joint, guarantee, time_limit).protocol
+
+    def fitted(
+        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
+    ) -> Fitted:
+        """Protocol and bound."""
+        solution = optimal(
+            joint, guarantee, gap=_GAP, time_limit=time_limit, progress=progress, reads_secret=self.reads_secret
+        )
+        return Fitted(self.renamed(solution.protocol), solution.bound, solution.status != "time limit")

@@ -92,7 +92,7 @@ class _Column:
 
     @property
     def reach(self) -> float:
-        """The budget (nats) from which on the column can be published as it is; infinite if a value excludes a secret."""
+        """The budget (nats) that lets the column be published as it is; infinite if a value excludes a secret."""
         occurring = self.whole > 0
         with np.errstate(divide="ignore"):
             logs = np.abs(np.log(self.part[occurring] / self.whole[occurring]))

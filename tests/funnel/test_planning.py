@@ -72,7 +72,8 @@ def test_an_optimisation_out_of_time_is_still_a_protocol_that_holds() -> None:
     joint = Joint.from_table("data/adult.parquet", secret=["occupation"], inputs=["education"])
     told: list[str] = []
     rows = funnel.plan(joint, LDP(0.2), ("optimal", "grr"), time_limit=2.0, progress=told.append)
-    assert told == ["optimal", "grr"]
+    # How far the optimum has come is told as well, once a second.
+    assert [what for what in told if ":" not in what] == ["fitting optimal", "fitting grr"]
     late = next(row for row in rows if row.mechanism == "optimal")
     assert late.reason is None
     assert late.protocol is not None
