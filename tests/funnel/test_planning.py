@@ -85,7 +85,7 @@ def test_a_mechanism_that_fails_is_a_reason_and_no_number(monkeypatch: pytest.Mo
     def fail(*_: object) -> Protocol:
         raise SolverError("the linear programme failed")
 
-    monkeypatch.setattr(mechanism("optimal"), "fit", fail)
+    monkeypatch.setattr(mechanism("optimal"), "fitted", fail)
     rows = funnel.plan(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5), ("optimal", "grr"))
     failed = next(row for row in rows if row.mechanism == "optimal")
     assert failed.utility is None
