@@ -81,7 +81,6 @@ def test_secret_and_inputs_tell_at_least_what_either_tells(channel: tuple[Joint,
         assert secret <= inputs + 1e-12
 
 
-
 def test_publishing_the_secret_with_the_input_tells_all_of_both() -> None:
     joint = Joint.from_counts([[3, 1], [2, 4]])
     read = joint.with_secret()
