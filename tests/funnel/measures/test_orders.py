@@ -56,7 +56,7 @@ def test_order_infinity_is_leakage_to_guessers_and_large_orders_approach_it(
 
 @given(channels(), st.lists(orders, min_size=2, max_size=5))
 def test_sibson_grows_with_the_order(channel: tuple[Joint, Protocol], alphas: list[float]) -> None:
-    values = [measures.sibson_information(*channel, alpha) for alpha in [0.01, *sorted(alphas), math.inf]]
+    values = [measures.sibson_information(*channel, alpha) for alpha in [*sorted(alphas), math.inf]]
     assert all(low <= high + 1e-9 for low, high in itertools.pairwise(values))
 
 
