@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from funnel import Joint, Protocol, SpecError, measures
@@ -49,6 +49,7 @@ def properties(joint: Joint, protocol: Protocol) -> list[tuple[int, tuple[int, .
     ]
 
 
+@settings(max_examples=50)
 @given(channels(max_secrets=6), limits())
 def test_breaches_are_those_among_all_properties(
     channel: tuple[Joint, Protocol], rho: tuple[float | Fraction, float | Fraction]
@@ -67,6 +68,7 @@ def test_breaches_are_those_among_all_properties(
             assert (found.prior, found.posterior) == expected[found.output, found.secrets]
 
 
+@settings(max_examples=50)
 @given(channels(), limits())
 def test_lifts_exclude_breaches(
     channel: tuple[Joint, Protocol], rho: tuple[float | Fraction, float | Fraction]

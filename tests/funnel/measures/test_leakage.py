@@ -7,12 +7,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
 from tests.funnel.measures.channels import channels, full_law, protocol_of
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_no_rule_of_guessing_is_better(channel: tuple[Joint, Protocol]) -> None:
     """The accuracy is that of the best of all functions from outputs to values."""
@@ -28,6 +29,7 @@ def test_no_rule_of_guessing_is_better(channel: tuple[Joint, Protocol]) -> None:
         assert measure(joint, protocol) == pytest.approx(best)
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_min_entropy_leakage_is_the_gain_in_accuracy(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
@@ -35,6 +37,7 @@ def test_min_entropy_leakage_is_the_gain_in_accuracy(channel: tuple[Joint, Proto
     assert measures.min_entropy_leakage(joint, protocol) == pytest.approx(math.log(gain), abs=1e-12)
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_maximal_leakage_is_the_worst_gain_over_priors(channel: tuple[Joint, Protocol]) -> None:
     """Attained by the uniform prior on the secrets that occur, never exceeded by the prior there is."""

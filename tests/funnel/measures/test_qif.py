@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import qif
-from hypothesis import given
+from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
 from funnel.joint import FloatArray
@@ -26,6 +26,7 @@ def prior_and_channel(joint: Joint, protocol: Protocol, counts: measures.Counted
     return prior / prior.sum(), channel / channel.sum(axis=1, keepdims=True)
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_guesses(channel: tuple[Joint, Protocol]) -> None:
     """Bayes vulnerability, its gain, and its multiplicative capacity: the exponential of maximal leakage."""
@@ -39,6 +40,7 @@ def test_guesses(channel: tuple[Joint, Protocol]) -> None:
         assert math.exp(measures.maximal_leakage(*channel, counts)) == pytest.approx(capacity)
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_information(channel: tuple[Joint, Protocol]) -> None:
     for counts in COUNTED:
@@ -49,6 +51,7 @@ def test_information(channel: tuple[Joint, Protocol]) -> None:
         assert measures.conditional_entropy(*channel, counts) == pytest.approx(left, abs=1e-9)
 
 
+@settings(max_examples=50)
 @given(channels(max_secrets=3))
 def test_every_property_leaks_at_most_maximal_leakage(channel: tuple[Joint, Protocol]) -> None:
     """qif's vulnerability of a yes-or-no property, for each of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import Alphabet, DataError, Joint, Protocol, measures
@@ -20,6 +20,7 @@ def renamed(protocol: Protocol, outputs: Alphabet) -> Protocol:
     return Protocol(protocol.weights, protocol.marginal, protocol.inputs, outputs)
 
 
+@settings(max_examples=50)
 @given(joints(), st.integers(0, 8), st.booleans())
 def test_the_share_follows_the_labels(joint: Joint, eighths: int, reads_secret: bool) -> None:
     """Kept with probability 1 − t, otherwise replaced by another value or a coarser one."""
