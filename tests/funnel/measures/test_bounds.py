@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from funnel import Joint, Protocol, measures
 from tests.funnel.measures.channels import channels, orders, protocol_of
@@ -20,6 +20,7 @@ def exact_budgets(joint: Joint, protocol: Protocol) -> tuple[float, float]:
     return max(1.0, float(np.nanmax(largest))), min(1.0, float(np.nanmin(smallest)))
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_what_the_two_extreme_lifts_bound(channel: tuple[Joint, Protocol]) -> None:
     """ALIP propositions 1.2, 3.1 and 3.2 as corrected."""
@@ -37,6 +38,7 @@ def test_what_the_two_extreme_lifts_bound(channel: tuple[Joint, Protocol]) -> No
         assert np.nanmax(measures.chi_squared_lift(*channel)) <= (L - 1) ** 2 * (1 + SLACK) + SLACK
 
 
+@settings(max_examples=50)
 @given(channels(), orders)
 def test_what_the_budgets_bound_on_inverse_lifts(channel: tuple[Joint, Protocol], alpha: float) -> None:
     """ALIP propositions 3.3 and 5.3 as printed, 5.1 and 5.2 as corrected."""
@@ -49,6 +51,7 @@ def test_what_the_budgets_bound_on_inverse_lifts(channel: tuple[Joint, Protocol]
     assert np.nanmax(measures.chi_squared_lift_inverse(*channel)) <= most**2 * (1 + SLACK) + SLACK
 
 
+@settings(max_examples=50)
 @given(channels(), orders)
 def test_what_bounded_summaries_say_about_lifts(channel: tuple[Joint, Protocol], alpha: float) -> None:
     """ALIP propositions 4 and 6: a bound on a summary bounds the extreme lift through the prior of its secret."""

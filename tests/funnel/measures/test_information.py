@@ -54,6 +54,7 @@ def test_a_constant_input_has_nothing_to_tell() -> None:
 COUNTED: tuple[measures.Counted, ...] = ("inputs", "secret", "secret and inputs")
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_information_is_entropy_less_conditional_entropy(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
@@ -70,6 +71,7 @@ def test_information_is_entropy_less_conditional_entropy(channel: tuple[Joint, P
         assert share * whole == pytest.approx(information, abs=1e-9)
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_secret_and_inputs_tell_at_least_what_either_tells(channel: tuple[Joint, Protocol]) -> None:
     """I((S,X);Y) >= I(X;Y) and I(S;Y); equal to I(X;Y) where the protocol reads X only, and then I(S;Y) <= I(X;Y)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from funnel import Joint, Protocol, SpecError, measures
 from tests.funnel.measures.channels import channels, full_law
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_every_law_is_a_marginal_of_the_full_one(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
@@ -19,6 +20,7 @@ def test_every_law_is_a_marginal_of_the_full_one(channel: tuple[Joint, Protocol]
     assert measures.counted_law(joint, protocol, "secret and inputs") == pytest.approx(law.reshape(-1, law.shape[2]))
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_posteriors_average_to_the_prior(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
@@ -32,6 +34,7 @@ def test_posteriors_average_to_the_prior(channel: tuple[Joint, Protocol]) -> Non
         assert marginal @ np.nan_to_num(given_output) == pytest.approx(prior)
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_unknown_columns_to_count_are_refused(channel: tuple[Joint, Protocol]) -> None:
     for measure in (measures.mutual_information, measures.conditional_entropy, measures.maximal_leakage):

@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import Joint, Protocol, measures
 from tests.funnel.measures.channels import channels, full_law, orders, protocol_of
 
 
+@settings(max_examples=50)
 @given(channels(), orders)
 def test_the_definitions(channel: tuple[Joint, Protocol], alpha: float) -> None:
     joint, protocol = channel
@@ -55,6 +56,7 @@ SUMMARIES = (
 )
 
 
+@settings(max_examples=50)
 @given(channels())
 def test_outputs_that_never_occur_are_nan_and_nothing_else_is(channel: tuple[Joint, Protocol]) -> None:
     joint, protocol = channel
@@ -85,6 +87,7 @@ def test_an_output_that_excludes_a_secret() -> None:
         assert measures.alpha_lift_inverse(joint, protocol, alpha)[0] == math.inf
 
 
+@settings(max_examples=50)
 @given(channels(), st.lists(orders, min_size=2, max_size=4))
 def test_the_order_tunes_from_one_to_the_extreme_lift(channel: tuple[Joint, Protocol], alphas: list[float]) -> None:
     occurs = ~np.isnan(measures.max_lift(*channel))
@@ -94,6 +97,7 @@ def test_the_order_tunes_from_one_to_the_extreme_lift(channel: tuple[Joint, Prot
         assert (rows[:-1] <= rows[1:] * (1 + 1e-9)).all()
 
 
+@settings(max_examples=50)
 @given(channels(), orders)
 def test_averages_over_outputs(channel: tuple[Joint, Protocol], alpha: float) -> None:
     """ALIP after (31)–(33): total variation, χ²-divergence and Sibson information are averages of the summaries."""

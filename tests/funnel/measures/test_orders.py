@@ -16,6 +16,7 @@ from tests.funnel.measures.channels import channels, full_law, orders, protocol_
 FAMILY = (measures.sibson_information, measures.arimoto_information)
 
 
+@settings(max_examples=50)
 @given(channels(), st.floats(0.2, 20).filter(lambda alpha: abs(alpha - 1) > 0.05))
 def test_the_definitions(channel: tuple[Joint, Protocol], alpha: float) -> None:
     joint, protocol = channel
@@ -30,6 +31,7 @@ def test_the_definitions(channel: tuple[Joint, Protocol], alpha: float) -> None:
         assert measure(joint, protocol, alpha) == pytest.approx(expected, abs=1e-9)
 
 
+@settings(max_examples=50)
 @given(channels(), st.sampled_from(["inputs", "secret", "secret and inputs"]))
 def test_order_one_is_mutual_information_and_near_it_nearly_so(
     channel: tuple[Joint, Protocol], counts: measures.Counted
@@ -43,6 +45,7 @@ def test_order_one_is_mutual_information_and_near_it_nearly_so(
                 assert measure(*channel, alpha, counts) == pytest.approx(information, abs=2500 * distance + 1e-11)
 
 
+@settings(max_examples=50)
 @given(channels(), st.sampled_from(["inputs", "secret", "secret and inputs"]))
 def test_order_infinity_is_leakage_to_guessers_and_large_orders_approach_it(
     channel: tuple[Joint, Protocol], counts: measures.Counted
@@ -54,9 +57,10 @@ def test_order_infinity_is_leakage_to_guessers_and_large_orders_approach_it(
             assert measure(*channel, alpha, counts) == pytest.approx(leakage, abs=100 / alpha + 1e-12)
 
 
+@settings(max_examples=50)
 @given(channels(), st.lists(orders, min_size=2, max_size=5))
 def test_sibson_grows_with_the_order(channel: tuple[Joint, Protocol], alphas: list[float]) -> None:
-    values = [measures.sibson_information(*channel, alpha) for alpha in [0.01, *sorted(alphas), math.inf]]
+    values = [measures.sibson_information(*channel, alpha) for alpha in [*sorted(alphas), math.inf]]
     assert all(low <= high + 1e-9 for low, high in itertools.pairwise(values))
 
 
@@ -66,6 +70,7 @@ def test_arimoto_need_not_grow_with_the_order() -> None:
     assert measures.arimoto_information(joint, protocol, math.inf) < measures.arimoto_information(joint, protocol, 1)
 
 
+@settings(max_examples=50)
 @given(channels(), orders, st.integers(0, 2**32 - 1))
 def test_processing_the_output_tells_nothing_new(channel: tuple[Joint, Protocol], alpha: float, seed: int) -> None:
     joint, protocol = channel
@@ -80,6 +85,7 @@ def test_processing_the_output_tells_nothing_new(channel: tuple[Joint, Protocol]
     assert measures.secret_guess_accuracy(joint, processed) <= measures.secret_guess_accuracy(joint, protocol) + 1e-12
 
 
+@settings(max_examples=50)
 @given(channels(reads_secret=False), orders)
 def test_the_secret_is_known_only_through_the_input(channel: tuple[Joint, Protocol], alpha: float) -> None:
     """S – X – Y: for Sibson information, what Y tells about S it tells about X."""
@@ -88,6 +94,7 @@ def test_the_secret_is_known_only_through_the_input(channel: tuple[Joint, Protoc
         assert secret <= measures.sibson_information(*channel, order, "inputs") + 1e-9
 
 
+@settings(max_examples=50)
 @given(channels(), orders)
 def test_bounded_by_the_largest_lift(channel: tuple[Joint, Protocol], alpha: float) -> None:
     """ALIP proposition 1.1 and 1.3, the latter without its factor α/(α−1) (METHOD section 2)."""
