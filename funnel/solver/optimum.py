@@ -20,7 +20,7 @@ from funnel.solver.choice import METHODS, chosen_method
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.lattice import exact_channel
 from funnel.solver.master import best_split
-from funnel.solver.polish import polish
+from funnel.solver.polish import polish, repaired
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
 from funnel.solver.split import Split
@@ -29,6 +29,8 @@ from funnel.solver.vertices import enumerate_vertices
 Progress = Callable[[float, float, float, float], None]
 # How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
 _MARGINS = (1e-11, 1e-9, 1e-7)
+# The same for protocols moved by a linear programme, whose own tolerance is 1e-10.
+_WIDER_MARGINS = (1e-8, 1e-7, 1e-6)
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
 # The share of the requested gap left to polishing and integer weights.
@@ -245,6 +247,12 @@ def _weights(problem: _Problem, split: Split) -> WeightArray:
         polished = polish(split, law, problem.rows, merged.cone(guarantee.tightened(margin)) / law)
         if polished is not None:
             weights = rounded_weights(read, _matrix(read, merged, polished, problem.region.image))
+            if guarantee.holds_for(read, weights):
+                return weights
+    for margin in _WIDER_MARGINS:
+        moved = repaired(split, law, merged.cone(guarantee.tightened(margin)) / law, problem.region.image)
+        if moved is not None:
+            weights = rounded_weights(read, _matrix(read, merged, moved, problem.region.image))
             if guarantee.holds_for(read, weights):
                 return weights
     # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
+from scipy import optimize
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.split import Split
 
+# The stubs know no sparse conditions.
+_solve: Any = optimize.linprog
+_LARGEST = 20_000_000
 _ACTIVE = 1e-8
 _EXACT = 1e-13
 # How far a corner may move, relative to each coordinate; further, and it is another corner.
@@ -63,3 +70,66 @@ def _same_corner(vertex: FloatArray, rows: FloatArray, tighter_rows: FloatArray)
     corner = np.zeros(len(vertex))
     corner[support] = growth * vertex[support]
     return corner
+
+
+def repaired(
+    split: Split, law: FloatArray, tighter_rows: FloatArray, image: FloatArray | None = None
+) -> Split | None:
+    """The same split moved into a slightly tighter polytope by one linear programme, zeros kept.
+
+    For the corners that `polish` loses.
+    Where more conditions meet in a corner than it needs, it has no counterpart in a tighter polytope. This moves all
+    outputs together, to the protocol of highest tangent utility whose zeros are those of the split. Variables are the
+    changes of entries, by which what is rare weighs like what is frequent against the solver's tolerance.
+
+    Parameters
+    ----------
+    split : Split
+        k posteriors over a inputs.
+    law : ndarray, shape (a,)
+        p_X.
+    tighter_rows : ndarray, shape (m, a)
+        The cone for a slightly smaller budget, in posterior coordinates.
+    image : ndarray, shape (d, a), optional
+        What the utility counts of a posterior.
+
+    Returns
+    -------
+    Split or None
+        None where no protocol with these zeros is in the tighter polytope, or the programme is too large.
+    """
+    output, symbol = np.nonzero(split.posteriors > 0)
+    number = len(output)
+    masses = split.posteriors * split.mass[:, None]
+    size = np.abs(tighter_rows) @ masses.T
+    place, condition = np.nonzero(size.T > 0)
+    if len(place) * split.posteriors.shape[1] > _LARGEST:
+        return None
+    entries = tighter_rows[condition] * masses[place] / size[condition, place][:, None]
+    rank = np.zeros(masses.shape, dtype=np.intp)
+    rank[output, symbol] = np.arange(number)
+    row, column = np.nonzero(entries)
+    conditions = sp.csr_matrix((entries[row, column], (row, rank[place[row], column])), shape=(len(place), number))
+    shares = sp.csr_matrix((masses[output, symbol] / law[symbol], (symbol, np.arange(number))))
+    counted = split.posteriors if image is None else split.posteriors @ image.T
+    slopes = np.log(np.maximum(counted, 1e-300))
+    gain = masses[output, symbol] * (slopes if image is None else slopes @ image)[output, symbol]
+    result = _solve(
+        -gain,
+        A_ub=conditions,
+        b_ub=np.zeros(len(place)),
+        A_eq=shares,
+        b_eq=np.ones(len(law)),
+        bounds=(0, None),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    if result.status != 0:
+        return None
+    moved = np.zeros_like(masses)
+    moved[output, symbol] = masses[output, symbol] * result.x
+    mass = moved.sum(axis=1)
+    used = mass > 0
+    posteriors = moved[used] / mass[used, None]
+    gains = negative_entropy(posteriors if image is None else posteriors @ image.T)
+    return Split(posteriors, mass[used], float(gains @ mass[used]), split.bound)
