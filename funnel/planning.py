@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from funnel.errors import InfeasibleGuarantee, SolverError
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
@@ -96,7 +96,7 @@ def _row(name: str, joint: Joint, guarantee: Guarantee, reads_secret: bool, time
     started = time.perf_counter()
     try:
         protocol = chosen.fit(joint, guarantee, time_limit)
-    except (InfeasibleGuarantee, SolverError) as error:
+    except (InfeasibleGuarantee, SolverError, SpecError) as error:
         level = error.best_level if isinstance(error, InfeasibleGuarantee) else None
         seconds = time.perf_counter() - started
         return PlanRow(name, chosen.reads_secret, None, None, None, level, seconds, str(error))

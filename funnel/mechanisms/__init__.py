@@ -12,9 +12,10 @@ from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.optimal import Optimal
+from funnel.mechanisms.oue import OUE
 from funnel.protocol import Protocol
 
-_MECHANISMS: dict[str, Mechanism] = {kind.name: kind() for kind in (Optimal, GRR, ConditionalReporting, Identity)}
+_MECHANISMS: dict[str, Mechanism] = {kind.name: kind() for kind in (Optimal, GRR, OUE, ConditionalReporting, Identity)}
 
 
 def names() -> tuple[str, ...]:
