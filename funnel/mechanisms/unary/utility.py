@@ -10,7 +10,8 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.mechanisms.unary.encoding import UnaryEncoding
 from funnel.protocol import DENOMINATOR
 
-_COARSEST, _FINEST_CELLS = 1 << 12, 1 << 25
+_COARSEST, _FINEST = 1 << 12, 1 << 20
+_MOST_WORK = 1 << 25
 _CLOSE_ENOUGH = 1e-9
 # Largest relative error of one float operation.
 _UNIT = 2.0**-53
@@ -41,8 +42,9 @@ def unary_utility(joint: Joint, encoding: UnaryEncoding) -> tuple[float, float]:
 
     Notes
     -----
-    O(a · steps) with steps from 2^12 to 2^25/a, until the bounds are 1e-9 apart. For up to 2^16 records the grid is
-    that of their counts, and the bounds differ by float errors only.
+    O(a · steps): the grid is refined from 2^12 to at most 2^20 steps, and at most 2^25/a, until the bounds are 1e-9
+    apart. A grid finer than the number of records is that of their counts, on which the bounds differ by float errors
+    only. For α beyond 10 nats and symbols rarer than 10^-5 they can stay 1e-6 apart.
     """
     encoding.require(joint)
     counts = joint.counts.sum(axis=0)
@@ -65,15 +67,15 @@ def unary_utility(joint: Joint, encoding: UnaryEncoding) -> tuple[float, float]:
 
 def _grid(counts: IntArray, n: int, encoding: UnaryEncoding) -> tuple[int, float]:
     """Number of grid steps for [0, 1] and a bound on what the grid adds to E f(W)."""
-    if n <= 1 << 16:
-        return n, 0.0
     factor = DENOMINATOR / (2 * (DENOMINATOR - encoding.other_weight))
     steps = _COARSEST
-    while True:
+    while steps < n:
         spread = _spread(counts, n, steps, encoding)
-        if factor * spread <= _CLOSE_ENOUGH or 2 * steps * len(counts) > _FINEST_CELLS:
+        if factor * spread <= _CLOSE_ENOUGH or 2 * steps > min(_FINEST, _MOST_WORK // len(counts)):
             return steps, spread
         steps *= 2
+    # All p_x are on the grid of the counts.
+    return n, 0.0
 
 
 def _split(counts: IntArray, n: int, steps: int) -> tuple[IntArray, FloatArray, FloatArray]:
