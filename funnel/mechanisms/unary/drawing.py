@@ -47,7 +47,7 @@ def draw_sets(encoding: UnaryEncoding, codes: npt.NDArray[np.integer], words: Wo
 
     Notes
     -----
-    O(n a): about 100 million bits/s; memory n·a bytes and 16 MB.
+    O(n a): about 80 million bits/s; memory n·a bytes and 16 MB.
     """
     size = len(encoding.inputs)
     if codes.ndim != 1 or codes.dtype.kind not in "iu":

@@ -11,7 +11,7 @@ from funnel.mechanisms.unary.encoding import UnaryEncoding
 from funnel.protocol import DENOMINATOR, WeightArray
 
 LARGEST_LISTED = 10
-"""Most inputs whose sets are listed: 2^10 = 1,024 outputs, a protocol file of 200 kB and tables that can be read."""
+"""Most inputs whose sets are listed: 2^10 = 1,024 outputs, a protocol file of 300 kB that still opens quickly."""
 
 
 def listed_sets(size: int) -> list[tuple[int, ...]]:
