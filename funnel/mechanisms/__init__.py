@@ -14,6 +14,7 @@ from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
+from funnel.mechanisms.oue import OUE
 from funnel.mechanisms.side_channel_product import SideChannelProduct
 from funnel.mechanisms.subset_merging import SubsetMerging
 from funnel.mechanisms.subset_random_response import SubsetRandomResponse
@@ -31,6 +32,7 @@ _MECHANISMS: dict[str, Mechanism] = {
         Agglomeration,
         SideChannelProduct,
         GRR,
+        OUE,
         OptimalWithSecret,
         ConditionalReporting,
         Identity,

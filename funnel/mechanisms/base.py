@@ -119,9 +119,16 @@ def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Gu
     InfeasibleGuarantee
         If even α = 0 does not meet it.
     """
+    return calibrate_weights(lambda alpha: integer_weights(family(alpha)), joint, guarantee)
+
+
+def calibrate_weights(
+    family: Callable[[float], WeightArray], joint: Joint, guarantee: Guarantee
+) -> tuple[float, WeightArray]:
+    """`calibrate` for a family that rounds its channels to integer weights (b, a) itself."""
 
     def weights_at(alpha: float) -> WeightArray | None:
-        weights = silence_unseen(joint, integer_weights(family(alpha)))
+        weights = silence_unseen(joint, family(alpha))
         return weights if guarantee.holds_for(joint, weights) else None
 
     best = weights_at(0.0)

@@ -72,9 +72,7 @@ def _same_corner(vertex: FloatArray, rows: FloatArray, tighter_rows: FloatArray)
     return corner
 
 
-def repaired(
-    split: Split, law: FloatArray, tighter_rows: FloatArray, image: FloatArray | None = None
-) -> Split | None:
+def repaired(split: Split, law: FloatArray, tighter_rows: FloatArray, image: FloatArray | None = None) -> Split | None:
     """The same split moved into a slightly tighter polytope by one linear programme, zeros kept.
 
     For the corners that `polish` loses.
