@@ -92,6 +92,11 @@ class Console:
                 f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats)"
             )
         )
+        if len(compared) > 1:
+            out.print(_comparison_table(compared))
+            out.print(Text("Share of H(X) kept; in brackets, only for protocols that read the secret. Give one"))
+            out.print(Text("--guarantee to see levels, times and why a mechanism is not used."))
+            return
         for guarantee, rows in compared:
             out.print(Text(f"bound {guarantee}"))
             out.print(_plan_table(rows))
@@ -140,4 +145,23 @@ def _plan_table(rows: Sequence[PlanRow]) -> Table:
             "-" if row.level is None else f"{row.level:.6g}",
             f"{row.seconds:.2f}",
         )
+    return table
+
+
+def _comparison_table(compared: Sequence[tuple[str, Sequence[PlanRow]]]) -> Table:
+    """Mechanisms (rows) under several guarantees (columns)."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("mechanism", no_wrap=True)
+    names = dict.fromkeys(row.mechanism for _, rows in compared for row in rows)
+    by_guarantee = []
+    for guarantee, rows in compared:
+        table.add_column(Text(guarantee), justify="right", no_wrap=True)
+        by_guarantee.append({row.mechanism: row for row in rows})
+    for name in names:
+        cells = []
+        for rows_by_name in by_guarantee:
+            row = rows_by_name[name]
+            share = "-" if row.share is None else f"{row.share:.1%}"
+            cells.append(f"({share})" if row.share is not None and row.reason is not None else share)
+        table.add_row(name, *cells)
     return table

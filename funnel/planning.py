@@ -15,7 +15,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.mechanisms.base import Progress
+from funnel.mechanisms.base import Progress, check_size
 from funnel.protocol import DENOMINATOR, Protocol
 
 
@@ -97,8 +97,9 @@ def plan(
     Raises
     ------
     SpecError
-        If a mechanism is unknown, or the guarantee cannot be asked of this joint law at all.
+        If a mechanism is unknown, the guarantee cannot be asked of this joint law at all, or the alphabet is too large.
     """
+    check_size(joint)
     # What no mechanism could do is an error here, not a reason in every row.
     guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
     rows = []

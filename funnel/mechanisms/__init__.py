@@ -8,7 +8,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.agglomeration import Agglomeration
-from funnel.mechanisms.base import Mechanism, calibrate
+from funnel.mechanisms.base import Mechanism, calibrate, check_size
 from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
@@ -76,13 +76,16 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None 
     Raises
     ------
     SpecError
-        If there is no mechanism of this name.
+        If there is no mechanism of this name, it does not apply to this guarantee or joint law, or the alphabet is
+        too large for any table of probabilities.
     InfeasibleGuarantee
         If the mechanism cannot meet the guarantee; carries the best level it can reach where known.
     SolverError
         If the optimiser fails or does not finish.
     """
-    return mechanism(name).fit(joint, guarantee, time_limit)
+    chosen = mechanism(name)
+    check_size(joint)
+    return chosen.fit(joint, guarantee, time_limit)
 
 
 __all__ = ["Mechanism", "calibrate", "fit", "mechanism", "names"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import ClassVar
 
 from funnel.alphabet import Alphabet
-from funnel.errors import InfeasibleGuarantee
+from funnel.errors import InfeasibleGuarantee, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.naming import name_outputs
@@ -17,6 +18,7 @@ from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 
 _LARGEST_PARAMETER = 64.0
 _STEPS = 60
+_LARGEST_CHANNEL = 2**26
 
 
 Progress = Callable[[float, float, float, float], None]
@@ -94,6 +96,23 @@ class Mechanism(ABC):
         return replace(protocol, mechanism=self.name)
 
 
+def check_size(joint: Joint) -> None:
+    """Refuse alphabets whose channel fits no memory.
+
+    Raises
+    ------
+    SpecError
+        If a channel from the input to itself has more than 2^26 entries.
+    """
+    a = len(joint.inputs)
+    if a * a > _LARGEST_CHANNEL:
+        raise SpecError(
+            f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and a protocol would be a table of "
+            f"{a:,} × {a:,} probabilities; recode to at most {isqrt(_LARGEST_CHANNEL):,} combinations, for instance with "
+            "minimum_count, or publish fewer columns"
+        )
+
+
 def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Guarantee) -> tuple[float, WeightArray]:
     """The strongest parameter of a one-parameter family for which the guarantee holds exactly (METHOD section 4).
 
@@ -133,7 +152,7 @@ def calibrate_weights(
 
     best = weights_at(0.0)
     if best is None:
-        weakest = silence_unseen(joint, integer_weights(family(0.0)))
+        weakest = silence_unseen(joint, family(0.0))
         level = guarantee.level_for(joint, weakest).value
         raise InfeasibleGuarantee(
             f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
