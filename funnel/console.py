@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from funnel.spec import ReleaseSpec
 
 
+_WIDE = 160
+
+
 class Console:
     """Progress goes to standard error, results to standard output.
 
@@ -93,9 +96,14 @@ class Console:
             )
         )
         if len(compared) > 1:
-            out.print(_comparison_table(compared))
-            out.print(Text("Share of H(X) kept; in brackets, only for protocols that read the secret. Give one"))
-            out.print(Text("--guarantee to see levels, times and why a mechanism is not used."))
+            # A terminal too narrow breaks lines; rich itself would cut columns off.
+            RichConsole(width=max(out.width, _WIDE)).print(_comparison_table(compared))
+            out.print(
+                Text(
+                    "Share of H(X) kept; in brackets, what may not be used as the spec is. Give one --guarantee to see "
+                    "levels, times and why a mechanism is not used."
+                )
+            )
             return
         for guarantee, rows in compared:
             out.print(Text(f"bound {guarantee}"))
@@ -155,7 +163,7 @@ def _comparison_table(compared: Sequence[tuple[str, Sequence[PlanRow]]]) -> Tabl
     names = dict.fromkeys(row.mechanism for _, rows in compared for row in rows)
     by_guarantee = []
     for guarantee, rows in compared:
-        table.add_column(Text(guarantee), justify="right", no_wrap=True)
+        table.add_column(Text(guarantee.replace(":", "\n", 1)), justify="right", no_wrap=True)
         by_guarantee.append({row.mechanism: row for row in rows})
     for name in names:
         cells = []

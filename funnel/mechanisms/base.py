@@ -108,7 +108,7 @@ def check_size(joint: Joint) -> None:
     if a * a > _LARGEST_CHANNEL:
         raise SpecError(
             f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and a protocol would be a table of "
-            f"{a:,} × {a:,} probabilities; recode to at most {isqrt(_LARGEST_CHANNEL):,} combinations, for instance with "
+            f"{a:,} × {a:,} probabilities; recode to at most {isqrt(_LARGEST_CHANNEL):,} of them, for instance with "
             "minimum_count, or publish fewer columns"
         )
 
