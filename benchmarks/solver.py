@@ -90,7 +90,7 @@ def measured(
     c, a = joint.counts.shape
     met = solution.status == "optimal" and solution.seconds <= allowed
     row = Row(
-        group, case, c, a, guarantee.epsilon, gap, solution.status, solution.utility, solution.bound, solution.gap,
+        group, case, c, a, guarantee.budget, gap, solution.status, solution.utility, solution.bound, solution.gap,
         solution.gap / joint.entropy, solution.seconds, beside, target, met,
     )  # fmt: skip
     print(

@@ -16,6 +16,8 @@ _AT_ONCE = 200
 _IMPROVES = 1e-12
 # Mass the LP solver leaves on a column it does not use.
 _UNUSED = 1e-13
+# How closely the equations of a basic solution must hold for it to be taken as it is.
+_EXACT = 1e-12
 # First the tightest that HiGHS takes; then its own default, for vertices that are not known as well as that.
 _TOLERANCES = (1e-10, 1e-7)
 
@@ -63,9 +65,14 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
     if mass[0] > 1e-9:
         raise SolverError(f"the input law is not a mixture of the {len(gains)} posteriors given")
     chosen, gained = master.posteriors[1:], master.gains[1:]
-    mass = _closely((chosen / law).T, gained)
+    mass = mass[1:]
     used = mass > _UNUSED
     refined = _refined((chosen[used] / law).T, mass[used])
+    if np.abs((chosen[used] / law).T @ refined - 1).max() > _EXACT:
+        # The basis of the programme above is degenerate: solve once more, to the tightest tolerance.
+        mass = _closely((chosen / law).T, gained)
+        used = mass > _UNUSED
+        refined = _refined((chosen[used] / law).T, mass[used])
     return Split(chosen[used], refined, float(gained[used] @ refined), bound)
 
 
