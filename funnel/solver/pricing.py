@@ -78,11 +78,12 @@ class Pricer:
         # p_X is in the region, so there is a point; any basis will do to start from.
         return answer.bases
 
-    def _whole(self, costs: FloatArray) -> Answers:
-        """Maximise costs (N, n) over the whole region."""
+    def _whole(self, costs: FloatArray, bases: Bases | None = None) -> Answers:
+        """Maximise costs (N, n) over the whole region, from the given bases or from the first one there was."""
         number = len(costs)
         ones, zeros = np.repeat(self._ones, number, axis=0), np.repeat(self._zeros, number, axis=0)
-        return self._programme.maximise(costs, zeros, ones, self._root[np.zeros(number, dtype=np.intp)], steps=1000)
+        start = self._root[np.zeros(number, dtype=np.intp)] if bases is None else bases
+        return self._programme.maximise(costs, zeros, ones, start, steps=1000)
 
     def _reach(self) -> tuple[FloatArray, FloatArray]:
         """Upper bounds on every w_x in the region, safely, and the points that reach them, the first columns."""
@@ -127,14 +128,15 @@ class Pricer:
         """
         best, values = starts.copy(), self.gains(starts) - starts @ prices
         rising = np.arange(len(starts))
+        bases = None
         while len(rising):
             counted = self.region.counts(best[rising])
             slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
-            answers = self._whole(self._costs(slopes, prices))
+            answers = self._whole(self._costs(slopes, prices), bases)
             inside, found = self._posteriors(answers.points)
             better = self.gains(found) - found @ prices
             improved = inside & (better > values[rising] + 1e-12)
-            rising = rising[improved]
+            rising, bases = rising[improved], answers.bases[improved]
             best[rising], values[rising] = found[improved], better[improved]
         return best, values
 
