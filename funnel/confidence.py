@@ -9,6 +9,8 @@ from scipy.stats import chi2
 from funnel.errors import SpecError
 from funnel.joint import Joint
 
+_FEW = 5.0
+
 
 @dataclass(frozen=True)
 class ConfidenceSet:
@@ -35,6 +37,16 @@ class ConfidenceSet:
     n: int
     smallest_expected: float
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether expected counts are too small for the χ² law, and so for the confidence, to be relied on."""
+        return self.smallest_expected < _FEW
+
+
+def confidence_radius(cells: int, n: int, alpha: float) -> float:
+    """``B = χ²_{cells-1}^{-1}(1 - alpha) / n`` of RLDP (2); 0 for one cell, which leaves no freedom."""
+    return float(chi2.ppf(1 - alpha, cells - 1)) / n if cells > 1 else 0.0
+
 
 def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:
     """The χ² confidence set around the empirical law.
@@ -47,7 +59,6 @@ def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:
     if not 0 < alpha < 1:
         raise SpecError(f"the significance alpha must lie strictly between 0 and 1, not {alpha}")
     cells = joint.counts.size
-    # One cell leaves no freedom: the law is known.
-    radius = float(chi2.ppf(1 - alpha, cells - 1)) / joint.n if cells > 1 else 0.0
+    radius = confidence_radius(cells, joint.n, alpha)
     expected = joint.n * joint.p_secret.min() * joint.p_input.min()
     return ConfidenceSet(alpha, radius, cells, joint.n, float(expected))

@@ -19,10 +19,12 @@ from funnel.guarantees.lip import LIP
 from funnel.guarantees.mutual_information import MutualInformation
 from funnel.guarantees.parsing import read_guarantee, read_numbers
 from funnel.guarantees.perfect import PerfectPrivacy
+from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.srlip import SRLIP
 
 _KINDS: dict[str, type[Guarantee]] = {
-    kind.name: kind for kind in (LIP, ALIP, LDP, SRLIP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
+    kind.name: kind
+    for kind in (LIP, ALIP, LDP, SRLIP, RLDP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
 }
 
 
@@ -68,6 +70,7 @@ __all__ = [
     "ALIP",
     "LDP",
     "LIP",
+    "RLDP",
     "SRLIP",
     "AlphaLift",
     "Chi2Lift",

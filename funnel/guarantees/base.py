@@ -36,6 +36,8 @@ class Witness:
         True if the output makes the secret likelier, False if it makes it less likely.
     given : tuple of (column, value)
         What the observer knows about the record besides; empty for guarantees without side channels.
+    law : tuple of tuple of float, or None
+        For robust guarantees the law of (S, X), shape (c, a), under which the channel leaks most.
     """
 
     output: int
@@ -44,6 +46,7 @@ class Witness:
     ratio: Fraction | None
     upward: bool
     given: tuple[tuple[str, str], ...] = ()
+    law: tuple[tuple[float, ...], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Guarantee(ABC):
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     example: ClassVar[str] = ""
+    # How closely levels are known, relatively: calibration need not go further.
+    precision: ClassVar[float] = 0.0
 
     @property
     @abstractmethod

@@ -165,7 +165,7 @@ def calibrate_weights(
         high = min(2 * high, _LARGEST_PARAMETER)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if not low < middle < high:
+        if not low < middle < high or high - low <= guarantee.precision * high:
             break
         if (found := weights_at(middle)) is not None:
             low, best = middle, found
