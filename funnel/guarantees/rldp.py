@@ -114,8 +114,8 @@ class RLDP(OutputGuarantee):
         """The promise of LDP, whatever the true frequencies are within what the data allow."""
         return (
             "Whoever sees a published record changes the odds they give to one value of the secret against another by "
-            f"at most a factor {capped_exp(self.epsilon):.4g}, under every law of the data that the sample does not rule "
-            f"out at significance {self.alpha:g}, not under the estimated one alone."
+            f"at most a factor {capped_exp(self.epsilon):.4g}, under every law of the data that the sample does not "
+            f"rule out at significance {self.alpha:g}, not under the estimated one alone."
         )
 
 

@@ -247,7 +247,7 @@ def _slope(tilts: Tilt, neighbourhood: Neighbourhood, secrets: Places, share: Fl
 def _refined(
     rows: FloatArray, neighbourhood: Neighbourhood, pairs: PairRatios, places: npt.NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """Tighter bounds for some pairs (y, s, t), places (N, 3), multipliers and θ searched together; returns bounds, θ."""
+    """Tighter bounds for pairs (y, s, t), places (N, 3): multipliers and θ searched together; returns bounds and θ."""
     y, s, t = places.T
     number = len(places)
     high, low = np.repeat(s, _FINE), np.repeat(t, _FINE)
