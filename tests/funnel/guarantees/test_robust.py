@@ -1,0 +1,177 @@
+"""RLDP: no law in the confidence set exceeds the level, one attains it, and it tends to plain LDP as the data grow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import chi2
+
+import funnel
+from funnel import LDP, RLDP, DataError, Joint, SpecError
+from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.worst_case import Neighbourhood, attaining_law, worst_pair
+from funnel.rounding import integer_weights
+
+
+def random_case(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts (c, u) with some cells never seen, and rows (b, c, u) of a channel over (s, u)."""
+    random = np.random.default_rng(seed)
+    c, u = random.integers(2, 5), random.integers(2, 5)
+    n = int(10 ** random.uniform(1.5, 4))
+    counts = random.multinomial(n, random.dirichlet(np.full(c * u, 0.6))).reshape(c, u)
+    counts[counts.sum(axis=1) == 0, 0] = 1
+    rows = random.random((3, c, u)) ** 2 + 0.02
+    return counts, rows / rows.sum(axis=0)
+
+
+def around(counts: np.ndarray, alpha: float = 0.05) -> Neighbourhood:
+    sizes, n = counts.sum(axis=1), counts.sum()
+    return Neighbourhood(counts / sizes[:, None], sizes / n, float(chi2.ppf(1 - alpha, counts.size - 1)) / n)
+
+
+def distance(law: np.ndarray, estimate: np.ndarray) -> float:
+    """Σ (P̂ - P)²/P, infinite where P excludes what was seen."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.where(law > 0, (estimate - law) ** 2 / law, np.where(estimate > 0, np.inf, 0)).sum())
+
+
+def largest_ratio(rows: np.ndarray, law: np.ndarray) -> float:
+    given = law / law.sum(axis=1, keepdims=True)
+    outputs = np.einsum("bsu,su->bs", rows, given)
+    return float((outputs.max(axis=1) / outputs.min(axis=1)).max())
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_one_law_attains_the_level_and_none_exceeds_it(seed: int) -> None:
+    counts, rows = random_case(seed)
+    near = around(counts)
+    estimate = counts / counts.sum()
+    worst = worst_pair(rows, near)
+    law = attaining_law(rows, near, worst)
+    assert law.sum() == pytest.approx(1)
+    assert distance(law, estimate) <= near.radius * (1 + 1e-6) + 1e-12
+    assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-6)
+    random = np.random.default_rng(seed + 1000)
+    for k in range(200):
+        # Laws on the boundary and inside, some with mass on cells that were never seen.
+        direction = random.dirichlet(np.full(counts.size, 0.3 if k % 2 else 1.0)).reshape(counts.shape)
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            if distance((1 - middle) * estimate + middle * direction, estimate) <= near.radius:
+                low = middle
+            else:
+                high = middle
+        share = low * random.random() if k % 3 == 0 else low
+        assert largest_ratio(rows, (1 - share) * estimate + share * direction) <= worst.ratio * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_generic_solver_finds_nothing_worse(seed: int) -> None:
+    """Multi-start SLSQP over whole laws, in logarithms so that they stay positive."""
+    counts, rows = random_case(seed)
+    near = around(counts)
+    estimate = counts / counts.sum()
+    worst = worst_pair(rows, near)
+    random = np.random.default_rng(seed)
+    best = 1.0
+    for _ in range(6):
+        start = np.log(np.maximum(estimate, 1e-4) * np.exp(0.1 * random.normal(size=counts.shape))).ravel()
+
+        def law(logs: np.ndarray) -> np.ndarray:
+            weights = np.exp(logs - logs.max()).reshape(counts.shape)
+            return weights / weights.sum()
+
+        def value(logs: np.ndarray) -> float:
+            given = law(logs) / law(logs).sum(axis=1, keepdims=True)
+            outputs = rows[worst.output] * given
+            return -math.log(outputs[worst.high].sum() / outputs[worst.low].sum())
+
+        found = minimize(
+            value,
+            start,
+            method="SLSQP",
+            constraints={"type": "ineq", "fun": lambda logs: near.radius - distance(law(logs), estimate)},
+            options={"maxiter": 300, "ftol": 1e-13},
+        )
+        if distance(law(found.x), estimate) <= near.radius * (1 + 1e-7):
+            best = max(best, math.exp(-found.fun))
+    assert best <= worst.ratio * (1 + 1e-6)
+    assert best >= worst.ratio * (1 - 1e-3)
+
+
+def test_averages_over_a_ball() -> None:
+    random = np.random.default_rng(0)
+    for k in range(200):
+        u = int(random.integers(2, 7))
+        law = random.dirichlet(np.full(u, 0.7))
+        if k % 3 == 0:
+            law[random.integers(u)] = 0
+            law /= law.sum()
+        row = random.random(u) * 10 ** random.uniform(-3, 1)
+        divergence = np.array([1 + 10 ** random.uniform(-6, 1)])
+        bound = float(tilt(row[None], law[None], divergence).above(divergence)[0])
+        attained = extreme_law(row, law, float(divergence[0]))
+        seen = law > 0
+        assert (law[seen] ** 2 / attained[seen]).sum() <= divergence[0] * (1 + 1e-6)
+        assert bound - 1e-8 * row.max() <= attained @ row <= bound
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_robust_levels_are_above_plain_ones_and_tend_to_them(reads_secret: bool) -> None:
+    base = np.array([[5, 3, 2], [2, 3, 5]])
+    levels = []
+    for factor in (10, 100, 10_000, 1_000_000):
+        joint = Joint.from_counts(base * factor)
+        read = joint.with_secret() if reads_secret else joint
+        matrix = np.random.default_rng(1).random((2, len(read.inputs)))
+        weights = integer_weights(matrix / matrix.sum(axis=0))
+        plain = LDP(1.0).level_for(read, weights).value
+        level = RLDP(1.0).level_for(read, weights)
+        assert level.value > plain
+        assert level.witness.law is not None
+        levels.append(level.value)
+    assert levels == sorted(levels, reverse=True)
+    # At n = 20 million conditionals are known to about 1e-3.
+    assert levels[-1] == pytest.approx(plain, abs=2e-3)
+
+
+def test_a_smaller_significance_is_a_larger_set() -> None:
+    joint = Joint.from_counts([[50, 30], [20, 60]])
+    protocol = funnel.fit("grr", joint, LDP(1.0))
+    levels = [RLDP(1.0, alpha).level(joint, protocol).value for alpha in (0.5, 0.05, 0.001)]
+    assert levels == sorted(levels)
+    calibrated = funnel.fit("grr", joint, RLDP(1.0))
+    assert RLDP(1.0).holds(joint, calibrated)
+    assert not RLDP(0.99).holds(joint, calibrated)
+    assert LDP(1.0).level(joint, calibrated).value < 1.0
+
+
+def test_an_output_that_a_law_in_the_set_excludes_is_infinitely_bad() -> None:
+    joint = Joint.from_counts([[50, 50], [50, 50]])
+    weights = np.array([[2**63, 0], [0, 2**63]], dtype=np.uint64)
+    assert LDP(1.0).level_for(joint, weights).value == 0
+    # Whatever the sample, both secrets keep every value: the level is finite, and above 0.
+    assert 0 < RLDP(1.0).level_for(joint, weights).value < 2
+    rare = Joint.from_counts([[50, 50], [100, 0]])
+    assert math.isinf(RLDP(1.0).level_for(rare, weights).value)
+    assert not RLDP(1.0).holds_for(rare, weights)
+
+
+def test_what_the_data_cannot_say() -> None:
+    joint = Joint.from_counts([[3, 1], [0, 0]], secret=["here", "nowhere"])
+    with pytest.raises(DataError, match="'nowhere'"):
+        funnel.fit("grr", joint, RLDP(1.0))
+    for alpha in (0.0, 1.0, 2.0):
+        with pytest.raises(SpecError, match="alpha"):
+            RLDP(1.0, alpha)
+
+
+def test_a_wide_protocol_is_judged_within_a_second() -> None:
+    """Not timed here; 30 outputs, 15 secrets and 30 inputs are merely within reach of every test run."""
+    random = np.random.default_rng(0)
+    worst = worst_pair(random.random((30, 15, 30)), around(random.integers(1, 1000, size=(15, 30))))
+    assert 1 < worst.ratio < 10
