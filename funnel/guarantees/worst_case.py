@@ -159,7 +159,7 @@ def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool
     # Likeliest failures first, a few at a time: what fails, fails soon.
     doubtful = doubtful[np.argsort(-pairs.found[tuple(doubtful.T)], kind="stable")]
     for start in range(0, len(doubtful), _AT_ONCE):
-        bounds, _ = _refined(rows, neighbourhood, pairs, doubtful[start : start + _AT_ONCE])
+        bounds, _ = refined(rows, neighbourhood, pairs, doubtful[start : start + _AT_ONCE])
         if (bounds > limit).any():
             return False
     return True
@@ -176,7 +176,7 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
         if float(pairs.above[tuple(places[0])]) <= best.ratio:
             # Bounds fall from here on, and refining only lowers them.
             break
-        bounds, shares = _refined(rows, neighbourhood, pairs, places)
+        bounds, shares = refined(rows, neighbourhood, pairs, places)
         place = int(bounds.argmax())
         if bounds[place] > best.ratio:
             y, s, t = (int(k) for k in places[place])
@@ -244,10 +244,25 @@ def _slope(tilts: Tilt, neighbourhood: Neighbourhood, secrets: Places, share: Fl
     return np.asarray(np.where(clipped, 0.0, slope))
 
 
-def _refined(
+def refined(
     rows: FloatArray, neighbourhood: Neighbourhood, pairs: PairRatios, places: npt.NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """Tighter bounds for pairs (y, s, t), places (N, 3): multipliers and θ searched together; returns bounds and θ."""
+    """Tighter bounds for some pairs, multipliers and θ searched together.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (b, c, u)
+    neighbourhood : Neighbourhood
+    pairs : PairRatios
+        Of the same rows.
+    places : ndarray of int, shape (N, 3)
+        The pairs (y, s, s').
+
+    Returns
+    -------
+    bounds, shares : ndarray, shape (N,)
+        Upper bounds on their ratios, and the θ that attains them to about 1e-8.
+    """
     y, s, t = places.T
     number = len(places)
     high, low = np.repeat(s, _FINE), np.repeat(t, _FINE)

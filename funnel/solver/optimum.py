@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.rldp import RLDP
 from funnel.joint import FloatArray, Joint
-from funnel.measures import mutual_information
+from funnel.measures import Counted, mutual_information
 from funnel.naming import name_outputs
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
@@ -23,6 +25,7 @@ from funnel.solver.master import best_split
 from funnel.solver.polish import polish, repaired
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
+from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
 
@@ -82,6 +85,7 @@ def optimal(
     method: str = "auto",
     progress: Progress | None = None,
     reads_secret: bool = False,
+    counts: Counted = "inputs",
 ) -> Solution:
     """Maximise I(X;Y) over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
 
@@ -106,6 +110,8 @@ def optimal(
     reads_secret : bool
         Maximise over the protocols that read (S, X) instead, still by I(X;Y): at least as useful, and at least as
         useful as Conditional Reporting. Columns only, in dimension c a.
+    counts : "inputs" or "secret and inputs"
+        What the utility counts of a protocol that reads the secret: X, or (S, X) as in RLDP.
 
     Returns
     -------
@@ -138,6 +144,8 @@ def optimal(
         if joint.entropy - utility <= gap:
             bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
             return Solution(protocol, utility, bound, "optimal", seconds, len(unchanged), "identity")
+    if isinstance(guarantee, RLDP):
+        return _robust(joint, guarantee, gap, time_limit, progress, reads_secret, counts, started)
     if not isinstance(guarantee, ConeGuarantee):
         raise SpecError(
             f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use subset-merging, grr or "
@@ -179,6 +187,41 @@ def optimal(
     bound = max(utility, min(joint.entropy, joint.entropy + split.bound + slack) + rounding)
     status = "optimal" if bound - utility <= gap else "gap above request" if finished else "time limit"
     return Solution(protocol, utility, bound, status, time.perf_counter() - started, size, chosen)
+
+
+def _robust(
+    joint: Joint,
+    guarantee: RLDP,
+    gap: float,
+    time_limit: float | None,
+    progress: Progress | None,
+    reads_secret: bool,
+    counts: Counted,
+    started: float,
+) -> Solution:
+    read = joint.with_secret() if reads_secret else joint
+    a = joint.counts.shape[1]
+    whole = counts == "secret and inputs"
+    entropy = read.entropy if whole else joint.entropy
+
+    def image(inputs: npt.NDArray[np.intp]) -> FloatArray | None:
+        if not reads_secret or whole:
+            return None
+        seen = np.flatnonzero(joint.counts.any(axis=0))
+        return np.asarray(seen[:, None] == inputs % a, dtype=np.float64)
+
+    def tick(value: float, bound: float) -> None:
+        if progress is not None:
+            progress(entropy + value, min(entropy, entropy + bound), bound - value, time.perf_counter() - started)
+
+    found = robust_weights(read, guarantee, gap, time_limit, image, tick)
+    protocol = _protocol(joint, read, guarantee, found.weights)
+    utility = mutual_information(joint, protocol, counts)
+    rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
+    bound = max(utility, min(entropy, entropy + found.bound) + rounding)
+    status = "optimal" if bound - utility <= gap else "gap above request" if found.finished else "time limit"
+    seconds = time.perf_counter() - started
+    return Solution(protocol, utility, bound, status, seconds, found.cuts, "cutting planes")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,226 @@
+"""The optimum over the confidence set itself: cutting planes on the certified optimiser, an exact check at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import InfeasibleGuarantee
+from funnel.guarantees.chi2_ball import extreme_law
+from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.rldp import RLDP, rows_by_secret, secret_by_input
+from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import WeightArray
+from funnel.rounding import proven_weights, rounded_weights
+from funnel.solver.columns import ColumnGeneration
+from funnel.solver.polish import repaired
+from funnel.solver.region import Region
+from funnel.solver.split import Split
+
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
+
+# Rounds until the worst case is this close to the budget, relatively; the rest is moved inside at the end.
+_CLOSE = 1e-5
+_ROUNDS = 60
+# Half-spaces added for one output and round: the worst pairs, whose laws differ most.
+_PAIRS = 3
+# The relatively smaller budget that a protocol is moved into by linear programmes at the end, and how many of them.
+_MARGIN, _MOVES = 1e-6, 30
+_SPACED = 1e-9
+# The largest gap (nats) to which a relaxation is solved.
+_ROUGH = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class RobustOptimum:
+    """Weights that meet RLDP, and a bound on what any protocol could reach.
+
+    Attributes
+    ----------
+    weights : ndarray of uint64, shape (b, a)
+    bound : float
+        Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee.
+    finished : bool
+    rounds, cuts : int
+    """
+
+    weights: WeightArray
+    bound: float
+    finished: bool
+    rounds: int
+    cuts: int
+
+
+class _Cuts:
+    """Half-spaces of rows: two secrets under two conditional laws that one law in F has together."""
+
+    def __init__(self, read: Joint, near: Neighbourhood, seen: Flags) -> None:
+        counts, self._reads_secret = secret_by_input(read)
+        self._shape = counts.shape
+        self._seen = np.flatnonzero(seen)
+        self._law = read.p_input
+        self._near = near
+        self._pairs: list[tuple[FloatArray, FloatArray]] = []
+        c = counts.shape[0]
+        for s in range(c):
+            for t in range(c):
+                if s != t:
+                    self.add(s, t, near.law[s], near.law[t])
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def add(self, high: int, low: int, one: FloatArray, other: FloatArray) -> None:
+        """``T_s·R_s <= e^ε T_s'·R_s'`` for laws R_s and R_s' of the input, each (u,)."""
+        self._pairs.append((self._functional(high, one), self._functional(low, other)))
+
+    def rows(self, epsilon: float) -> FloatArray:
+        """The half-spaces for a budget, on rows T over the inputs that occur."""
+        first, second = (np.array(side) for side in zip(*self._pairs, strict=True))
+        return np.asarray(first - capped_exp(epsilon) * second)
+
+    def _functional(self, secret: int, law: FloatArray) -> FloatArray:
+        c, u = self._shape
+        full = np.zeros(len(self._law))
+        if self._reads_secret:
+            full.reshape(c, u)[secret] = law
+        else:
+            full[:] = law
+        # An input that never occurred gets the marginal: its share of the law goes to the average row.
+        unseen = np.ones(len(full), dtype=bool)
+        unseen[self._seen] = False
+        return np.asarray(full[self._seen] + full[unseen].sum() * self._law[self._seen])
+
+
+def robust_weights(
+    read: Joint,
+    guarantee: RLDP,
+    gap: float,
+    time_limit: float | None,
+    image: Callable[[Places], FloatArray | None],
+    tick: Callable[[float, float], None] | None = None,
+) -> RobustOptimum:
+    """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
+
+    F gives every row of a channel a half-space for each of its laws, infinitely many. Start from those of the estimate;
+    solve; find for every output the laws in F that break its bound most (METHOD section 5); add their half-spaces;
+    repeat. Each round solves a relaxation, so each bound is a bound for RLDP. What remains at the end is moved inside
+    by a linear programme or mixed with the marginal, and decided by the exact worst case.
+
+    Parameters
+    ----------
+    read : Joint
+        The joint law (c, a) over what the channel reads.
+    guarantee : RLDP
+    gap : float
+        Requested bound - value, nats.
+    time_limit : float, optional
+        Seconds.
+    image : callable
+        The inputs that occur (a,) to what the utility counts of a posterior, or None for all of it.
+    tick : callable, optional
+        Told (value, bound) as they improve; the value is that of a relaxation until the end.
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If only a channel that says nothing is left.
+    SolverError
+        If a linear programme fails.
+    """
+    started = time.perf_counter()
+    near = guarantee.neighbourhood(read)
+    seen = read.p_input > 0
+    law = read.p_input[seen]
+    counted = image(np.flatnonzero(seen))
+    cuts = _Cuts(read, near, seen)
+    limit = capped_exp(guarantee.epsilon)
+    bound, worst, columns, finished, rounds = 0.0, np.inf, np.zeros((0, len(law))), False, 0
+    while True:
+        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
+        if rounds and ((left is not None and left <= 0) or rounds == _ROUNDS):
+            break
+        rounds += 1
+        region = Region.of(cuts.rows(guarantee.epsilon) / law, law, counted)
+        search = ColumnGeneration(region)
+        inside = (columns @ region.rows.T <= 1e-9).all(axis=1) & (columns @ region.rows.T >= region.least - 1e-9).all(1)
+        search.start_from(columns[inside])
+        # While half-spaces are missing, the last digits of a relaxation are not worth their time.
+        rough = min(_ROUGH, 0.1 * float(np.log(worst / limit)))
+        mixture = search.run(max(0.7 * gap, rough), left, None)
+        split = mixture.split
+        bound = min(bound, split.bound)
+        if tick is not None:
+            tick(split.value, bound)
+        columns = split.posteriors
+        added, worst = _cut(cuts, read, near, _channel(split, law, seen, read), limit)
+        if (worst <= limit * (1 + _CLOSE) or not added) and rough <= 0.7 * gap:
+            finished = mixture.finished
+            break
+    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted)
+    return RobustOptimum(weights, bound, finished, rounds, len(cuts))
+
+
+def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
+    """Add the half-spaces that the worst laws for each output give; how many, and the largest ratio there was."""
+    rows = rows_by_secret(read, matrix)
+    pairs = pair_ratios(rows, near)
+    # What is found on the grid of θ is a little less than the worst: search the worst pairs of every output closely.
+    order = np.argsort(-pairs.found.reshape(len(rows), -1), axis=1, kind="stable")[:, :_PAIRS]
+    outputs = np.repeat(np.arange(len(rows)), order.shape[1])
+    places = np.column_stack([outputs, *np.unravel_index(order.ravel(), pairs.found.shape[1:])])
+    places = places[places[:, 1] != places[:, 2]]
+    bounds, shares = refined(rows, near, pairs, places)
+    broken = bounds > limit * (1 + _SPACED)
+    for (y, s, t), share in zip(places[broken].tolist(), shares[broken].tolist(), strict=True):
+        one, two = (
+            float((1 + part * near.deviation / near.prior[secret]) ** 2)
+            for part, secret in ((share, s), (1 - share, t))
+        )
+        cuts.add(s, t, extreme_law(rows[y, s], near.law[s], one), extreme_law(-rows[y, t], near.law[t], two))
+    return int(broken.sum()), float(bounds.max(initial=1.0))
+
+
+def _channel(split: Split, law: FloatArray, seen: Flags, read: Joint) -> FloatArray:
+    """The channel (b, a) of a split over the inputs that occur; the others get the marginal."""
+    used = split.mass > 0
+    masses = split.posteriors[used] * split.mass[used, None]
+    matrix = np.zeros((len(masses), len(read.p_input)))
+    matrix[:, seen] = masses / law
+    matrix[:, ~seen] = masses.sum(axis=1, keepdims=True)
+    return np.asarray(matrix / matrix.sum(axis=0))
+
+
+def _moved_inside(
+    read: Joint,
+    guarantee: RLDP,
+    near: Neighbourhood,
+    cuts: _Cuts,
+    split: Split,
+    law: FloatArray,
+    seen: Flags,
+    counted: FloatArray | None,
+) -> WeightArray:
+    # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
+    margin = _MARGIN
+    for _ in range(_MOVES if guarantee.epsilon > 0 else 0):
+        smaller = guarantee.tightened(margin)
+        moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted)
+        if moved is None:
+            break
+        matrix = _channel(moved, law, seen, read)
+        weights = rounded_weights(read, matrix)
+        if guarantee.holds_for(read, weights):
+            return weights
+        added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
+        margin = margin if added else 4 * margin
+    weights = proven_weights(read, guarantee, _channel(split, law, seen, read), largest_repair=1.0)
+    if len(weights) > 1 and (weights == weights[:, :1]).all():
+        raise InfeasibleGuarantee(f"no protocol that says anything meets {guarantee}")
+    return weights
