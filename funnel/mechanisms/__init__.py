@@ -12,9 +12,13 @@ from funnel.mechanisms.base import Mechanism, calibrate, check_size
 from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
+from funnel.mechanisms.independent_reporting import IndependentReporting
 from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
 from funnel.mechanisms.oue import OUE
+from funnel.mechanisms.polyopt import PolyOpt
+from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting
+from funnel.mechanisms.robust_optimal import RobustOptimal
 from funnel.mechanisms.side_channel_product import SideChannelProduct
 from funnel.mechanisms.subset_merging import SubsetMerging
 from funnel.mechanisms.subset_random_response import SubsetRandomResponse
@@ -34,7 +38,11 @@ _MECHANISMS: dict[str, Mechanism] = {
         GRR,
         OUE,
         OptimalWithSecret,
+        RobustOptimal,
+        PolyOpt,
         ConditionalReporting,
+        RobustConditionalReporting,
+        IndependentReporting,
         Identity,
     )
 }

@@ -113,7 +113,9 @@ def check_size(joint: Joint) -> None:
         )
 
 
-def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Guarantee) -> tuple[float, WeightArray]:
+def calibrate(
+    family: Callable[[float], FloatArray], joint: Joint, guarantee: Guarantee, precision: float = 0.0
+) -> tuple[float, WeightArray]:
     """The strongest parameter of a one-parameter family for which the guarantee holds exactly (METHOD section 4).
 
     Bisection on the exact decision for the rounded integer weights, so the answer needs no repair.
@@ -125,6 +127,8 @@ def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Gu
     joint : Joint
         The joint law over what the channel reads.
     guarantee : Guarantee
+    precision : float
+        Relative precision of α that is enough.
 
     Returns
     -------
@@ -138,11 +142,11 @@ def calibrate(family: Callable[[float], FloatArray], joint: Joint, guarantee: Gu
     InfeasibleGuarantee
         If even α = 0 does not meet it.
     """
-    return calibrate_weights(lambda alpha: integer_weights(family(alpha)), joint, guarantee)
+    return calibrate_weights(lambda alpha: integer_weights(family(alpha)), joint, guarantee, precision)
 
 
 def calibrate_weights(
-    family: Callable[[float], WeightArray], joint: Joint, guarantee: Guarantee
+    family: Callable[[float], WeightArray], joint: Joint, guarantee: Guarantee, precision: float = 0.0
 ) -> tuple[float, WeightArray]:
     """`calibrate` for a family that rounds its channels to integer weights (b, a) itself."""
 
@@ -165,7 +169,7 @@ def calibrate_weights(
         high = min(2 * high, _LARGEST_PARAMETER)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if not low < middle < high or high - low <= guarantee.precision * high:
+        if not low < middle < high or high - low <= max(guarantee.precision, precision) * high:
             break
         if (found := weights_at(middle)) is not None:
             low, best = middle, found

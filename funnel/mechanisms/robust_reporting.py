@@ -1,0 +1,72 @@
+"""What the two reporting mechanisms of RLDP share: a split of the budget, calibrated to the true worst case."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.worst_case import Neighbourhood
+from funnel.joint import FloatArray, Joint
+from funnel.measures.information import information_of
+from funnel.mechanisms.base import Mechanism, calibrate
+from funnel.protocol import Protocol
+
+# Shares of the budget that the input gets, tried in turn; the best is then calibrated to the last.
+_SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+_ROUGH = 0.02
+
+
+class RobustReporting(Mechanism):
+    """A mechanism with a budget ε1 for the secret and ε2 for the input, in the proportion of highest I((S,X);Y).
+
+    The papers' conditions for RLDP leave much of the budget unused; here the parameters are the strongest for which the
+    exact worst case over F is within it.
+    """
+
+    reads_secret: ClassVar[bool] = True
+
+    @abstractmethod
+    def matrix(self, near: Neighbourhood, secret: float, inputs: float) -> FloatArray:
+        """Channel (b, c·u) over (s, u) for two budgets, nats."""
+
+    def as_published(self, joint: Joint, guarantee: RLDP) -> tuple[FloatArray, float]:
+        """The papers' own version: budgets that add up to ε, in the best proportion; its channel, and its ε2."""
+        read = joint.with_secret()
+        near = guarantee.neighbourhood(read)
+        best, found, share = -1.0, self.matrix(near, guarantee.epsilon, 0.0), 0.0
+        for k in range(41):
+            inputs = guarantee.epsilon * k / 40
+            channel = self.matrix(near, guarantee.epsilon - inputs, inputs)
+            utility = information_of((channel * read.p_input).T)
+            if utility > best:
+                best, found, share = utility, channel, inputs
+        return found, share
+
+    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+        """The best calibrated proportion.
+
+        Raises
+        ------
+        SpecError
+            If the guarantee is not RLDP.
+        """
+        if not isinstance(guarantee, RLDP):
+            raise SpecError(f"{self.name} is made for rldp; use conditional-reporting or grr under {guarantee.name}")
+        read = joint.with_secret()
+        near = guarantee.neighbourhood(read)
+
+        def family(share: float, total: float) -> FloatArray:
+            return self.matrix(near, (1 - share) * total, share * total)
+
+        utilities = {}
+        # The proportion that the papers' conditions favour is tried too: calibrated, it is never worse than theirs.
+        published = self.as_published(joint, guarantee)[1] / guarantee.epsilon if guarantee.epsilon > 0 else 0.0
+        for share in sorted({*_SHARES, published}):
+            total, _ = calibrate(lambda total, share=share: family(share, total), read, guarantee, _ROUGH)  # type: ignore[misc]
+            utilities[share] = information_of((family(share, total) * read.p_input).T)
+        best = max(utilities, key=utilities.__getitem__)
+        _, weights = calibrate(lambda total: family(best, total), read, guarantee)
+        return self.protocol(joint, guarantee, weights, read.inputs)

@@ -1,0 +1,146 @@
+"""Mechanisms of RLDP: as the paper gives them, calibrated to the true worst case, and below the optimum over F."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import funnel
+from funnel import LIP, RLDP, Joint, SpecError, measures
+from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.rldp import neighbourhood_of
+from funnel.measures.information import information_of
+from funnel.mechanisms import mechanism
+from funnel.mechanisms.grr import grr_matrix
+from funnel.mechanisms.independent_reporting import independent_reporting_matrix
+from funnel.mechanisms.polyopt import polyopt_channel
+from funnel.mechanisms.robust_bounds import diameter, distances, least_conditionals, spread
+from funnel.mechanisms.robust_conditional_reporting import robust_conditional_reporting_matrix
+from funnel.rounding import integer_weights, rounded_weights
+
+COUNTS = np.array([[90, 320, 20], [212, 37, 61], [94, 19, 147]])
+
+
+@pytest.fixture(scope="module")
+def joint() -> Joint:
+    return Joint.from_counts(COUNTS)
+
+
+def told(joint: Joint, protocol: funnel.Protocol) -> float:
+    return measures.mutual_information(joint, protocol, "secret and inputs")
+
+
+def test_least_conditionals_are_minima_over_the_set(joint: Joint) -> None:
+    """RLDP (5) against the χ² ball itself."""
+    near = neighbourhood_of(joint.counts, 0.05, joint)
+    least = least_conditionals(near)
+    for s in range(3):
+        divergence = np.array([1 + spread(near)[s]])
+        for u in range(3):
+            unit = -np.eye(3)[[u]]
+            bound = -float(tilt(unit, near.law[[s]], divergence).above(divergence)[0])
+            assert least[s, u] == pytest.approx(bound, abs=1e-6)
+
+
+def test_distances_bound_those_over_the_set(joint: Joint) -> None:
+    """RLDP (11) and (12): no law found in F is further away in the l1 norm."""
+    near = neighbourhood_of(joint.counts, 0.05, joint)
+    bounds = distances(near)
+    for s in range(3):
+        for signs in np.ndindex(2, 2, 2):
+            law = extreme_law(2.0 * np.array(signs) - 1, near.law[s], float(1 + spread(near)[s]))
+            assert np.abs(law - near.law[s]).sum() <= bounds[s] + 1e-9
+    apart = max(np.abs(near.law[s] - near.law[t]).sum() for s in range(3) for t in range(3))
+    assert apart <= diameter(near) <= 2
+
+
+def test_utilities_are_those_of_the_papers_formulas(joint: Joint) -> None:
+    """RLDP (13) and (15), read with ε1."""
+    read = joint.with_secret()
+    near = neighbourhood_of(joint.counts, 0.05, joint)
+    first, prior = grr_matrix(3, 0.7), near.prior
+    said = first @ np.diag(prior)
+    secret = information_of(said.T)
+    independent = independent_reporting_matrix(near, 0.7, 0.4)
+    second = grr_matrix(3, float(np.log1p(2 * np.expm1(0.4) / diameter(near))))
+    rest = 0.0
+    for r in range(3):
+        law = (said[r] / said[r].sum()) @ near.law
+        rest += said[r].sum() * information_of((second * law).T)
+    assert information_of((independent * read.p_input).T) == pytest.approx(secret + rest, abs=1e-12)
+    conditional = robust_conditional_reporting_matrix(near, 0.7, 0.4)
+    deltas = np.log1p(2 * np.expm1(0.4) / distances(near))
+    inner = sum(
+        prior[s] * information_of((grr_matrix(3, float(deltas[s])) * near.law[s]).T) for s in range(3)
+    )  # fmt: skip
+    expected = secret + np.exp(0.7) / (np.exp(0.7) + 2) * inner
+    assert information_of((conditional * read.p_input).T) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_calibrated_mechanisms_are_robust_and_below_the_optimum(joint: Joint, epsilon: float) -> None:
+    guarantee = RLDP(epsilon)
+    read = joint.with_secret()
+    best = funnel.optimal(joint, guarantee, 5e-3, 60.0, reads_secret=True, counts="secret and inputs")
+    assert guarantee.holds(joint, best.protocol)
+    for name in ("independent-reporting", "robust-conditional-reporting"):
+        published, _ = mechanism(name).as_published(joint, guarantee)  # type: ignore[attr-defined]
+        # The paper's conditions suffice: its own version holds, up to rounding, and calibration never loses to it.
+        assert guarantee.level_for(read, integer_weights(published)).value <= epsilon * (1 + 1e-6)
+        protocol = funnel.fit(name, joint, guarantee)
+        assert guarantee.holds(joint, protocol)
+        assert information_of((published * read.p_input).T) <= told(joint, protocol) + 1e-6
+        assert told(joint, protocol) <= best.bound + 1e-9
+    near = guarantee.neighbourhood(read)
+    nominal = polyopt_channel(joint, near, epsilon)
+    assert guarantee.level_for(read, rounded_weights(read, nominal)).value <= epsilon * (1 + 1e-6)
+    calibrated = funnel.fit("polyopt", joint, guarantee)
+    assert guarantee.holds(joint, calibrated)
+    assert information_of((nominal * read.p_input).T) <= told(joint, calibrated) + 2e-3
+    assert told(joint, calibrated) <= best.bound + 1e-9
+
+
+def test_the_robust_optimum_tends_to_the_plain_one() -> None:
+    """As n grows F shrinks to the estimate, and RLDP to LDP with respect to S."""
+    base = np.array([[5, 3, 2], [2, 3, 5]])
+    plain = funnel.optimal(Joint.from_counts(base), funnel.LDP(0.5)).utility
+    utilities = []
+    for factor in (10, 1000, 1_000_000):
+        solution = funnel.optimal(Joint.from_counts(base * factor), RLDP(0.5), gap=1e-3, time_limit=60)
+        assert solution.utility <= solution.bound
+        utilities.append(solution.utility)
+    assert utilities[0] < utilities[1] < utilities[2] <= plain + 1e-9
+    assert utilities[2] == pytest.approx(plain, abs=5e-3)
+
+
+def test_the_robust_funnel_reads_the_input_alone(joint: Joint) -> None:
+    guarantee = RLDP(1.0)
+    solution = funnel.optimal(joint, guarantee, gap=2e-3, time_limit=60)
+    assert solution.protocol.inputs == joint.inputs
+    assert guarantee.holds(joint, solution.protocol)
+    assert solution.status == "optimal"
+    # The nominal optimum keeps more, and breaks the robust bound.
+    nominal = funnel.optimal(joint, funnel.LDP(1.0))
+    assert nominal.utility > solution.bound
+    assert not guarantee.holds(joint, nominal.protocol)
+    aware = funnel.optimal(joint, guarantee, gap=5e-3, time_limit=60, reads_secret=True)
+    assert aware.bound >= solution.utility
+
+
+@pytest.mark.parametrize("name", ["polyopt", "robust-optimal", "independent-reporting", "robust-conditional-reporting"])
+def test_other_guarantees_are_refused(joint: Joint, name: str) -> None:
+    with pytest.raises(SpecError, match="made for rldp"):
+        funnel.fit(name, joint, LIP(1.0))
+
+
+def test_an_average_over_the_polytope_is_what_its_corners_say() -> None:
+    """PolyOpt's cone: the largest mean over {R >= P^min} is at a corner, as a linear programme finds it."""
+    joint = Joint.from_counts(COUNTS)
+    near = neighbourhood_of(joint.counts, 0.05, joint)
+    least = least_conditionals(near)
+    row = np.array([0.2, 0.9, 0.5])
+    for s in range(3):
+        found = linprog(-row, A_eq=np.ones((1, 3)), b_eq=[1], bounds=[(low, 1) for low in least[s]])
+        corners = [least[s] + (1 - least[s].sum()) * np.eye(3)[u] for u in range(3)]
+        assert -found.fun == pytest.approx(max(corner @ row for corner in corners))
