@@ -118,7 +118,7 @@ def proven_weights(
     if guarantee.holds_for(joint, weights):
         return weights
     marginal = marginal_weights(joint, weights)
-    if guarantee.budget == 0:
+    if guarantee.is_perfect:
         # Perfect privacy is a set of equations: mixing comes closer to them for ever, and never arrives.
         return np.full((1, weights.shape[1]), DENOMINATOR, dtype=np.uint64)
     share = _FIRST_REPAIR

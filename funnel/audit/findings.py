@@ -11,9 +11,12 @@ import numpy as np
 from funnel import measures
 from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.confidence import ConfidenceSet, confidence_set
-from funnel.guarantees import Guarantee
+from funnel.guarantees import LDP, RLDP, Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
+
+# Outputs times cells beyond which the worst case over the confidence set takes longer than the rest of an audit.
+_LARGEST = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,11 @@ class Findings:
         Whether the draws look like draws from the protocol.
     confidence : ConfidenceSet
         How far the true law may be from the estimate.
+    robust_level : float or None
+        LDP level over the whole confidence set (`funnel.RLDP`): what estimation error could cost. None where a value
+        of the secret was never seen, or the protocol is too large to compute it in the time of an audit.
+    plain_level : float
+        LDP level under the estimate, to compare it with.
     """
 
     guarantee: str
@@ -73,11 +81,15 @@ class Findings:
     outside: int
     consistency: Consistency
     confidence: ConfidenceSet
+    robust_level: float | None
+    plain_level: float
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; an infinite level and an undefined lift become None."""
         content = asdict(self)
-        content["level"] = None if math.isinf(self.level) else self.level
+        for name in ("level", "plain_level", "robust_level"):
+            if content[name] is not None and math.isinf(content[name]):
+                content[name] = None
         content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
         return content
 
@@ -123,4 +135,14 @@ def audit_release(
         outside=int(pair_counts[-1].sum()),
         consistency=draw_consistency(pair_counts, protocol),
         confidence=confidence_set(joint, alpha),
+        robust_level=_robust_level(joint, protocol, alpha),
+        plain_level=LDP(1.0).level(joint, protocol).value,
     )
+
+
+def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:
+    """The level of RLDP, where it can be computed within seconds."""
+    c, a = joint.counts.shape
+    if not joint.counts.any(axis=1).all() or len(protocol.outputs) * c * a > _LARGEST:
+        return None
+    return RLDP(1.0, alpha).level(joint, protocol).value

@@ -128,6 +128,11 @@ class Guarantee(ABC):
         return self.holds_for(*_aligned(joint, protocol))
 
     @property
+    def is_perfect(self) -> bool:
+        """Whether it asks for independence: equations, which mixing never reaches (`funnel.solver.lattice`)."""
+        return self.budget == 0
+
+    @property
     def meaning(self) -> str:
         """What it promises about one published record, as a sentence for people who are no mathematicians."""
         return f"The declared bound is {self} ({self.title})."

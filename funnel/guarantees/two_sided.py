@@ -47,6 +47,11 @@ class TwoSided(Guarantee):
         """The larger finite budget."""
         return max(value for value in (self.lower, self.upper) if math.isfinite(value))
 
+    @property
+    def is_perfect(self) -> bool:
+        """A lift that is never below 1, or never above it, is always 1: its average is."""
+        return self.lower == 0 or self.upper == 0
+
     def with_budget(self, budget: float) -> Self:
         """Both budgets scaled so that the larger is ``budget``."""
         if self.budget == 0:

@@ -57,6 +57,7 @@ def render_report(content: ReportContent) -> str:
             lift_rows=tables.lift_rows(content, strength),
             bound=_bound(content.guarantee),
             infinite=math.isinf(content.findings.level),
+            infinity=math.inf,
             level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
             heat_map=heat_map(content.protocol),
             heat_map_labelled=is_labelled(content.protocol),
@@ -120,6 +121,7 @@ def _environment() -> Environment:
         "level": numbers.level,
         "level_in_full": numbers.level_in_full,
         "plain": numbers.plain,
+        "exponential": _exponential,
         "seconds": numbers.seconds,
         "probability": numbers.probability,
     }
@@ -155,6 +157,11 @@ def _knowledge(given: tuple[tuple[str, str], ...]) -> Markup:
     """What an observer knows besides, as a phrase after a noun; nothing where they know nothing."""
     parts = [Markup("{} is {}").format(_isolated(column, "column"), _quoted(value)) for column, value in given]
     return Markup(" whose ") + Markup(" and ").join(parts) if parts else Markup("")
+
+
+def _exponential(level: float) -> float:
+    """The factor that a level in nats stands for."""
+    return math.exp(min(level, 700.0)) if math.isfinite(level) else math.inf
 
 
 def _bound(guarantee: Guarantee) -> str:

@@ -281,7 +281,7 @@ def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
 def _weights(problem: _Problem, split: Split) -> WeightArray:
     read, merged, guarantee = problem.read, problem.merged, problem.guarantee
     law = merged.joint.p_input
-    if guarantee.budget == 0:
+    if guarantee.is_perfect:
         weights = exact_channel(read, guarantee, _matrix(read, merged, split, problem.region.image))
         if not guarantee.holds_for(read, weights):
             raise SolverError(f"the integer protocol does not meet {guarantee}; this is a defect, please report it")

@@ -65,12 +65,6 @@ class Region:
         """What the utility counts of posteriors (k, a): their images, shape (k, d)."""
         return posteriors if self.image is None else np.asarray(posteriors @ self.image.T)
 
-    def with_rows(self, rows: FloatArray) -> Region:
-        """The same region cut by further rows (k, a) in posterior coordinates."""
-        more = _scaled(rows, self.law)
-        least = np.concatenate([self.least, more.min(axis=1, initial=0.0)])
-        return Region(np.vstack([self.rows, more]), least, self.law, self.image)
-
     @cached_property
     def system(self) -> FloatArray:
         """All conditions on the variables (w, v), or on v alone without an image.

@@ -79,13 +79,13 @@ def test_an_infinite_level_fails(small: Evidence) -> None:
 
 
 def test_a_level_that_prints_like_the_bound_is_not_said_to_exceed_it() -> None:
-    expectation = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", epsilon=1.0, protocol_digest="d")
+    expectation = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", budget=1.0, protocol_digest="d")
     found = expectation.find(MeasuredLevel(False, 1.0, "d", "y", "s"))
     assert found.failure == "level 1.0 is not provably within the declared 1.0 nats, at output 'y' and secret 's'"
 
 
 def test_another_protocol_than_declared_fails() -> None:
-    level = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", epsilon=1.0, protocol_digest="a" * 64)
+    level = ExpectProtocolLevelToMeetBound(guarantee="lip:1.0", budget=1.0, protocol_digest="a" * 64)
     draws = ExpectDrawsToFollowProtocol(significance=1e-9, protocol_digest="a" * 64)
     words = "the protocol has digest bbbbbbbbbbbb… instead of aaaaaaaaaaaa…"
     assert level.find(MeasuredLevel(True, 0.5, "b" * 64, "y", "s")).failure == words

@@ -290,7 +290,7 @@ def test_an_expectation_evaluated_with_other_arguments_fails_the_verdict(
         configurations = whole.fget(suite)
         for one in configurations:
             if one.type == LEVEL:
-                one.kwargs |= {"epsilon": 2.0, "guarantee": "lip:2.0"}
+                one.kwargs |= {"budget": 2.0, "guarantee": "lip:2.0"}
         return configurations
 
     monkeypatch.setattr(ExpectationSuite, "expectation_configurations", property(loosened))

@@ -23,6 +23,8 @@ RELEASES = {
     "alip": ("alip:1.3,0.7", "auto", "marital-status", ["relationship"]),
     "ldp": ("ldp:1.0", "auto", "marital-status", ["relationship"]),
     "srlip": ("srlip:1.0", "optimal", "income", ["sex", "race"]),
+    "rldp": ("rldp:2.0,0.05", "optimal", "sex", ["relationship"]),
+    "robust and with the secret": ("rldp:2.0", "robust-conditional-reporting", "sex", ["race"]),
     "perfect": ("perfect", "auto", "sex", ["education"]),
     "l1-lift": ("l1-lift:lower=inf,upper=0.5", "auto", "marital-status", ["relationship"]),
     "chi2-lift": ("chi2-lift:1.0,0.5", "auto", "marital-status", ["relationship"]),
@@ -45,7 +47,7 @@ guarantee = "{guarantee}"
 
 [mechanism]
 name = "{mechanism}"
-reads_secret = {"true" if mechanism.endswith("-with-secret") else "false"}
+reads_secret = {"true" if "secret" in case else "false"}
 
 [source]
 path = "people.parquet"

@@ -192,16 +192,6 @@ def test_objective_through_an_image() -> None:
     assert joint.entropy + found.split.value >= blind.utility - 1e-6
 
 
-def test_rows_added_to_a_region() -> None:
-    joint = random_joint(3, 5, 9)
-    law = joint.p_input
-    loose, tight = (funnel.LIP(e).cone(joint) / law for e in (1.0, 0.4))
-    together = Region.of(loose, law).with_rows(tight)
-    points = np.random.default_rng(0).dirichlet(np.ones(5), size=2000)
-    inside = (points @ tight.T <= 0).all(axis=1) & (points @ loose.T <= 0).all(axis=1)
-    assert (((points @ together.rows.T) <= 1e-12).all(axis=1) == inside).mean() > 0.999
-
-
 def test_batches_solve_linear_programmes() -> None:
     joint = random_joint(4, 9, 12)
     law = joint.p_input
