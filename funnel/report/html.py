@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from funnel.audit.findings import Findings
 from funnel.guarantees import Guarantee
 from funnel.report import numbers, tables
 from funnel.report.changes import output_ratios
@@ -41,7 +42,6 @@ def render_report(content: ReportContent) -> str:
     """
     promised = promise(content.guarantee, content.joint.p_secret)
     strength = tables.lift_strength(content, promised)
-    ratio = _fraction(content.findings.level_ratio)
     return (
         _environment()
         .get_template("report.html.jinja")
@@ -58,7 +58,7 @@ def render_report(content: ReportContent) -> str:
             bound=_bound(content.guarantee),
             infinite=math.isinf(content.findings.level),
             infinity=math.inf,
-            level_factor=None if ratio is None else int(ratio[0]) / int(ratio[1]),
+            level_factor=_level_factor(content.findings),
             heat_map=heat_map(content.protocol),
             heat_map_labelled=is_labelled(content.protocol),
             leakage_chart=_leakage_chart(content, promised),
@@ -86,11 +86,14 @@ def _leakage_chart(content: ReportContent, promised: Promise) -> Markup:
     return lift_chart(lift, content.joint.secret.labels, promised.lift_limits)
 
 
-def _fraction(text: str | None) -> tuple[str, str] | None:
-    if text is None:
-        return None
-    numerator, _, denominator = text.partition("/")
-    return numerator, denominator
+def _level_factor(findings: Findings) -> float | None:
+    """The worst ratio of two probabilities; None where the guarantee bounds something else or the ratio is infinite."""
+    if findings.level_ratio is not None:
+        numerator, _, denominator = findings.level_ratio.partition("/")
+        return int(numerator) / int(denominator)
+    # Two secrets compared without an exact fraction: a worst case over many laws.
+    compared = findings.witness_other_secret is not None and math.isfinite(findings.level)
+    return math.exp(findings.level) if compared else None
 
 
 @cache
