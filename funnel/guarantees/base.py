@@ -89,6 +89,8 @@ class Guarantee(ABC):
     example: ClassVar[str] = ""
     # How closely levels are known, relatively: calibration need not go further.
     precision: ClassVar[float] = 0.0
+    # How it is proven, in the words of a report.
+    arithmetic: ClassVar[str] = "in exact arithmetic"
 
     @property
     @abstractmethod

@@ -38,6 +38,7 @@ class MutualInformation(Guarantee):
     name: ClassVar[str] = "mi"
     title: ClassVar[str] = "bounded mutual information"
     example: ClassVar[str] = "mi:0.1"
+    arithmetic: ClassVar[str] = "in interval arithmetic"
 
     def __post_init__(self) -> None:
         checked_number(self, "bound")

@@ -56,6 +56,7 @@ class RLDP(OutputGuarantee):
     title: ClassVar[str] = "robust local differential privacy"
     example: ClassVar[str] = "rldp:1.0,0.05"
     precision: ClassVar[float] = 1e-8
+    arithmetic: ClassVar[str] = "with every rounding taken against the release"
 
     def __post_init__(self) -> None:
         checked_number(self, "epsilon")
