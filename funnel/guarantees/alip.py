@@ -94,7 +94,9 @@ class ALIP(TwoSided, PosteriorGuarantee):
 
     def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Range of P(s|y) for every s; exact, as for LIP."""
-        return posterior_range(prior, self.lift_limits[0], min(self.lift_limits[1], 1 / float(prior.min())))
+        # No lift exceeds that of certainty about the rarest secret that occurs.
+        certain = 1 / float(prior[prior > 0].min())
+        return posterior_range(prior, self.lift_limits[0], min(self.lift_limits[1], certain))
 
 
 def _nats(extreme: Extreme) -> float:

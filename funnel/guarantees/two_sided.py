@@ -53,20 +53,22 @@ class TwoSided(Guarantee):
         return self.lower == 0 or self.upper == 0
 
     def with_budget(self, budget: float) -> Self:
-        """Both budgets scaled so that the larger is ``budget``."""
-        if self.budget == 0:
-            return replace(self, lower=budget, upper=budget)
-        scale = budget / self.budget
-        return replace(self, lower=self.lower * scale, upper=self.upper * scale)
+        """Both budgets scaled so that the larger is ``budget``; an infinite one stays infinite."""
+        largest = self.budget
+
+        def scaled(side: float) -> float:
+            return side if math.isinf(side) else budget if side == largest else side / largest * budget
+
+        return replace(self, lower=scaled(self.lower), upper=scaled(self.upper))
 
     def scaled(self, nats: float, side: float) -> float:
         """What a leakage of so many nats on the side of this budget is as a level, rounded up."""
         if nats <= 0 or math.isinf(side):
             return 0.0
-        if math.isinf(nats) or side == 0:
-            return math.inf
         if side == self.budget:
             return nats
+        if math.isinf(nats) or side == 0:
+            return math.inf
         exact = Fraction(nats) * Fraction(self.budget) / Fraction(side)
         value = float(exact)
         return math.nextafter(value, math.inf) if Fraction(value) < exact else value

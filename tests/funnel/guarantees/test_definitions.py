@@ -295,3 +295,16 @@ def test_the_smallest_laws(guarantee: Guarantee) -> None:
         assert level.value == 0
         assert guarantee.holds_for(joint, weights)
         assert joint.counts[level.witness.secret].sum() > 0
+
+
+def test_an_infinite_side_stays_infinite_when_a_budget_is_scaled() -> None:
+    for guarantee in (ALIP(INF, 0.5), L1Lift(0.5, INF)):
+        for budget in (0.0, 1e-3, 2.0):
+            scaled = guarantee.with_budget(budget)
+            assert {scaled.lower, scaled.upper} == {INF, budget}
+
+
+def test_limits_on_beliefs_where_a_secret_never_occurs() -> None:
+    low, high = ALIP(INF, 0.5).posterior_limits(np.array([0.5, 0.5, 0.0]))
+    assert low.tolist() == pytest.approx([1 - 0.5 * math.exp(0.5)] * 2 + [0.0])
+    assert high.tolist() == pytest.approx([0.5 * math.exp(0.5)] * 2 + [0.0])

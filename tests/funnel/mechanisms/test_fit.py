@@ -28,7 +28,7 @@ ELSEWHERE = {
 }
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(joints(), kinds, budgets)
 def test_every_protocol_is_a_channel_that_meets_its_guarantee(
     joint: Joint, kind: type[funnel.Guarantee], epsilon: float
