@@ -20,8 +20,8 @@ import pandas as pd
 import funnel
 from benchmarks.cones import polyopt_cone, srlip_cone
 from funnel.errors import SolverError
-from funnel.solver.columns import ColumnGeneration
-from funnel.solver.region import Region
+from funnel.mechanisms.robust_bounds import least_conditionals
+from funnel.solver import LevelCone, optimal_over_cone
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "solver.json"
@@ -101,7 +101,7 @@ def measured(
 
 def over_cone(
     group: str, case: str, p: np.ndarray, rows: np.ndarray, epsilon: float, gap: float, target: str, limit: float,
-    setting: Setting, share: float | None = None, trace: bool = False,
+    setting: Setting, share: float | None = None, trace: bool = False, levels: LevelCone | None = None,
 ) -> Row:  # fmt: skip
     """Solve one case given as bare rows; with ``share``, the target is a gap of that share of H(X) in 60 s."""
     law = p.sum(axis=0)
@@ -113,7 +113,7 @@ def over_cone(
             setting.trace.append((case, time.perf_counter() - started, entropy + value, entropy + bound))
 
     requested = gap if share is None else share * entropy
-    found = ColumnGeneration(Region.of(rows / law, law)).run(requested, 60.0, tick)
+    found = optimal_over_cone(rows, law, requested, 60.0, None, tick, levels)
     seconds = time.perf_counter() - started
     left = found.split.bound - found.split.value
     c, a = p.shape
@@ -235,9 +235,14 @@ def group_polyopt(setting: Setting) -> list[Row]:
     p = np.zeros((5, 25))
     for s in range(5):
         p[s, 5 * s : 5 * s + 5] = counts[s] / 1000
+    near = funnel.RLDP(1.0).neighbourhood(funnel.Joint.from_counts(counts).with_secret())
+
+    def levels(epsilon: float) -> LevelCone:
+        return LevelCone(counts / 1000, least_conditionals(near), float(np.exp(epsilon)))
+
     return [
         over_cone("polyopt", "PolyOpt 5 x 5, n = 1000", p, polyopt_cone(counts, epsilon), epsilon, 0.0,
-                  "1 % of H(X) in 60 s", 61.0, setting, 0.01)
+                  "1 % of H(X) in 60 s", 61.0, setting, 0.01, levels=levels(epsilon))
         for epsilon in (1.0, 2.0)
     ]  # fmt: skip
 
@@ -314,7 +319,9 @@ def main() -> None:
     setting = Setting(pd.read_parquet(arguments.data), arguments.cddlib_limit, [])
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     # The first call of a process loads what is imported late: not timed.
-    funnel.optimal(funnel.Joint.from_counts(np.eye(3, dtype=int) + 1), funnel.LIP(0.1), method="columns")
+    small, larger = np.eye(3, dtype=int) + 1, np.eye(15, dtype=int) + 1
+    for counts in (small, larger):
+        funnel.optimal(funnel.Joint.from_counts(counts), funnel.LIP(0.1), gap=0.1, method="columns")
     for group in arguments.groups or GROUPS:
         results[group] = [asdict(row) for row in GROUPS[group](setting)]
         if group == "wide":

@@ -17,9 +17,11 @@ from funnel.mechanisms.base import Mechanism
 from funnel.mechanisms.robust_bounds import least_conditionals
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import rounded_weights
-from funnel.solver import optimal_over_cone
+from funnel.solver import LevelCone, optimal_over_cone
 
+# What is asked for: so many nats, or this share of H(S,U) where that is more.
 _GAP = 1e-3
+_SHARE = 0.002
 _STEPS = 9
 
 
@@ -49,7 +51,9 @@ def polyopt_channel(joint: Joint, near: Neighbourhood, epsilon: float, time_limi
     rows = polyopt_cone(near, epsilon)
     # A cell that was never seen says what the average record says.
     rows = rows[:, seen] + rows[:, ~seen].sum(axis=1, keepdims=True) * law
-    split = optimal_over_cone(rows, law, _GAP, time_limit).split
+    levels = LevelCone(near.prior[:, None] * near.law, least_conditionals(near), capped_exp(epsilon))
+    gap = max(_GAP, _SHARE * float(-law @ np.log(law)))
+    split = optimal_over_cone(rows, law, gap, time_limit, levels=levels).split
     masses = split.posteriors * split.mass[:, None]
     matrix = np.zeros((len(masses), len(seen)))
     matrix[:, seen] = masses / law

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from funnel.solver.columns import Mixture, optimal_over_cone
+from funnel.solver.levels import LevelCone
 from funnel.solver.optimum import Solution, optimal
 from funnel.solver.split import Split
 
-__all__ = ["Mixture", "Solution", "Split", "optimal", "optimal_over_cone"]
+__all__ = ["LevelCone", "Mixture", "Solution", "Split", "optimal", "optimal_over_cone"]

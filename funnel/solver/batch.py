@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +22,10 @@ Flags = npt.NDArray[np.bool_]
 
 _PIVOT = 1e-8
 _FEASIBLE = 1e-10
+# Tableaux of so many numbers are worth loading compiled code for, which takes a second a process.
+_LARGE = 200
+# Stacks of so many numbers are worth starting threads for.
+_LARGE_STACK = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +89,8 @@ class BatchProgramme:
         self._rows, self._size = self._matrix.shape
         self._floor, self._ceiling = region.floor, region.ceiling
         self.solved = 0
+        self._compiled = _compiled() if self._matrix.size >= _LARGE else None
+        self._pool: ThreadPoolExecutor | None = None
 
     def slack_basis(self) -> Bases:
         """The basis in which every row's activity is basic; shape N = 1."""
@@ -111,9 +124,12 @@ class BatchProgramme:
         """
         number, n, m = len(costs), self._size, self._rows
         self.solved += number
-        low = np.hstack([lower, np.broadcast_to(self._floor, (number, m))])
-        high = np.hstack([upper, np.broadcast_to(self._ceiling, (number, m))])
-        cut = np.broadcast_to(np.asarray(cutoff, dtype=np.float64), (number,)).copy()
+        low, high, priced = (np.zeros((number, n + m)) for _ in range(3))
+        low[:, :n], low[:, n:] = lower, self._floor
+        high[:, :n], high[:, n:] = upper, self._ceiling
+        priced[:, :n] = costs
+        cut = np.empty(number)
+        cut[:] = cutoff
         bases = Bases(start.table.copy(), start.basic.copy(), start.nonbasic.copy())
         found = _Found(
             np.zeros((number, n + m)),
@@ -122,10 +138,41 @@ class BatchProgramme:
             np.zeros(number, dtype=bool),
             np.zeros(number, dtype=bool),
         )
-        priced = np.hstack([costs, np.zeros((number, m))])
-        _by_arrays(bases, priced, low, high, cut, steps, found)
+        if self._compiled is None:
+            _by_arrays(bases, priced, low, high, cut, steps, found)
+        else:
+            self._side_by_side(self._compiled, bases, priced, low, high, cut, steps, found)
         multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
         return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
+
+    def _side_by_side(
+        self,
+        solve_stack: Callable[..., None],
+        bases: Bases,
+        priced: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        cut: FloatArray,
+        steps: int,
+        found: _Found,
+    ) -> None:
+        """Solve all programmes one by one in compiled code; large stacks in a thread for every processor."""
+        number, threads = len(priced), os.cpu_count() or 1
+        inputs = (bases.table, bases.basic, bases.nonbasic, priced, low, high, cut)
+        outputs = (found.values, found.duals, found.rays, found.solved, found.empty)
+
+        def solve(part: slice) -> None:
+            given, made = (tuple(array[part] for array in arrays) for arrays in (inputs, outputs))
+            solve_stack(*given, steps, _PIVOT, _FEASIBLE, *made)
+
+        if threads == 1 or bases.table.size < _LARGE_STACK:
+            solve(slice(0, number))
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(threads)
+        # Every programme is solved by itself, so the answers do not depend on the number of threads.
+        edges = np.linspace(0, number, min(4 * threads, number) + 1).astype(int).tolist()
+        list(self._pool.map(solve, (slice(start, stop) for start, stop in pairwise(edges))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +184,16 @@ class _Found:
     rays: FloatArray
     solved: Flags
     empty: Flags
+
+
+@cache
+def _compiled() -> Callable[..., None] | None:
+    """The same method as compiled code where numba is installed (the extra ``fast``), else None."""
+    if find_spec("numba") is None:
+        return None
+    from funnel.solver.compiled import solve_stack
+
+    return cast("Callable[..., None]", solve_stack)
 
 
 def _by_arrays(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
@@ -10,7 +12,7 @@ from funnel.joint import FloatArray
 from funnel.solver.batch import Bases
 from funnel.solver.bounds import box_terms
 
-Places = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.intp]
 # Tableaux of open boxes are kept up to this size; boxes beyond start from the root's.
 _MEMORY = 1.5e8
 _HALVINGS = 14
@@ -28,14 +30,14 @@ class OpenBoxes:
     """
 
     def __init__(self, root: Bases, counted: int) -> None:
-        self._root = root
         self._lower = np.zeros((0, counted))
         self._upper = np.zeros((0, counted))
         self._bound = np.zeros(0)
-        self._tables = root.table[:0]
-        self._basic = root.basic[:0]
-        self._nonbasic = root.nonbasic[:0]
-        self._kept = max(64, int(_MEMORY / (8 * root.table[0].size)))
+        # The slot each box's basis is in; the root's is never given away.
+        self._slot = np.zeros(0, dtype=np.intp)
+        self._kept = root
+        self._users = np.ones(1, dtype=np.intp)
+        self._most = max(64, int(_MEMORY / (8 * root.table[0].size)))
 
     def __len__(self) -> int:
         return len(self._bound)
@@ -45,36 +47,48 @@ class OpenBoxes:
         """The largest bound of an open box; minus infinity if none is open."""
         return float(self._bound.max()) if len(self._bound) else -np.inf
 
-    def put(self, lower: FloatArray, upper: FloatArray, bound: FloatArray, bases: Bases) -> None:
-        """Add boxes, shape (N, d), with their bounds (N,) and the bases to start them from."""
+    def put(self, lower: FloatArray, upper: FloatArray, bound: FloatArray, bases: Bases, of: Slots) -> None:
+        """Add boxes, shape (N, d), with their bounds (N,); box k starts from basis ``of[k]`` of these."""
+        used, which = np.unique(of, return_inverse=True)
+        slots = self._room(len(used))
+        stored = slots > 0
+        for kept, new in zip(self._arrays(self._kept), self._arrays(bases), strict=True):
+            kept[slots[stored]] = new[used[stored]]
+        self._users += np.bincount(slots[which], minlength=len(self._users))
         self._lower = np.concatenate([self._lower, lower])
         self._upper = np.concatenate([self._upper, upper])
         self._bound = np.concatenate([self._bound, bound])
-        room = len(self._bound)
-        if room > self._kept:
-            # All start from the root again: a basis is a convenience, memory is not.
-            self._tables = np.broadcast_to(self._root.table, (room, *self._root.table.shape[1:]))
-            self._basic = np.broadcast_to(self._root.basic, (room, self._root.basic.shape[1]))
-            self._nonbasic = np.broadcast_to(self._root.nonbasic, (room, self._root.nonbasic.shape[1]))
-            return
-        self._tables = np.concatenate([self._tables, bases.table])
-        self._basic = np.concatenate([self._basic, bases.basic])
-        self._nonbasic = np.concatenate([self._nonbasic, bases.nonbasic])
+        self._slot = np.concatenate([self._slot, slots[which]])
 
     def take(self, most: int) -> tuple[FloatArray, FloatArray, FloatArray, Bases]:
         """Remove and return the boxes of largest bounds: lower, upper, bounds, bases."""
         number = min(most, len(self))
         order = np.argsort(-self._bound, kind="stable")
         best, rest = order[:number], np.sort(order[number:])
-        taken = (
-            self._lower[best],
-            self._upper[best],
-            self._bound[best],
-            Bases(self._tables[best], self._basic[best], self._nonbasic[best]),
-        )
+        slots = self._slot[best]
+        taken = self._lower[best], self._upper[best], self._bound[best], self._kept[slots]
+        self._users -= np.bincount(slots, minlength=len(self._users))
         self._lower, self._upper, self._bound = self._lower[rest], self._upper[rest], self._bound[rest]
-        self._tables, self._basic, self._nonbasic = self._tables[rest], self._basic[rest], self._nonbasic[rest]
+        self._slot = self._slot[rest]
         return taken
+
+    def _room(self, number: int) -> Slots:
+        """Slots for so many bases: free ones, more as they are needed, the root's when memory is full."""
+        free = np.flatnonzero(self._users == 0)
+        size = len(self._users)
+        if len(free) < number and size < self._most:
+            more = min(max(size, number), self._most - size)
+            arrays = self._arrays(self._kept)
+            self._kept = Bases(*(np.concatenate([one, np.empty((more, *one.shape[1:]), one.dtype)]) for one in arrays))
+            self._users = np.concatenate([self._users, np.zeros(more, dtype=np.intp)])
+            free = np.flatnonzero(self._users == 0)
+        slots = np.zeros(number, dtype=np.intp)
+        slots[: len(free)] = free[:number]
+        return slots
+
+    @staticmethod
+    def _arrays(bases: Bases) -> tuple[npt.NDArray[Any], ...]:
+        return bases.table, bases.basic, bases.nonbasic
 
 
 def trimmed(rho: FloatArray, lower: FloatArray, upper: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:

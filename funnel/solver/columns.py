@@ -11,6 +11,7 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
@@ -22,6 +23,8 @@ _PROOF_SHARE = 0.9
 _STARTS = 48
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
+# Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
+_MANY_PARTS, _MANY_INPUTS = 4, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,7 @@ def optimal_over_cone(
     time_limit: float | None = None,
     image: FloatArray | None = None,
     tick: Tick | None = None,
+    levels: LevelCone | None = None,
 ) -> Mixture:
     """Maximise Σ_y P(y) g(image v_y) over all ways to write p_X as a mixture of posteriors v_y in a cone.
 
@@ -70,13 +74,18 @@ def optimal_over_cone(
         is judged by I(X;Y), the 0/1 matrix that sums v over s (METHOD section 3).
     tick : callable, optional
         Told (value, bound) as they improve.
+    levels : LevelCone, optional
+        The same cone, of PolyOpt: in more than a dozen dimensions its own pricing is faster by far.
 
     Raises
     ------
     SolverError
         If the law is outside the cone or a linear programme fails.
     """
-    return ColumnGeneration(Region.of(rows / law, law, image)).run(gap, time_limit, tick)
+    pricer = None
+    if levels is not None and image is None and len(levels.law) >= _MANY_PARTS and len(law) >= _MANY_INPUTS:
+        pricer = LevelPricer.of(levels)
+    return ColumnGeneration(Region.of(rows / law, law, image), pricer).run(gap, time_limit, tick)
 
 
 class ColumnGeneration:
@@ -85,10 +94,13 @@ class ColumnGeneration:
     Parameters
     ----------
     region : Region
+    pricer : optional
+        What finds and bounds columns; by default branch and bound on boxes of posteriors.
     """
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, pricer: Pricer | LevelPricer | None = None) -> None:
         self.region = region
+        self._pricer = pricer
         self._master = MasterProgramme(region.law)
         # p_X itself is in the region: the protocol that says nothing is where every search starts.
         self._master.add(region.law, float(negative_entropy(region.counts(region.law))))
@@ -136,7 +148,7 @@ class ColumnGeneration:
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
     def _generate(self, gap: float, deadline: float | None, tick: Tick | None) -> bool:
-        pricer = Pricer(self.region)
+        pricer = self._pricer if self._pricer is not None else Pricer(self.region)
         self._add(pricer, pricer.corners)
         # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.
         counted = self.region.counts(self.region.law)
@@ -170,11 +182,11 @@ class ColumnGeneration:
         size = float(np.abs(prices).max())
         self._bound = min(self._bound, bound + 2.0**-50 * (self.region.inputs + 8) * (size + 1.0))
 
-    def _add(self, pricer: Pricer, columns: FloatArray) -> None:
+    def _add(self, pricer: Pricer | LevelPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._master.add(column, float(gain))
 
-    def _climb(self, pricer: Pricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
+    def _climb(self, pricer: Pricer | LevelPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         used = self._master.posteriors[mass > 0]
         first, second = self._random.integers(len(used), size=(2, min(_STARTS, 3 * self.region.inputs)))

@@ -21,7 +21,7 @@ _OUTSIDE = 1e-9
 _FIRST_STEP = 0.005
 _WORTHWHILE = 0.05
 # Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
-_ROUND = 2**18
+_ROUND = 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Pricer:
         self._inputs = slice(region.counted, None) if region.image is not None else slice(None)
         n = region.system.shape[1]
         self._ones, self._zeros = np.ones((1, n)), np.zeros((1, n))
-        self._round = int(np.clip(_ROUND // region.system.size, 16, 512))
+        self._round = int(np.clip(_ROUND // region.system.size, 16, 1024))
         self._root = self._start()
         self.reach, self.corners = self._reach()
 
@@ -161,7 +161,8 @@ class Pricer:
         region = self.region
         found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
         tree = OpenBoxes(self._root, region.counted)
-        tree.put(np.zeros((1, region.counted)), self.reach[None].copy(), np.array([np.inf]), self._root)
+        origin, unbounded = np.zeros((1, region.counted)), np.array([np.inf])
+        tree.put(origin, self.reach[None].copy(), unbounded, self._root, np.zeros(1, dtype=np.intp))
         while len(tree):
             late = deadline is not None and time.perf_counter() > deadline and boxes > 0
             # New prices would change the bound by about what the best column gains: until then, go on here.
@@ -251,6 +252,7 @@ class Pricer:
             new_lower[possible],
             new_upper[possible],
             new_bounds[possible],
-            answers.bases[np.concatenate([going, going])[possible]],
+            answers.bases,
+            np.concatenate([going, going])[possible],
         )
         return points

@@ -1,0 +1,272 @@
+"""Levels: pricing in a cone whose parts, one a secret, only have to keep between two common levels, as PolyOpt's."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from funnel.joint import FloatArray
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.corners import Block, Flags, Places
+from funnel.solver.pricing import Priced
+
+# All corners of a part are listed, 3 to the number of its symbols.
+LARGEST_PART = 7
+# Levels are widened by this share before corners are computed, far more than the corners' rounding.
+_WIDER = 1e-11
+_LARGEST = 100.0
+_TANGENTS = 14
+_CLOSE = 1e-9
+_GRID = 7
+_ROUND = 64
+_TRIED = 32
+_WORTHWHILE = 0.0
+_STEP = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCone:
+    """Rows T over (s, u) with ``W(s, i) <= factor W(t, j)`` for all secrets s ≠ t and all i, j.
+
+    Here ``W(s, i) = Σ_u least(s, u) T(s, u) + rest(s) T(s, i)`` and ``rest(s) = 1 - Σ_u least(s, u)``: the corners of
+    the laws given s that are nowhere below ``least`` (RLDP (6)).
+
+    Attributes
+    ----------
+    law : ndarray, shape (c, u)
+        p(s, u); where it is 0, T is the average ``Σ p T``.
+    least : ndarray, shape (c, u)
+        At most p(u|s), so 0 where p is.
+    factor : float
+        At least 1.
+    """
+
+    law: FloatArray
+    least: FloatArray
+    factor: float
+
+    @property
+    def rest(self) -> FloatArray:
+        """Shape (c,)."""
+        return np.asarray(1 - self.least.sum(axis=1))
+
+    def contains(self, rows: FloatArray) -> Flags:
+        """Whether rows T (N, seen cells) with ``Σ p T = 1`` meet the conditions, up to rounding."""
+        whole = np.ones((len(rows), *self.law.shape))
+        whole[:, self.law > 0] = rows
+        weighed = (whole * self.least).sum(axis=2, keepdims=True) + self.rest[:, None] * whole
+        lowest, highest = weighed.min(axis=2), weighed.max(axis=2)
+        pairs = highest[:, :, None] <= self.factor * lowest[:, None, :] * (1 + 1e-10)
+        return np.asarray((pairs | np.eye(len(self.law), dtype=bool)).all(axis=(1, 2)))
+
+
+class LevelPricer:
+    """Searches a `LevelCone` for maxima of ``g(v) - λ·v`` over ``v = p T``, ``Σ v = 1``; has the methods of `Pricer`.
+
+    Let s* have the smallest W, m, and let n be the smallest W of the other secrets. Then the conditions say: W of s*
+    is in ``[m, factor n]`` and W of all others in ``[n, factor m]``. Given s*, m, n and a multiplier ν of ``Σ v = 1``
+    the parts separate, and since g is convex the maximum is at a corner of each part. What remains is a search over
+    s*, m and n: two dimensions, whatever the size of the cone.
+
+    The multiplier mixes corners whose totals differ from 1, so a bound stays above the maximum by about the square of
+    how far the totals of neighbouring corners are apart: some thousandths of a nat for five secrets of five symbols,
+    more for fewer.
+
+    Parameters
+    ----------
+    cone : LevelCone
+        Parts of at most `LARGEST_PART` symbols, two secrets or more, every ``rest`` above 0.
+    """
+
+    def __init__(self, cone: LevelCone) -> None:
+        self.cone = cone
+        self._seen = cone.law > 0
+        self._law = cone.law[self._seen]
+        self._span = float(np.log(cone.factor))
+        self._places = np.split(np.arange(len(self._law)), np.cumsum(self._seen.sum(axis=1))[:-1])
+        self._blocks = [
+            Block(cone.least[s, seen], cone.law[s, seen], float(rest))
+            for s, (seen, rest) in enumerate(zip(self._seen, cone.rest, strict=True))
+        ]
+        self.programmes = 0
+        # W is at most factor n <= factor² m, and m at most the average 1.
+        heaviest = cone.factor**2 / (cone.rest[:, None] + cone.least)[self._seen]
+        self.reach = np.minimum(1.0, self._law * heaviest * (1 + _CLOSE))
+        self.corners = self._law[None] / self._law.sum()
+
+    @classmethod
+    def of(cls, cone: LevelCone) -> Self | None:
+        """A pricer for the cone, or None if it has too many symbols or laws too certain for this way."""
+        c, u = cone.law.shape
+        usable = c > 1 and u <= LARGEST_PART and cone.factor > 1 and bool((cone.rest > 1e-6).all())
+        return cls(cone) if usable and bool((cone.least[cone.law > 0] > 0).all()) else None
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of posteriors (k, a); shape (k,)."""
+        return negative_entropy(posteriors)
+
+    def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ascend from posteriors (k, a) and from a grid of levels; see `Pricer.climb`."""
+        first = np.linspace(-2 * self._span, 0, _GRID)
+        grid = np.array(
+            [
+                (s, m, n)
+                for s in range(len(self._blocks))
+                for m in first
+                for n in np.linspace(max(m, -self._span), m + self._span, _GRID)
+            ]
+        )
+        found, values = self._columns(grid[:, 0].astype(np.intp), grid[:, 1:], prices)
+        found = np.vstack([found, starts])
+        values = np.concatenate([values, self.gains(starts) - starts @ prices])
+        best = np.argsort(-values, kind="stable")[:_TRIED]
+        found, values = found[best], values[best]
+        return self._ascend(found, values, prices)
+
+    def search(self, prices: FloatArray, target: float, deadline: float | None = None, patience: int = 3) -> Priced:
+        """Branch and bound on (s*, ln m, ln n): columns above the target, or a proof; see `Pricer.search`."""
+        c, span = len(self._blocks), self._span
+        secret = np.arange(c)
+        low, high = np.tile([-2 * span, -span], (c, 1)), np.tile([0.0, span], (c, 1))
+        bound = np.full(c, np.inf)
+        found, boxes, since, best = np.zeros((0, len(prices))), 0, 0, 0.0
+        while len(secret):
+            late = deadline is not None and time.perf_counter() > deadline and boxes > 0
+            if late or (since > patience and best > _WORTHWHILE * bound.max()):
+                return Priced(found, max(target, float(bound.max())), boxes)
+            order = np.argsort(-bound, kind="stable")
+            here, later = order[:_ROUND], order[_ROUND:]
+            bounds = np.minimum(self._bounds(secret[here], low[here], high[here], prices), bound[here])
+            boxes += len(here)
+            open_ = bounds > target
+            going, bounds = here[open_], bounds[open_]
+            tried = going[np.argsort(-bounds, kind="stable")[:_TRIED]]
+            columns, values = self._columns(secret[tried], (low[tried] + high[tried]) / 2, prices)
+            good = np.argsort(-values, kind="stable")[:8]
+            good = good[values[good] > target]
+            if len(good):
+                columns, values = self._ascend(columns[good], values[good], prices)
+                found, best = np.vstack([found, columns]), max(best, float(values.max()))
+            since = since + 1 if len(found) else 0
+            every, wide = np.arange(len(going)), (high[going] - low[going]).argmax(axis=1)
+            middle = ((low[going] + high[going]) / 2)[every, wide]
+            first_high, second_low = high[going].copy(), low[going].copy()
+            first_high[every, wide], second_low[every, wide] = middle, middle
+            secret = np.concatenate([secret[later], secret[going], secret[going]])
+            low = np.vstack([low[later], low[going], second_low])
+            high = np.vstack([high[later], first_high, high[going]])
+            bound = np.concatenate([bound[later], bounds, bounds])
+            # m <= n <= factor m.
+            possible = (high[:, 1] >= low[:, 0] - _CLOSE) & (low[:, 1] <= high[:, 0] + span + _CLOSE)
+            secret, low, high, bound = secret[possible], low[possible], high[possible], bound[possible]
+        return Priced(found, target, boxes)
+
+    def _ascend(self, posteriors: FloatArray, values: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Move posteriors to the best corners between their own levels, repeatedly, until that stops helping."""
+        best, values = posteriors.copy(), values.copy()
+        rising = np.arange(len(best))
+        while len(rising):
+            moved, reached = self._columns(*self._levels(best[rising]), prices)
+            moved, reached = moved.reshape(4, len(rising), -1), reached.reshape(4, len(rising))
+            top, here = reached.argmax(axis=0), np.arange(len(rising))
+            better = reached[top, here] > values[rising] + _STEP
+            best[rising[better]] = moved[top, here][better]
+            values[rising[better]] = reached[top, here][better]
+            rising = rising[better]
+        return best, values
+
+    def _levels(self, posteriors: FloatArray) -> tuple[Places, FloatArray]:
+        """s* (4 N,) and logarithms of (m, n), shape (4 N, 2): the outermost levels each posterior (N, a) allows."""
+        whole = np.ones((len(posteriors), *self.cone.law.shape))
+        whole[:, self._seen] = posteriors / self._law
+        weighed = (whole * self.cone.least).sum(axis=2, keepdims=True) + self.cone.rest[:, None] * whole
+        lowest, highest = weighed.min(axis=2), weighed.max(axis=2)
+        secret, every = lowest.argmin(axis=1), np.arange(len(posteriors))
+        own = np.arange(len(self.cone.law)) == secret[:, None]
+        firsts = (lowest[every, secret], np.where(own, 0.0, highest).max(axis=1) / self.cone.factor)
+        seconds = (np.where(own, np.inf, lowest).min(axis=1), highest[every, secret] / self.cone.factor)
+        pairs = [np.stack([m, n], axis=1) for m in firsts for n in seconds]
+        return np.tile(secret, 4), np.log(np.maximum(np.concatenate(pairs), 1e-300))
+
+    def _bounds(self, secret: Places, low: FloatArray, high: FloatArray, prices: FloatArray) -> FloatArray:
+        """Numbers that g - λ·v does not exceed where s* = secret and the logarithms of (m, n) are in a box; (N,)."""
+        terms, masses = self._listed(secret, low, high, prices)
+        multiplier = _multiplier(terms, masses)
+        value, _ = _tangent(terms, masses, multiplier)
+        return np.asarray(value + 1e-11 * (1.0 + np.abs(prices).max() + np.abs(multiplier)))
+
+    def _columns(self, secret: Places, levels: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Posteriors of the best corners at given logarithms of (m, n), shape (N, 2), and their values.
+
+        Where the corners do not make a posterior of the cone, minus infinity.
+        """
+        terms, masses = self._listed(secret, levels, levels, prices)
+        multiplier = _multiplier(terms, masses)
+        rows = np.zeros((len(secret), len(self._law)))
+        for s, (block, places, term, mass) in enumerate(zip(self._blocks, self._places, terms, masses, strict=True)):
+            best = (term - multiplier[:, None] * mass).argmax(axis=1)
+            rows[:, places] = block.corner(*self._ends(s, secret, levels, levels), best)
+        total = rows @ self._law
+        rows /= np.where(total > 0, total, 1.0)[:, None]
+        posteriors = rows * self._law
+        values = np.where(self.cone.contains(rows) & (total > 0), self.gains(posteriors) - posteriors @ prices, -np.inf)
+        return posteriors, values
+
+    def _ends(self, s: int, secret: Places, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The outermost levels of the part of s, over boxes of the logarithms of (m, n); both (N,)."""
+        own = secret == s
+        floor = np.exp(np.where(own, low[:, 0], low[:, 1])) * (1 - _WIDER)
+        ceiling = self.cone.factor * np.exp(np.where(own, high[:, 1], high[:, 0])) * (1 + _WIDER)
+        return floor, ceiling
+
+    def _listed(
+        self, secret: Places, low: FloatArray, high: FloatArray, prices: FloatArray
+    ) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Terms and masses of all corners of every part, each (N, corners)."""
+        found = [
+            block.listed(*self._ends(s, secret, low, high), prices[places])
+            for s, (block, places) in enumerate(zip(self._blocks, self._places, strict=True))
+        ]
+        return [terms for terms, _ in found], [masses for _, masses in found]
+
+
+def _multiplier(terms: list[FloatArray], masses: list[FloatArray]) -> FloatArray:
+    """ν that minimises ``ν + Σ_s max (term - ν mass)``, nearly; shape (N,). Any ν gives a bound."""
+    number = len(terms[0])
+    low, high = np.full(number, -_LARGEST), np.full(number, _LARGEST)
+    # Values and slopes of a convex function at both ends; where its tangents meet is tried next.
+    (low_value, low_slope), (high_value, high_slope) = (_tangent(terms, masses, end) for end in (low, high))
+    best, least = np.where(low_value < high_value, low, high), np.minimum(low_value, high_value)
+    for _ in range(_TANGENTS):
+        steep = high_slope - low_slope
+        usable = (steep > 0) & np.isfinite(low_value) & np.isfinite(high_value)
+        drop = np.where(usable, low_value, 0.0) - np.where(usable, high_value, 0.0)
+        meet = (drop + high_slope * high - low_slope * low) / np.where(usable, steep, 1.0)
+        middle = np.where(usable, np.clip(meet, low, high), low)
+        value, slope = _tangent(terms, masses, middle)
+        best, least = np.where(value < least, middle, best), np.minimum(value, least)
+        falls = slope < 0
+        if not (usable & (np.where(usable, value, 0.0) > low_value + low_slope * (middle - low) + _CLOSE)).any():
+            break
+        low, low_value, low_slope = (
+            np.where(falls, new, old) for new, old in ((middle, low), (value, low_value), (slope, low_slope))
+        )
+        high, high_value, high_slope = (
+            np.where(falls, old, new) for new, old in ((middle, high), (value, high_value), (slope, high_slope))
+        )
+    return best
+
+
+def _tangent(
+    terms: list[FloatArray], masses: list[FloatArray], multiplier: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Value and slope of ``ν + Σ_s max (term - ν mass)``, both (N,)."""
+    value, slope, every = multiplier.copy(), np.ones_like(multiplier), np.arange(len(multiplier))
+    for term, mass in zip(terms, masses, strict=True):
+        reduced = term - multiplier[:, None] * mass
+        best = reduced.argmax(axis=1)
+        value, slope = value + reduced[every, best], slope - mass[every, best]
+    return value, slope
