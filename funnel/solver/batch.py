@@ -191,8 +191,11 @@ def _compiled() -> Callable[..., None] | None:
     """The same method as compiled code where numba is installed (the extra ``fast``), else None."""
     if find_spec("numba") is None:
         return None
-    from funnel.solver.compiled import solve_stack
-
+    try:
+        from funnel.solver.compiled import solve_stack
+    except RuntimeError:
+        # No folder to keep compiled code in can be written: compiling anew in every process costs more than it saves.
+        return None
     return cast("Callable[..., None]", solve_stack)
 
 
