@@ -75,7 +75,7 @@ def _look(spec_path: Path) -> dict[str, Any]:
 
 def _released(spec: ReleaseSpec) -> str | None:
     """Digest of the source of the newest release: a change since then is news even to the first look."""
-    series = Series(spec.output_folder / spec.name)
+    series = Series.of(spec)
     return None if series.newest is None else str(series.record(series.newest).get("source"))
 
 

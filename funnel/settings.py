@@ -42,6 +42,14 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _is_address(text: str) -> bool:
+    try:
+        check_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 class SourceSettings(Section):
     """``[source]``: where the records are and what a missing value is.
 
@@ -74,7 +82,7 @@ class SourceSettings(Section):
     def _format_by_suffix(cls, value: object) -> object:
         if not isinstance(value, Mapping) or "format" in value:
             return value
-        if not isinstance(value.get("path"), str):
+        if not isinstance(value.get("path"), str) or not _is_address(value["path"]):
             # The path is refused below; that no format can be told from it is no second problem.
             return {**value, "format": "parquet"}
         # A path without suffix can only be a folder.
