@@ -12,6 +12,7 @@ from funnel.audit import Findings
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.spec import ReleaseSpec
+from funnel.storage import is_url
 from tasks.publish import Published
 
 
@@ -35,7 +36,10 @@ def describe_run(
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
     create_table_artifact(comparison, key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats")
     create_link_artifact(
-        Path(published.report).as_uri(), key=f"{spec.name}-report", link_text="Audit report", description=spec.title
+        published.report if is_url(published.report) else Path(published.report).as_uri(),
+        key=f"{spec.name}-report",
+        link_text="Audit report",
+        description=spec.title,
     )
 
 

@@ -55,7 +55,7 @@ def release(spec: str, again: bool = False) -> dict[str, Any]:
 @plain_errors
 def _release(spec_path: str, again: bool) -> dict[str, Any]:
     spec = ReleaseSpec.load(spec_path)
-    with open_series(spec.output_folder, spec.workspace_folder, spec.name) as series:
+    with open_series(spec.output_folder, spec.workspace_folder, spec.name, Series.of(spec).remote) as series:
         return _run(spec, str(Path(spec_path).absolute()), series, again)
 
 
@@ -85,11 +85,12 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
     cached = [name for name, hit in (("estimate", estimate_cached), ("optimise", optimise_cached)) if hit]
     if newest is not None and not again and all(before.get(key) == value for key, value in record.items()):
         tell(f"unchanged: version {newest} already is this release")
+        folder, report = series.shown(newest)
         return {
             "status": "unchanged",
             "version": str(newest),
-            "folder": str(series.folder(newest).root),
-            "report": str(series.folder(newest).report),
+            "folder": folder,
+            "report": report,
             "cached": cached,
         }
     version = next_version(
@@ -100,7 +101,8 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
     incoming = series.incoming()
     try:
         drawn = sanitise(snapshot, optimised, str(incoming), shuffle=spec.output.shuffle, earlier=earlier)
-        record["fresh"] = drawn.fresh
+        # Rows taken over from a version that never got to its URL in full are published for the first time.
+        record["fresh"] = drawn.fresh or (earlier is not None and Path(earlier) in series.unfinished)
         findings = audit(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
         verdict = validate(snapshot, estimated, optimised, drawn, guarantee, spec.secret, spec.publish)
         published = publish(

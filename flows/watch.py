@@ -11,7 +11,7 @@ from typing import Any
 
 from funnel.errors import PipelineError
 from funnel.release.documents import dump
-from funnel.source import file_digest, open_source
+from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 from tasks.files import private_folder, write_whole
 from tasks.series import Series
@@ -57,8 +57,8 @@ def watch_source(spec_path: Path, interval: float, once: bool, progress: Progres
 
 def _look(spec_path: Path) -> dict[str, Any]:
     spec = ReleaseSpec.load(spec_path)
-    source = open_source(spec).path
-    digest = file_digest(source)
+    source = open_source(spec)
+    digest = source.digest()
     memory = private_folder(spec.workspace_folder / spec.name) / "watched.json"
     seen = _seen(memory) or _released(spec)
     if seen is None:
@@ -70,12 +70,12 @@ def _look(spec_path: Path) -> dict[str, Any]:
         status = "changed"
     if status != "unchanged" or not memory.is_file():
         write_whole(memory, dump({"sha256": digest}))
-    return {"status": status, "source": str(source), "sha256": digest}
+    return {"status": status, "source": source.address, "sha256": digest}
 
 
 def _released(spec: ReleaseSpec) -> str | None:
     """Digest of the source of the newest release: a change since then is news even to the first look."""
-    series = Series(spec.output_folder / spec.name)
+    series = Series.of(spec)
     return None if series.newest is None else str(series.record(series.newest).get("source"))
 
 

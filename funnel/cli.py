@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from funnel.console import Console
-from funnel.errors import FunnelError
+from funnel.errors import FunnelError, SpecError
 
 COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
@@ -162,26 +162,40 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None
 
 
 @main.command("audit")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release")
 @json_option
-def audit_command(release: Path, as_json: bool) -> None:
+def audit_command(release: str, as_json: bool) -> None:
     """Check a published RELEASE again, from its files alone.
 
-    RELEASE is the folder of a version, or of a series (then its latest version is checked). Checked are the digests
-    of all files, the released values and counts, the sums of the protocol's weights, and, where the internal folder
-    audit/ is there, the exact level under the estimated joint law and the draws. Exit status 7 if any check fails.
+    RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Checked
+    are the digests of all files, the released values and counts, the sums of the protocol's weights, and, where the
+    internal folder audit/ is there, the exact level under the estimated joint law and the draws. At a URL it never is:
+    the publisher keeps it in the workspace. Exit status 7 if any check fails.
     """
+    from tempfile import TemporaryDirectory
+
     from funnel.audit.recheck import recheck
     from funnel.errors import LeakageExceeded
+    from funnel.release.fetch import fetch_release
     from funnel.release.layout import find_release
+    from funnel.storage import check_address, local_path
 
-    folder = find_release(release)
-    with Console(as_json) as console:
+    try:
+        place = local_path(check_address(release))
+    except ValueError as error:
+        raise SpecError(f"the address of the release {error}") from None
+    with Console(as_json) as console, TemporaryDirectory() as fetched:
+        if place is None:
+            console.progress("fetching the release", 0, None)
+            root, folder = fetch_release(release, Path(fetched))
+        else:
+            folder = find_release(place)
+            root = str(folder.root)
         console.progress("checking the release", 0, None)
         checks = recheck(folder)
-    console.print_checks(folder.root, checks)
+    console.print_checks(root, checks)
     if failed := [check for check in checks if not check.passed]:
         raise LeakageExceeded(
-            f"the release {folder.root} does not hold what it declares: "
+            f"the release {root} does not hold what it declares: "
             + "; ".join(f"{check.name}: {check.detail}" for check in failed)
         )

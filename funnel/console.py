@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -119,19 +118,19 @@ class Console:
                         )
                     )
 
-    def print_checks(self, root: Path, checks: Sequence[Check]) -> None:
+    def print_checks(self, root: str, checks: Sequence[Check]) -> None:
         """Print the checks of an audit."""
         if self.as_json:
             self.print_json(
                 {
-                    "release": str(root),
+                    "release": root,
                     "passed": all(check.passed for check in checks),
                     "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in checks],
                 }
             )
             return
         out = RichConsole()
-        out.print(Text(str(root)), soft_wrap=True)
+        out.print(Text(root), soft_wrap=True)
         table = Table(box=None, pad_edge=False, show_header=False)
         for check in checks:
             verdict = Text("pass", style="green") if check.passed else Text("FAIL", style="bold red")

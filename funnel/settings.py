@@ -23,6 +23,7 @@ from pydantic import (
 
 from funnel.errors import SpecError
 from funnel.fields import Email, Label, Line, Link, Positive, Texts, WebAddress
+from funnel.storage import check_address, is_url
 from funnel.wording import did_you_mean, listed, plain_number
 
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
@@ -41,15 +42,24 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _is_address(text: str) -> bool:
+    try:
+        check_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 class SourceSettings(Section):
     """``[source]``: where the records are and what a missing value is.
 
     Attributes
     ----------
     path : str
-        The file; a relative path starts at the folder of the spec file.
+        A parquet or csv file, a folder of parquet files or a pattern such as ``parts/*.parquet``; or the URL of one of
+        these, such as ``s3://bucket/people/``. A relative path starts at the folder of the spec file.
     format : "parquet" or "csv"
-        By default told by the suffix of the path.
+        By default told by the suffix of the path; a path without suffix is a folder of parquet files.
     delimiter : str
         The character between the values of a csv file.
     missing : tuple of str
@@ -72,13 +82,19 @@ class SourceSettings(Section):
     def _format_by_suffix(cls, value: object) -> object:
         if not isinstance(value, Mapping) or "format" in value:
             return value
-        if not isinstance(value.get("path"), str):
+        if not isinstance(value.get("path"), str) or not _is_address(value["path"]):
             # The path is refused below; that no format can be told from it is no second problem.
             return {**value, "format": "parquet"}
-        suffix = PurePath(value["path"]).suffix.lower()
+        # A path without suffix can only be a folder.
+        suffix = ".parquet" if value["path"].endswith("/") else PurePath(value["path"]).suffix.lower() or ".parquet"
         if suffix not in _FORMATS:
             raise ValueError(f'cannot tell the format by {suffix!r}; add format = "parquet" or format = "csv"')
         return {**value, "format": _FORMATS[suffix]}
+
+    @field_validator("path")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        return check_address(value)
 
     @field_validator("delimiter")
     @classmethod
@@ -275,9 +291,11 @@ class OutputSettings(Section):
     Attributes
     ----------
     folder : str
-        Where releases appear, each under its name and version; relative to the folder of the spec file.
+        Where releases appear, each under its name and version: a path, relative to the folder of the spec file, or a
+        URL such as ``s3://bucket/releases``.
     workspace : str or None
-        Private working files (snapshots, caches); by default ``.funnel`` next to ``folder``.
+        Private working files (snapshots, caches, and the records of releases at a URL), always local; by default
+        ``.funnel`` next to ``folder``, or next to the spec file if that is a URL.
     csv : bool
         Whether to write the released table as csv too.
     shuffle : bool
@@ -288,6 +306,18 @@ class OutputSettings(Section):
     workspace: Line | None = None
     csv: StrictBool = False
     shuffle: StrictBool = True
+
+    @field_validator("folder")
+    @classmethod
+    def _writable(cls, value: str) -> str:
+        return check_address(value)
+
+    @field_validator("workspace")
+    @classmethod
+    def _private(cls, value: str | None) -> str | None:
+        if value is not None and is_url(value):
+            raise ValueError("must be a local folder: working files are private")
+        return value
 
 
 class SourceReference(Section):

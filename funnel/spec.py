@@ -27,6 +27,7 @@ from funnel.settings import (
     Section,
     SourceSettings,
 )
+from funnel.storage import is_url, local_path
 from funnel.wording import did_you_mean, same_name
 
 
@@ -166,19 +167,40 @@ class ReleaseSpec(Section):
 
     @property
     def source_path(self) -> Path:
-        """The source file, absolute."""
+        """The source, absolute, where it is local."""
         return self.resolve(self.source.path)
 
     @property
+    def source_address(self) -> str:
+        """The source as an absolute path or as a URL."""
+        return self._address(self.source.path)
+
+    @property
+    def output_url(self) -> str | None:
+        """The URL under which releases appear; None where that is a local folder."""
+        address = self._address(self.output.folder)
+        return address if is_url(address) else None
+
+    @property
     def output_folder(self) -> Path:
-        """The folder in which releases appear, absolute."""
-        return self.resolve(self.output.folder)
+        """The folder in which releases are put together, absolute: the one they appear in, if that is local.
+
+        Those that appear at a URL are put together in the workspace, apart for each URL, and kept there.
+        """
+        if self.output_url is not None:
+            place = hashlib.sha256(self.output_url.rstrip("/").encode()).hexdigest()[:16]
+            return self.workspace_folder / ".remote" / place
+        return Path(self._address(self.output.folder))
+
+    def _address(self, given: str) -> str:
+        local = local_path(given)
+        return given if local is None else str(self.resolve(local))
 
     @property
     def workspace_folder(self) -> Path:
         """The folder of private working files, absolute."""
         if self.output.workspace is None:
-            return self.output_folder.parent / ".funnel"
+            return (self._folder if self.output_url is not None else self.output_folder.parent) / ".funnel"
         return self.resolve(self.output.workspace)
 
     @property

@@ -21,6 +21,7 @@ from funnel.report import (
 )
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
+from funnel.storage import base_name
 from tasks.ingest import Snapshot
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def report_content(
         contact=Contact(metadata.contact_name, metadata.contact_email),
         licence=Licence(metadata.licence, metadata.licence_url),
         source=SourceNote(
-            title=spec.source_path.name,
+            title=base_name(spec.source_address),
             digest=snapshot.source_sha256,
             rows_read=snapshot.rows + snapshot.dropped,
             rows_dropped=snapshot.dropped,

@@ -65,7 +65,7 @@ def ingest(spec_path: str, workspace: str) -> Snapshot:
     # Opening first gives the better sentence for a missing or wrong file.
     source = open_source(spec)
     tell("reading the source")
-    digest = file_digest(source.path)
+    digest = source.digest()
     folder = Path(workspace) / "snapshots" / f"{digest[:16]}-{spec.coding_digest[:16]}"
     if (found := _existing(folder)) is not None:
         return found
@@ -77,12 +77,12 @@ def ingest(spec_path: str, workspace: str) -> Snapshot:
         schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns])
         with pq.ParquetWriter(incoming / DATA, schema, compression="zstd") as writer:
             for batch in coded_batches(spec, source, codings):
-                _refuse_nulls(batch, source.path)
+                _refuse_nulls(batch, source.address)
                 writer.write_batch(batch)
                 rows += batch.num_rows
                 tell("taking the snapshot", rows, codings.n_rows)
-        if rows != codings.n_rows or file_digest(source.path) != digest:
-            raise _changed(source.path)
+        if rows != codings.n_rows or source.digest() != digest:
+            raise _changed(source.address)
         (incoming / CODINGS).write_text(codings.to_json(), encoding="utf-8")
         record = {
             "source_sha256": digest,
@@ -130,10 +130,10 @@ def _existing(folder: Path) -> Snapshot | None:
     return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None
 
 
-def _refuse_nulls(batch: pa.RecordBatch, source: Path) -> None:
+def _refuse_nulls(batch: pa.RecordBatch, source: str) -> None:
     if any(column.null_count for column in batch.columns):
         raise _changed(source)
 
 
-def _changed(source: Path) -> DataError:
+def _changed(source: str) -> DataError:
     return DataError(f"the source {source} changed while it was read; run the release again when it is complete")

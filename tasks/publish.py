@@ -46,7 +46,7 @@ class Published:
     ----------
     version : str
     folder, report : str
-        Absolute paths.
+        Absolute paths, or URLs.
     """
 
     version: str
@@ -71,7 +71,8 @@ def publish(
 ) -> Published:
     """Write the public documents, force everything to disk, rename the folder into place, switch ``latest`` last.
 
-    Until the rename nothing is visible; after it everything is.
+    Until the rename nothing is visible; after it everything is. Where releases appear at a URL, the public files are
+    put there after the rename, and are a version from the moment its ``datapackage.json`` is there, the last of them.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def publish(
     if spec.output.csv:
         # From the file that was judged, so that both say the same.
         _write_csv(folder)
-    series = Series(Path(series_root))
+    series = Series(Path(series_root), Series.of(spec).remote)
     content = report_content(
         spec,
         snapshot,
@@ -105,7 +106,7 @@ def publish(
         verdict,
         version=str(version),
         created=created,
-        earlier_releases=sum(bool(series.record(published)["fresh"]) for published in series.published),
+        earlier_releases=series.fresh_draws(drawn.data.sha256),
     )
     folder.report.write_text(render_report(content), encoding="utf-8")
     public = [path for path in (folder.data, folder.csv, folder.protocol, folder.report) if path.is_file()]
@@ -118,8 +119,8 @@ def publish(
     sync_tree(folder.root)
     folder.root.rename(target.root)
     sync_folder(series.root)
-    series.point_latest()
-    return Published(str(version), str(target.root), str(target.report))
+    series.publish(version)
+    return Published(str(version), *series.shown(version))
 
 
 def _write_csv(folder: ReleaseFolder) -> None:

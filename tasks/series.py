@@ -14,7 +14,14 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
+from funnel.source import file_digest
+from funnel.spec import ReleaseSpec
+from funnel.storage import joined
 from tasks.files import private_folder, remove_tree, sync_folder
+from tasks.remote import RemoteSeries
+
+# A version that was put together and not published, or not in full; its rows may have been seen.
+UNFINISHED = ".unfinished-"
 
 
 @dataclass(frozen=True)
@@ -25,14 +32,50 @@ class Series:
     ----------
     root : Path
         ``<output folder>/<name>``.
+    remote : RemoteSeries or None
+        Where the public files appear, if not here: then this folder is private and holds the records.
     """
 
     root: Path
+    remote: RemoteSeries | None = None
+
+    @classmethod
+    def of(cls, spec: ReleaseSpec) -> Series:
+        """The series of a spec."""
+        remote = None if spec.output_url is None else RemoteSeries(joined(spec.output_url, spec.name))
+        return cls(spec.output_folder / spec.name, remote)
 
     @property
     def published(self) -> list[Version]:
         """Versions that are there, oldest first."""
-        return versions(self.root)
+        return versions(self.root) if self.remote is None else self.remote.published
+
+    @property
+    def unfinished(self) -> list[Path]:
+        """Folders of versions that did not get to their URL in full, oldest first."""
+        return sorted(self.root.glob(f"{UNFINISHED}*"))
+
+    def fresh_draws(self, rows: str) -> int:
+        """How many draws about the same people, other than these rows, were published or may have been seen.
+
+        Parameters
+        ----------
+        rows : str
+            Digest of the rows that are about to be published.
+        """
+        seen = [ReleaseFolder(folder) for folder in self.unfinished]
+        folders = [
+            *(self.folder(version) for version in self.published),
+            *(folder for folder in seen if file_digest(folder.data) != rows),
+        ]
+        return sum(bool(_record(folder)["fresh"]) for folder in folders)
+
+    def shown(self, version: Version) -> tuple[str, str]:
+        """Where readers find a version and its report: paths, or URLs."""
+        folder = self.folder(version)
+        if self.remote is None:
+            return str(folder.root), str(folder.report)
+        return joined(self.remote.url, str(version)), joined(self.remote.url, str(version), folder.report.name)
 
     @property
     def newest(self) -> Version | None:
@@ -51,26 +94,53 @@ class Series:
         LedgerError
             If its record is missing or damaged: what was already published about these people is then unknown.
         """
-        path = self.folder(version).record
-        try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise LedgerError(
-                f"the record {path} of version {version} is missing or damaged, so it is unknown what was published "
-                "about the same people; restore it from a backup"
-            ) from error
-        return content
+        return _record(self.folder(version))
 
     def drawn_before(self, record: dict[str, Any]) -> str | None:
         """Folder of the newest version whose rows were drawn from the same snapshot with the same protocol, if any.
 
         Its rows can be taken over: drawing them afresh would reveal more, and tell a data user nothing new.
         """
-        for version in reversed(self.published):
-            before = self.record(version)
+        folders = [*map(ReleaseFolder, self.unfinished), *(self.folder(version) for version in self.published)]
+        for folder in reversed(folders):
+            before = _record(folder)
             if all(before.get(key) == record[key] for key in ("snapshot", "protocol", "shuffle")):
-                return str(self.folder(version).root)
+                return str(folder.root)
         return None
+
+    def publish(self, version: Version) -> None:
+        """Put a version that has its place in this folder where readers look for it, and ``latest`` after it."""
+        if self.remote is not None:
+            self.remote.upload(version, self.folder(version))
+            self.remote.point_latest()
+            rows = file_digest(self.folder(version).data)
+            for folder in self.unfinished:
+                if file_digest(ReleaseFolder(folder).data) == rows:
+                    remove_tree(folder)
+        self.point_latest()
+
+    def put_right(self) -> None:
+        """Remove or finish what a killed run left behind.
+
+        Raises
+        ------
+        LedgerError
+            If versions were published whose records are not here.
+        """
+        for leftover in [*self.root.glob(f"{INCOMING}*"), *self.root.glob(f".{LATEST}-*")]:
+            leftover.unlink() if leftover.is_symlink() else remove_tree(leftover)
+        if self.remote is not None:
+            published = self.remote.published
+            for version in published:
+                self.record(version)
+                self.remote.check_same(version, self.folder(version))
+            # What was uploaded in part may have been seen: its rows are kept, to be taken over rather than redrawn.
+            for version in versions(self.root):
+                if version not in published:
+                    self.folder(version).root.rename(self.root / f"{UNFINISHED}{version}-{secrets.token_hex(4)}")
+            self.remote.remove_leftovers()
+            self.remote.point_latest()
+        self.point_latest()
 
     def incoming(self) -> Path:
         """A new private folder, on the same file system, to put a release together in."""
@@ -88,8 +158,19 @@ class Series:
         sync_folder(self.root)
 
 
+def _record(folder: ReleaseFolder) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(folder.record.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LedgerError(
+            f"the record {folder.record} of version {folder.root.name} is missing or damaged, so it is unknown what "
+            "was published about the same people; restore it from a backup"
+        ) from error
+    return content
+
+
 @contextmanager
-def open_series(output: Path, workspace: Path, name: str) -> Iterator[Series]:
+def open_series(output: Path, workspace: Path, name: str, remote: RemoteSeries | None = None) -> Iterator[Series]:
     """Hold a series for one run, after putting right what a killed run left behind.
 
     A killed run can leave a folder of unpublished files, which is removed, and a version that ``latest`` does not
@@ -101,9 +182,13 @@ def open_series(output: Path, workspace: Path, name: str) -> Iterator[Series]:
         If another run holds it.
     OutputError
         If the output folder cannot be written.
+    LedgerError
+        If versions were published at a URL whose records are not in the workspace.
     """
-    series = Series(output / name)
+    series = Series(output / name, remote)
     try:
+        if remote is not None:
+            private_folder(series.root)
         series.root.mkdir(parents=True, exist_ok=True)
         private_folder(workspace)
         lock = FileLock(workspace / f"{name}.lock")
@@ -114,9 +199,7 @@ def open_series(output: Path, workspace: Path, name: str) -> Iterator[Series]:
         raise _not_writable(error, output) from error
     try:
         try:
-            for leftover in [*series.root.glob(f"{INCOMING}*"), *series.root.glob(f".{LATEST}-*")]:
-                leftover.unlink() if leftover.is_symlink() else remove_tree(leftover)
-            series.point_latest()
+            series.put_right()
         except OSError as error:
             raise _not_writable(error, output) from error
         yield series

@@ -8,17 +8,17 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from funnel.errors import DataError
+from funnel.storage import attempt, explained, failures, open_binary
 
 _BLOCK_BYTES = 1 << 22
 
 
-def header(file: Path, delimiter: str = ",") -> tuple[str, ...]:
+def header(file: str, delimiter: str = ",") -> tuple[str, ...]:
     """The column names in the first line that is not blank.
 
     Raises
@@ -28,9 +28,11 @@ def header(file: Path, delimiter: str = ",") -> tuple[str, ...]:
     """
     sentence = f"{file} is empty; a csv source needs a header line with column names"
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with open_binary(file) as stream:
             # A line longer than a block cannot be read anyway; a binary file must not be slurped in search of one.
-            start = stream.read(_BLOCK_BYTES)
+            block = stream.read(_BLOCK_BYTES)
+        # A block may end within a character.
+        start = codecs.getincrementaldecoder("utf-8-sig")().decode(block, final=len(block) < _BLOCK_BYTES)
         for names in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter, strict=True):
             if names:
                 return tuple(names)
@@ -38,12 +40,12 @@ def header(file: Path, delimiter: str = ",") -> tuple[str, ...]:
         sentence = f"{file} is not UTF-8 text; save it as UTF-8, or set format in [source] if it is not csv"
     except csv.Error:
         sentence = f"the header line of {file} is not valid csv; check its quotation marks"
-    except OSError as error:
-        sentence = f"{file} cannot be read: {error.strerror}"
+    except failures() as error:
+        sentence = explained(error, file)
     raise DataError(sentence)
 
 
-def batches(file: Path, columns: Sequence[str], delimiter: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def batches(file: str, columns: Sequence[str], delimiter: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Stream columns as text; an empty cell is an empty text.
 
     Raises
@@ -61,8 +63,10 @@ def batches(file: Path, columns: Sequence[str], delimiter: str, batch_rows: int)
                 batch = reader.read_next_batch()
             except StopIteration:
                 break
-            except (pa.ArrowException, OSError) as error:
+            except pa.ArrowException as error:
                 sentence = _sentence(file, str(error))
+            except failures() as error:
+                sentence = explained(error, file)
             if sentence:
                 # Raised outside the handler: the original message quotes the row.
                 raise DataError(sentence)
@@ -75,11 +79,8 @@ def batches(file: Path, columns: Sequence[str], delimiter: str, batch_rows: int)
             )
 
 
-def _quote_counter(file: Path) -> _QuoteCounter:
-    try:
-        return _QuoteCounter(file)
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}") from error
+def _quote_counter(file: str) -> _QuoteCounter:
+    return attempt(lambda: _QuoteCounter(file), file, DataError)
 
 
 def _open(stream: io.RawIOBase, columns: Sequence[str], delimiter: str) -> pacsv.CSVStreamingReader:
@@ -96,7 +97,7 @@ def _open(stream: io.RawIOBase, columns: Sequence[str], delimiter: str) -> pacsv
     )
 
 
-def _sentence(file: Path, message: str) -> str:
+def _sentence(file: str, message: str) -> str:
     """What a pyarrow message says, from its numbers only: the rest may quote a row."""
     if found := re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message):
         where = f"row {found[1]} (with the header as row 1)" if found[1] else "a row"
@@ -111,10 +112,10 @@ def _sentence(file: Path, message: str) -> str:
 class _QuoteCounter(io.RawIOBase):
     """A binary file that counts the quotation marks read from it, since the csv reader accepts one left open."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: str) -> None:
         super().__init__()
         self.quotes = 0
-        self._stream = file.open("rb")
+        self._stream = open_binary(file)
         if self._stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
             self._stream.seek(0)
 

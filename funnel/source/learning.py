@@ -163,13 +163,13 @@ def ordered(labels: dict[str, int]) -> list[str]:
 def _require_rows(spec: ReleaseSpec, source: Source, n_read: int, n_kept: int) -> None:
     needed = "a joint distribution of secret and published columns cannot be estimated from it"
     if n_read == 0:
-        raise DataError(f"{source.path.name} has no rows; {needed}")
+        raise DataError(f"{source.name} has no rows; {needed}")
     if n_read == 1:
-        raise DataError(f"{source.path.name} has 1 row; {needed}")
+        raise DataError(f"{source.name} has 1 row; {needed}")
     if n_kept < 2:
         left = "no row is" if n_kept == 0 else "1 row is"
         raise DataError(
-            f'{left} left of the {n_read:,} of {source.path.name}, since on_missing = "drop" leaves out every row with '
+            f'{left} left of the {n_read:,} of {source.name}, since on_missing = "drop" leaves out every row with '
             f'a missing value in {listed(spec.columns)}; set on_missing = "category" in [source]'
         )
 

@@ -75,9 +75,9 @@ def test_a_missing_file_is_named(workshop: Any, refusal: Refusal, tmp_path: Path
     assert str(tmp_path / "none.parquet") in message
 
 
-def test_a_folder_is_no_source(workshop: Any, refusal: Refusal, tmp_path: Path) -> None:
+def test_an_empty_folder_is_no_source(workshop: Any, refusal: Refusal, tmp_path: Path) -> None:
     (tmp_path / "a.parquet").mkdir()
-    assert "is a folder; name one parquet file" in refusal(lambda: open_source(workshop.spec(tmp_path / "a.parquet")))
+    assert "holds no parquet file" in refusal(lambda: open_source(workshop.spec(tmp_path / "a.parquet")))
 
 
 def test_a_pipe_is_no_source(workshop: Any, refusal: Refusal, tmp_path: Path) -> None:

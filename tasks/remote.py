@@ -1,0 +1,133 @@
+"""A release series at a URL: which versions are whole there, and putting one there all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from funnel.errors import LedgerError, OutputError
+from funnel.release.layout import LATEST, ReleaseFolder, Version
+from funnel.storage import attempt, filesystem, joined
+from tasks.step import tell
+
+# They have no folders to make, and making one would make the bucket of a misspelt name.
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "adl", "oci", "oss", "memory"})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RemoteSeries:
+    """The public side of a release series, at an fsspec URL.
+
+    Object stores rename nothing at once. So a version exists when its ``datapackage.json`` does, which is put there
+    after all other files of the version and never before; and the object ``latest`` holds the newest version as text.
+
+    Attributes
+    ----------
+    url : str
+        ``<output folder>/<name>``.
+    """
+
+    url: str
+
+    @property
+    def published(self) -> list[Version]:
+        """Versions that are whole, oldest first.
+
+        Raises
+        ------
+        OutputError
+            If the URL cannot be listed.
+        """
+        return sorted(version for version, whole in self._folders().items() if whole)
+
+    def remove_leftovers(self) -> None:
+        """Remove what interrupted runs left: files of versions without a ``datapackage.json``."""
+        storage, root = filesystem(self.url)
+        for version, whole in self._folders().items():
+            if not whole:
+                self._attempt(lambda version=version: storage.rm(f"{root}/{version}", recursive=True))  # type: ignore[misc]
+
+    def check_same(self, version: Version, local: ReleaseFolder) -> None:
+        """Make sure that a version there is the one whose records are here.
+
+        Raises
+        ------
+        LedgerError
+            If it was published from another workspace.
+        """
+        package = joined(self.url, str(version), local.package.name)
+        storage, inside = filesystem(package)
+        if local.package.is_file() and self._attempt(lambda: storage.cat_file(inside)) != local.package.read_bytes():
+            raise LedgerError(
+                f"{joined(self.url, str(version))} was published from another workspace than {local.root}, so it is "
+                "unknown what was published about the same people; publish from that workspace or under another URL"
+            )
+
+    def upload(self, version: Version, local: ReleaseFolder) -> None:
+        """Put the public files of a version there, ``datapackage.json`` last; ``audit/`` stays where it is.
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be written, or is not there in full after it was.
+        """
+        storage, root = filesystem(joined(self.url, str(version)))
+        if self._attempt(lambda: storage.exists(f"{root}/{local.package.name}")):
+            raise OutputError(f"{self.url} has a version {version} that another run put there meanwhile; run again")
+        files = sorted(path for path in local.root.rglob("*") if path.is_file() and local.audit not in path.parents)
+        for path in [*(path for path in files if path != local.package), local.package]:
+            name = path.relative_to(local.root).as_posix()
+            tell(f"uploading {name}")
+            self._attempt(lambda path=path, name=name: _put(storage, path, f"{root}/{name}"))  # type: ignore[misc]
+            if self._attempt(lambda name=name: storage.size(f"{root}/{name}")) != path.stat().st_size:  # type: ignore[misc]
+                raise OutputError(f"{joined(self.url, str(version), name)} did not arrive in full; run again")
+
+    def point_latest(self) -> None:
+        """Let ``latest`` name the newest version."""
+        published = self.published
+        if not published:
+            return
+        storage, inside = filesystem(joined(self.url, LATEST))
+        wanted = f"{published[-1]}\n".encode()
+
+        def point() -> None:
+            if not storage.exists(inside) or storage.cat_file(inside) != wanted:
+                storage.pipe_file(inside, wanted)
+
+        self._attempt(point)
+
+    def _folders(self) -> dict[Version, bool]:
+        """Versions of which there is anything, and whether they are whole."""
+        storage, root = filesystem(self.url)
+
+        def found() -> list[str]:
+            try:
+                return [str(path) for path in storage.find(root)]
+            except FileNotFoundError:
+                return []
+
+        folders: dict[Version, bool] = {}
+        package = ReleaseFolder(Path()).package.name
+        for path in self._attempt(found):
+            first, _, rest = path.removeprefix(root.rstrip("/") + "/").partition("/")
+            version = Version.parse(first)
+            if version is not None and rest:
+                folders[version] = folders.get(version, False) or rest == package
+        return folders
+
+    def _attempt(self, action: Callable[[], T]) -> T:
+        missing = (
+            f"{self.url} cannot be written: there is no such bucket or folder; check folder in [output] of the spec"
+        )
+        return attempt(action, self.url, OutputError, missing)
+
+
+def _put(storage: Any, path: Path, target: str) -> None:
+    protocols = {storage.protocol} if isinstance(storage.protocol, str) else set(storage.protocol)
+    if protocols.isdisjoint(OBJECT_STORES):
+        storage.makedirs(target.rpartition("/")[0], exist_ok=True)
+    storage.put_file(str(path), target)
