@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 
 from flows.artifacts import describe_run
+from funnel.estimation import doubts
+from funnel.guarantees import parse_guarantee
 from funnel.release.layout import next_version
 from funnel.spec import ReleaseSpec
 from tasks.audit import audit
@@ -42,7 +44,7 @@ def release(spec: str, again: bool = False) -> dict[str, Any]:
     -------
     dict
         ``status`` is ``"published"`` or ``"unchanged"``; further: version, folder, report, level, utility, share,
-        mechanism, rows, outside, cached steps.
+        mechanism, rows, outside, cached steps, warnings.
 
     Raises
     ------
@@ -102,6 +104,9 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
         drawn = sanitise(snapshot, optimised, str(incoming), shuffle=spec.output.shuffle, earlier=earlier)
         record["fresh"] = drawn.fresh
         findings = audit(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
+        warnings = doubts(estimated.read_joint(), parse_guarantee(guarantee))
+        for warning in warnings:
+            tell(f"warning: {warning}")
         verdict = validate(snapshot, estimated, optimised, drawn, guarantee, spec.secret, spec.publish)
         published = publish(
             spec_path,
@@ -136,6 +141,7 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
         "outside": findings.outside,
         "fresh": drawn.fresh,
         "cached": cached,
+        "warnings": list(warnings),
     }
 
 

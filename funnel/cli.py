@@ -136,6 +136,7 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
     """
+    from funnel.estimation import warnings
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
     from funnel.source import count_joint
@@ -158,7 +159,8 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None
             )
             for bound in bounds
         ]
-    console.print_plan(described, joint, compared)
+        doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
+    console.print_plan(described, joint, compared, doubts)
 
 
 @main.command("audit")

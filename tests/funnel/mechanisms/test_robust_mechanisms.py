@@ -101,6 +101,15 @@ def test_calibrated_mechanisms_are_robust_and_below_the_optimum(joint: Joint) ->
     assert told(joint, calibrated) <= best.bound + 1e-9
 
 
+def test_a_large_budget_publishes_the_secret_too() -> None:
+    """Where X may be published as it is, the secret may often be as well, and both count."""
+    joint = Joint.from_counts([[300, 100], [120, 280]])
+    guarantee = RLDP(6.0)
+    best = funnel.optimal(joint, guarantee, 2e-2, 20.0, reads_secret=True, counts="secret and inputs")
+    assert best.utility > joint.entropy
+    assert told(joint, funnel.fit("independent-reporting", joint, guarantee)) <= best.bound + 1e-9
+
+
 def test_the_robust_optimum_tends_to_the_plain_one() -> None:
     """As n grows F shrinks to the estimate, and RLDP to LDP with respect to S."""
     base = np.array([[5, 3, 2], [2, 3, 5]])
