@@ -153,3 +153,13 @@ def test_an_average_over_the_polytope_is_what_its_corners_say() -> None:
         found = linprog(-row, A_eq=np.ones((1, 3)), b_eq=[1], bounds=[(low, 1) for low in least[s]])
         corners = [least[s] + (1 - least[s].sum()) * np.eye(3)[u] for u in range(3)]
         assert -found.fun == pytest.approx(max(corner @ row for corner in corners))
+
+
+def test_an_optimum_out_of_time_falls_back_on_what_is_better(joint: Joint) -> None:
+    guarantee = RLDP(0.5)
+    fitted = mechanism("robust-optimal").fitted(joint, guarantee, 0.5)
+    assert not fitted.finished
+    assert fitted.protocol.mechanism == "robust-optimal"
+    assert guarantee.holds(joint, fitted.protocol)
+    reporting = funnel.fit("robust-conditional-reporting", joint, guarantee)
+    assert told(joint, fitted.protocol) >= told(joint, reporting) - 1e-9
