@@ -1,9 +1,9 @@
 """Robust mechanisms: true against nominal levels on Adult, and the RLDP paper's experiments with calibrated versions.
 
-Run ``python -m benchmarks.robust adult`` (a table of nominal and true robust levels and utilities), ``python -m
-benchmarks.robust figure2 --laws 200`` (|S| = |U| = 3, n = 1000, Jeffreys laws, ε from 0.2 to 8) or ``figure3``
-(|S| = |U| = 5, n from 100 to 100,000). Results are merged into ``benchmarks/results/robust.json``, written as tables
-beside it, and the figures drawn into docs/.
+``python -m benchmarks.robust adult`` measures nominal and true robust levels and utilities, ``figure2`` what is kept
+for |S| = |U| = 3, n = 1000, Jeffreys laws and ε from 0.2 to 8, ``figure3`` the same for |S| = |U| = 5 and n from 100 to
+100,000. Each group is resumed where it was interrupted: its rows go to ``benchmarks/results/robust-<group>.json`` as
+they come. ``tables`` writes ``benchmarks/results/robust.md`` and draws the figures into docs/ from what there is.
 """
 
 from __future__ import annotations
@@ -12,59 +12,52 @@ import argparse
 import json
 import math
 import time
-from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
 import funnel
+from benchmarks.robust_tables import write_figures, write_tables
 from funnel import LDP, RLDP, Joint, measures
 from funnel.errors import FunnelError
+from funnel.joint import FloatArray
 from funnel.measures.information import information_of
 from funnel.mechanisms import calibrate, mechanism
+from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
+from funnel.rounding import integer_weights, rounded_weights
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "robust.json"
-DOCS = HERE.parent / "docs"
+RESULTS = HERE / "results"
 EPSILONS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 SIZES = (100, 1000, 10_000, 100_000)
-# Seconds for one optimisation over F; what it has by then holds, and its bound is recorded.
-LIMIT = 20.0
+GAP = 1e-3
+REPORTING = ("independent-reporting", "robust-conditional-reporting")
+Row = dict[str, Any]
 
 
-def adult(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Nominal budget, true robust level and utility of mechanisms made for LDP and for RLDP."""
-    rows = []
-    for secret, inputs in (("marital-status", "education"), ("sex", "occupation")):
-        joint = Joint.from_table(arguments.data, secret=[secret], inputs=[inputs])
-        for epsilon in (0.5, 1.0, 2.0):
-            guarantee = RLDP(epsilon)
-            for made_for in (LDP(epsilon), guarantee):
-                for name in ("optimal", "grr", "conditional-reporting"):
-                    started = time.perf_counter()
-                    try:
-                        protocol = funnel.fit(name, joint, made_for, time_limit=60.0)
-                    except FunnelError as error:
-                        print(f"{secret} | {inputs} {name} {made_for}: {error}", flush=True)
-                        continue
-                    row = {
-                        "case": f"{secret} given {inputs}",
-                        "epsilon": epsilon,
-                        "mechanism": name,
-                        "made for": made_for.name,
-                        "robust level": guarantee.level(joint, protocol).value,
-                        "utility": measures.mutual_information(joint, protocol),
-                        "share": measures.normalised_mutual_information(joint, protocol),
-                        "seconds": time.perf_counter() - started,
-                    }
-                    print(row, flush=True)
-                    rows.append(row)
-    return rows
+class Rows:
+    """The rows of one group by their key, kept in a file."""
+
+    def __init__(self, group: str) -> None:
+        self._path = RESULTS / f"robust-{group}.json"
+        self.rows: list[Row] = json.loads(self._path.read_text()) if self._path.exists() else []
+
+    def find(self, **key: object) -> Row:
+        """The row of a key; a new one if there is none."""
+        for row in self.rows:
+            if all(row.get(name) == value for name, value in key.items()):
+                return row
+        self.rows.append(dict(key))
+        return self.rows[-1]
+
+    def save(self) -> None:
+        """One row a line."""
+        text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in self.rows)
+        self._path.write_text(f"[\n{text}\n]\n")
 
 
 def jeffreys(seed: int, size: int, n: int) -> Joint:
@@ -76,130 +69,244 @@ def jeffreys(seed: int, size: int, n: int) -> Joint:
             return Joint.from_counts(counts)
 
 
-def shares(joint: Joint, epsilon: float, optimise: bool) -> dict[str, float]:
-    """I((S,U);Y) / H(S,U) of every mechanism, as published and calibrated to the true worst case."""
+class Rough(RLDP):
+    """RLDP to which mechanisms are calibrated less closely: a relative 0.001 of the budget, for figures."""
+
+    precision: ClassVar[float] = 1e-3
+
+
+class Law:
+    """One law and budget: the share I((S,U);Y) / H(S,U) that each mechanism keeps, and the true level of its channel.
+
+    Versions "as published" are the papers' own; "calibrated" ones use up the budget by the exact worst case over F.
+    """
+
+    def __init__(self, joint: Joint, epsilon: float, limit: float) -> None:
+        self.joint, self.guarantee, self.limit = joint, Rough(epsilon), limit
+        self.read = joint.with_secret()
+        self.near = self.guarantee.neighbourhood(self.read)
+
+    def kept(self, matrix: FloatArray) -> float:
+        """Share of a channel (b, c·u)."""
+        return information_of((matrix * self.read.p_input).T) / self.read.entropy
+
+    def level(self, matrix: FloatArray) -> float:
+        """True robust level of a channel as it is."""
+        return self.guarantee.level_for(self.read, integer_weights(matrix)).value
+
+    def published(self) -> Row:
+        """GRR, IR and CR as the paper gives them."""
+        found = {"grr": self.kept(grr_matrix(len(self.read.inputs), self.guarantee.epsilon))}
+        for name in REPORTING:
+            matrix, _ = mechanism(name).as_published(self.joint, self.guarantee)  # type: ignore[attr-defined]
+            found[name] = self.kept(matrix)
+        return found
+
+    def reporting(self) -> Row:
+        """GRR, IR and CR, calibrated."""
+        epsilon, size = self.guarantee.epsilon, len(self.read.inputs)
+        alpha, _ = calibrate(lambda value: grr_matrix(size, value), self.read, self.guarantee, start=1.2 * epsilon)
+        found = {"grr, calibrated": self.kept(grr_matrix(size, alpha))}
+        for name in REPORTING:
+            protocol = funnel.fit(name, self.joint, self.guarantee)
+            share = measures.normalised_mutual_information(self.joint, protocol, "secret and inputs")
+            found[f"{name}, calibrated"] = share
+        return found
+
+    def polyopt(self) -> Row:
+        """PolyOpt for the nominal ε."""
+        matrix = polyopt_channel(self.joint, self.near, self.guarantee.epsilon * (1 - 1e-6), self.limit)
+        return {"polyopt": self.kept(matrix)}
+
+    def polyopt_calibrated(self) -> Row:
+        """PolyOpt at the nominal ε whose true level is the budget, to a relative 0.005."""
+        best = 0.0
+        epsilon = self.guarantee.epsilon
+
+        def level_at(nominal: float) -> float:
+            nonlocal best
+            weights = rounded_weights(self.read, polyopt_channel(self.joint, self.near, nominal, self.limit))
+            level = self.guarantee.level_for(self.read, weights).value
+            if level <= epsilon:
+                best = max(best, self.kept(weights / 2.0**63))
+            return level
+
+        parameter_at(level_at, epsilon, 5e-3, 1.03 * epsilon, 5)
+        # A nominal ε equal to the budget holds by the paper's theorem 1.
+        return {"polyopt, calibrated": max(best, self.polyopt()["polyopt"])}
+
+    def levels(self) -> Row:
+        """True levels of the versions as published."""
+        epsilon = self.guarantee.epsilon
+        channels = {"grr": grr_matrix(len(self.read.inputs), epsilon)}
+        for name in REPORTING:
+            channels[name], _ = mechanism(name).as_published(self.joint, self.guarantee)  # type: ignore[attr-defined]
+        channels["polyopt"] = polyopt_channel(self.joint, self.near, epsilon * (1 - 1e-6), self.limit)
+        return {f"level of {name}": self.level(channel) for name, channel in channels.items()}
+
+    def optimum(self) -> Row:
+        """The optimum over F itself, and its bound."""
+        best = funnel.optimal(
+            self.joint, self.guarantee, GAP, self.limit, reads_secret=True, counts="secret and inputs"
+        )
+        return {
+            "robust-optimal": best.utility / self.read.entropy,
+            "bound": best.bound / self.read.entropy,
+            "entropy": self.read.entropy,
+        }
+
+
+def measured(group: str, keys: Iterable[Row], law_of: Callable[[Row], Law], parts: dict[str, tuple[int, str]]) -> None:
+    """Measure what is missing: parts by name, each for laws below a number, known by one of its labels."""
+    rows = Rows(group)
+    for part, (laws, label) in parts.items():
+        for key in keys:
+            row = rows.find(**key)
+            if key["law"] >= laws or label in row:
+                continue
+            started = time.perf_counter()
+            found = getattr(law_of(key), part)()
+            row.update({name: round(value, 6) if math.isfinite(value) else None for name, value in found.items()})
+            print(group, part, key, f"{time.perf_counter() - started:.1f} s", flush=True)
+            rows.save()
+
+
+def figure2(arguments: argparse.Namespace) -> None:
+    """|S| = |U| = 3, n = 1000."""
+    parts = {
+        "published": (arguments.laws, "grr"),
+        "polyopt": (arguments.laws, "polyopt"),
+        "optimum": (arguments.optimised, "bound"),
+        "levels": (arguments.optimised, "level of grr"),
+        "reporting": (arguments.calibrated, "grr, calibrated"),
+        "polyopt_calibrated": (arguments.calibrated, "polyopt, calibrated"),
+    }
+    chosen = {name: part for name, part in parts.items() if not arguments.part or name in arguments.part}
+    keys = [{"law": law, "epsilon": epsilon} for law in range(arguments.laws) for epsilon in EPSILONS]
+    measured("figure2", keys, lambda key: Law(jeffreys(key["law"], 3, 1000), key["epsilon"], 80.0), chosen)
+
+
+def figure3(arguments: argparse.Namespace) -> None:
+    """|S| = |U| = 5, ε = 1, n from 100 to 100,000."""
+    parts = {
+        "published": (arguments.laws, "grr"),
+        "reporting": (arguments.calibrated, "grr, calibrated"),
+        "polyopt": (arguments.optimised, "polyopt"),
+        "optimum": (arguments.optimised, "bound"),
+        "levels": (arguments.optimised, "level of grr"),
+        "polyopt_calibrated": (arguments.optimised, "polyopt, calibrated"),
+    }
+    chosen = {name: part for name, part in parts.items() if not arguments.part or name in arguments.part}
+    keys = [{"law": law, "n": n} for law in range(arguments.laws) for n in SIZES]
+    measured("figure3", keys, lambda key: Law(jeffreys(key["law"], 5, key["n"]), 1.0, 20.0), chosen)
+
+
+def adult(arguments: argparse.Namespace) -> None:
+    """Nominal budget, true robust level and utility of every mechanism, made for the estimate and for F."""
+    rows = Rows("adult")
+    for secret, inputs in (("sex", "occupation"), ("marital-status", "education")):
+        joint = Joint.from_table(arguments.data, secret=[secret], inputs=[inputs])
+        for epsilon in (0.5, 1.0, 2.0):
+            for name, version, made in _adult_versions(joint, epsilon, arguments.limit):
+                row = rows.find(case=f"{secret} given {inputs}", epsilon=epsilon, mechanism=name, version=version)
+                if "seconds" in row:
+                    continue
+                started = time.perf_counter()
+                try:
+                    row.update(made())
+                except FunnelError as error:
+                    row["reason"] = str(error)
+                row["seconds"] = round(time.perf_counter() - started, 1)
+                print(row, flush=True)
+                rows.save()
+
+
+def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[str, str, Callable[[], Row]]]:
     guarantee = RLDP(epsilon)
     read = joint.with_secret()
-    entropy = read.entropy
 
-    def kept(matrix: np.ndarray) -> float:
-        return information_of((matrix * read.p_input).T) / entropy
+    def judged(weights: FloatArray, reads: Joint) -> Row:
+        level = guarantee.level_for(reads, weights).value
+        matrix = weights / 2.0**63
+        if reads is joint:
+            matrix = np.tile(matrix, len(joint.secret))
+        both = information_of((matrix * read.p_input).T)
+        law = (matrix.reshape(len(matrix), *joint.counts.shape) * joint.p).sum(axis=1).T
+        return {
+            "level": level if math.isfinite(level) else None,
+            "input share": information_of(law) / joint.entropy,
+            "share": both / read.entropy,
+        }
 
-    found = {"grr": kept(grr_matrix(len(read.inputs), epsilon))}
-    alpha, _ = calibrate(lambda value: grr_matrix(len(read.inputs), value), read, guarantee)
-    found["grr, calibrated"] = kept(grr_matrix(len(read.inputs), alpha))
-    for name in ("independent-reporting", "robust-conditional-reporting"):
-        published, _ = mechanism(name).as_published(joint, guarantee)  # type: ignore[attr-defined]
-        found[name] = kept(published)
-        calibrated = funnel.fit(name, joint, guarantee)
-        found[f"{name}, calibrated"] = measures.normalised_mutual_information(joint, calibrated, "secret and inputs")
-    if optimise:
-        near = guarantee.neighbourhood(read)
-        found["polyopt"] = kept(polyopt_channel(joint, near, epsilon, LIMIT))
-        calibrated = funnel.fit("polyopt", joint, guarantee, LIMIT)
-        found["polyopt, calibrated"] = measures.normalised_mutual_information(joint, calibrated, "secret and inputs")
-        best = funnel.optimal(joint, guarantee, 1e-3, LIMIT, reads_secret=True, counts="secret and inputs")
-        found["robust-optimal"] = best.utility / entropy
-        found["bound"] = best.bound / entropy
-    return found
+    def fitted(name: str, bound: funnel.Guarantee) -> Callable[[], Row]:
+        def made() -> Row:
+            found = mechanism(name).fitted(joint, bound, limit)
+            protocol = found.protocol
+            reads = joint.read_by(protocol.inputs.columns)
+            row = judged(protocol.weights_for(reads.inputs), reads)
+            return {**row, "finished": found.finished, "reads secret": reads is not joint}
 
+        return made
 
-def averages(keys: list[tuple[Any, ...]], rows: list[dict[str, float]], name: str) -> list[dict[str, Any]]:
-    """Mean shares of each mechanism for each key."""
-    sums: dict[tuple[Any, str], list[float]] = defaultdict(list)
-    for (key, _), row in zip(keys, rows, strict=True):
-        for label, value in row.items():
-            sums[key, label].append(value)
-    return [
-        {name: key, "mechanism": label, "share": float(np.mean(values)), "laws": len(values)}
-        for (key, label), values in sums.items()
-    ]
+    def published(name: str) -> Callable[[], Row]:
+        def made() -> Row:
+            near = guarantee.neighbourhood(read)
+            if name == "grr":
+                matrix = grr_matrix(len(read.inputs), epsilon)
+            elif name == "polyopt":
+                matrix = polyopt_channel(joint, near, epsilon * (1 - 1e-6), limit)
+            else:
+                matrix, _ = mechanism(name).as_published(joint, guarantee)  # type: ignore[attr-defined]
+            return {**judged(integer_weights(matrix), read), "reads secret": True}
 
+        return made
 
-def figure2(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """|S| = |U| = 3, n = 1000."""
-    keys = [(epsilon, seed) for epsilon in EPSILONS for seed in range(arguments.laws)]
-    rows = []
-    for epsilon, seed in keys:
-        rows.append(shares(jeffreys(seed, 3, 1000), epsilon, seed < arguments.optimised))
-        print(epsilon, seed, {label: round(value, 4) for label, value in rows[-1].items()}, flush=True)
-    return averages(keys, rows, "epsilon")
+    def grr_calibrated() -> Row:
+        _, weights = calibrate(lambda value: grr_matrix(len(read.inputs), value), read, guarantee, 1e-4)
+        return {**judged(weights, read), "reads secret": True}
 
+    def robust_optimum() -> Row:
+        solution = funnel.optimal(joint, guarantee, GAP, limit, reads_secret=True, counts="secret and inputs")
+        weights = solution.protocol.weights_for(read.inputs)
+        bound = solution.bound / read.entropy
+        return {
+            **judged(weights, read),
+            "bound": bound,
+            "finished": solution.status != "time limit",
+            "reads secret": True,
+        }
 
-def figure3(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """|S| = |U| = 5, ε = 1, n from 100 to 100,000."""
-    keys = [(n, seed) for n in SIZES for seed in range(arguments.laws)]
-    rows = []
-    for n, seed in keys:
-        rows.append(shares(jeffreys(seed, 5, n), 1.0, seed < arguments.optimised))
-        print(n, seed, {label: round(value, 4) for label, value in rows[-1].items()}, flush=True)
-    return averages(keys, rows, "n")
-
-
-def drawn(rows: list[dict[str, Any]], name: str) -> Figure:
-    """Mean share of each mechanism against ε or n: dashed as published, solid calibrated, the optimum on top."""
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axis = figure.subplots()
-    labels = list(dict.fromkeys(row["mechanism"] for row in rows))
-    colours = {label.split(",")[0]: f"C{k}" for k, label in enumerate(dict.fromkeys(x.split(",")[0] for x in labels))}
-    for label in labels:
-        points = sorted((row[name], row["share"]) for row in rows if row["mechanism"] == label)
-        style = "-" if "calibrated" in label or label == "robust-optimal" else ":" if label == "bound" else "--"
-        axis.plot(*zip(*points, strict=True), style, marker="o", ms=3, color=colours[label.split(",")[0]], label=label)
-    axis.set_xscale("log")
-    axis.set_xlabel("ε" if name == "epsilon" else name)
-    axis.set_ylabel("I((S,U);Y) / H(S,U)")
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=7)
-    return figure
-
-
-def written(results: dict[str, list[dict[str, Any]]]) -> str:
-    """The results as Markdown tables."""
-    parts = []
-    if "adult" in results:
-        parts.append(
-            "| case | ε | mechanism | made for | true robust level | I(X;Y) | of H(X) |\n|---|---|---|---|---|---|---|"
-        )
-        parts += [
-            f"| {r['case']} | {r['epsilon']:g} | {r['mechanism']} | {r['made for']} | "
-            f"{'infinite' if math.isinf(r['robust level']) else format(r['robust level'], '.3f')} | "
-            f"{r['utility']:.4f} | {r['share']:.1%} |"
-            for r in results["adult"]
-        ]
-    for group, name in (("figure2", "epsilon"), ("figure3", "n")):
-        if group not in results:
-            continue
-        rows = results[group]
-        values = sorted({row[name] for row in rows})
-        labels = list(dict.fromkeys(row["mechanism"] for row in rows))
-        cells = {(row["mechanism"], row[name]): f"{row['share']:.4f} ({row['laws']})" for row in rows}
-        parts.append(f"\n| {group}: share kept (laws) at {name} = | " + " | ".join(f"{v:g}" for v in values) + " |")
-        parts.append("|---" * (len(values) + 1) + "|")
-        parts += [f"| {label} | " + " | ".join(cells.get((label, v), "") for v in values) + " |" for label in labels]
-    return "\n".join(parts) + "\n"
+    plain, robust = "made for the estimate", "calibrated"
+    versions: list[tuple[str, str, Callable[[], Row]]] = []
+    for name in ("optimal", "grr", "conditional-reporting"):
+        versions += [(name, plain, fitted(name, LDP(epsilon))), (name, robust, fitted(name, guarantee))]
+    versions += [("grr of (S, U)", "as published", published("grr")), ("grr of (S, U)", robust, grr_calibrated)]
+    for name in ("independent-reporting", "robust-conditional-reporting", "polyopt"):
+        versions += [(name, "as published", published(name)), (name, robust, fitted(name, guarantee))]
+    versions += [("robust-optimal", "over F itself", robust_optimum)]
+    return versions
 
 
 GROUPS = {"adult": adult, "figure2": figure2, "figure3": figure3}
 
 
 def main() -> None:
-    """Measure the named groups and merge them into the results."""
+    """Measure the named groups, then write tables and figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)} and tables; all by default")
     parser.add_argument("--data", default=HERE.parent / "data" / "adult.parquet", type=Path)
     parser.add_argument("--laws", default=200, type=int)
-    parser.add_argument("--optimised", default=20, type=int, help="laws for which PolyOpt and the optimum are computed")
+    parser.add_argument("--optimised", default=10, type=int, help="laws for which the optimum over F is computed")
+    parser.add_argument("--calibrated", default=40, type=int, help="laws for which mechanisms are calibrated")
+    parser.add_argument("--part", action="append", help="measure only this part, such as polyopt")
+    parser.add_argument("--limit", default=60.0, type=float, help="seconds for an optimisation on Adult")
     arguments = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    mpl.rcParams["svg.hashsalt"] = "funnel"
     for group in arguments.groups or GROUPS:
-        results[group] = GROUPS[group](arguments)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-        RESULTS.with_suffix(".md").write_text(written(results))
-        if group != "adult":
-            name = "epsilon" if group == "figure2" else "n"
-            drawn(results[group], name).savefig(DOCS / f"robust-{group}.svg", metadata={"Date": None})
+        if group != "tables":
+            GROUPS[group](arguments)
+    found = {group: Rows(group).rows for group in GROUPS}
+    write_tables(found, RESULTS / "robust.md")
+    write_figures(found, HERE.parent / "docs")
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def release(spec: Path, again: bool, as_json: bool) -> None:
             f"{result['share']:.1%} of the information kept, exact level {result['level']:.12g} within "
             f"{result['guarantee']}{reused}."
         )
+    for warning in result.get("warnings", ()):
+        click.echo(f"Warning: {warning}.")
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     click.echo(f"Release: {result['folder']}")

@@ -9,6 +9,7 @@ from prefect.artifacts import create_table_artifact
 
 from funnel.guarantees import parse_guarantee
 from funnel.planning import plan as compare
+from funnel.sample_size import warnings
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tasks.step import plain_errors, tell
@@ -35,4 +36,6 @@ def _plan(spec_path: str) -> list[dict[str, Any]]:
     guarantee = parse_guarantee(spec.guarantee.canonical)
     mechanism = spec.mechanism
     rows = compare(joint, guarantee, reads_secret=mechanism.reads_secret, time_limit=mechanism.time_limit)
+    for warning in warnings(joint, guarantee, rows):
+        tell(f"warning: {warning}")
     return [row.to_dict() for row in rows]

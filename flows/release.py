@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 
 from flows.artifacts import describe_run
+from funnel.guarantees import parse_guarantee
 from funnel.release.layout import next_version
+from funnel.sample_size import doubts
 from funnel.spec import ReleaseSpec
 from tasks.audit import audit
 from tasks.estimate import estimate
@@ -42,7 +44,7 @@ def release(spec: str, again: bool = False) -> dict[str, Any]:
     -------
     dict
         ``status`` is ``"published"`` or ``"unchanged"``; further: version, folder, report, level, utility, share,
-        mechanism, rows, outside, cached steps.
+        mechanism, rows, outside, cached steps, warnings.
 
     Raises
     ------
@@ -104,6 +106,9 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
         # Rows taken over from a version that never got to its URL in full are published for the first time.
         record["fresh"] = drawn.fresh or (earlier is not None and Path(earlier) in series.unfinished)
         findings = audit(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
+        warnings = doubts(estimated.read_joint(), parse_guarantee(guarantee))
+        for warning in warnings:
+            tell(f"warning: {warning}")
         verdict = validate(snapshot, estimated, optimised, drawn, guarantee, spec.secret, spec.publish)
         published = publish(
             spec_path,
@@ -138,6 +143,7 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
         "outside": findings.outside,
         "fresh": drawn.fresh,
         "cached": cached,
+        "warnings": list(warnings),
     }
 
 

@@ -138,6 +138,7 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None
     """
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
+    from funnel.sample_size import warnings
     from funnel.source import count_joint
     from funnel.spec import ReleaseSpec
 
@@ -158,7 +159,8 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None
             )
             for bound in bounds
         ]
-    console.print_plan(described, joint, compared)
+        doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
+    console.print_plan(described, joint, compared, doubts)
 
 
 @main.command("audit")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.stats import chi2
 
 from funnel.errors import SpecError
@@ -29,6 +31,8 @@ class ConfidenceSet:
     smallest_expected : float
         Smallest expected count of a cell under the product of the margins; below about 5 the χ² law, and so the
         coverage of F, is doubtful.
+    few : int
+        Number of cells with an expected count below 5.
     """
 
     alpha: float
@@ -36,11 +40,22 @@ class ConfidenceSet:
     cells: int
     n: int
     smallest_expected: float
+    few: int = 0
 
     @property
     def doubtful(self) -> bool:
         """Whether expected counts are too small for the χ² law, and so for the confidence, to be relied on."""
         return self.smallest_expected < _FEW
+
+    def warning(self, secret: Sequence[str], inputs: Sequence[str]) -> str | None:
+        """One sentence where the confidence is doubtful, else None; names the columns and the number of cells."""
+        if not self.doubtful:
+            return None
+        return (
+            f"{self.few:,} of the {self.cells:,} combinations of {', '.join([*secret, *inputs])} would be expected in "
+            f"fewer than {_FEW:g} records if {', '.join(secret)} and {', '.join(inputs)} were independent, so the "
+            f"confidence of {1 - self.alpha:.6g}, which rests on the χ² law, is doubtful; group their rare values"
+        )
 
 
 def confidence_radius(cells: int, n: int, alpha: float) -> float:
@@ -60,5 +75,5 @@ def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:
         raise SpecError(f"the significance alpha must lie strictly between 0 and 1, not {alpha}")
     cells = joint.counts.size
     radius = confidence_radius(cells, joint.n, alpha)
-    expected = joint.n * joint.p_secret.min() * joint.p_input.min()
-    return ConfidenceSet(alpha, radius, cells, joint.n, float(expected))
+    expected = joint.n * np.outer(joint.p_secret, joint.p_input)
+    return ConfidenceSet(alpha, radius, cells, joint.n, float(expected.min()), int((expected < _FEW).sum()))

@@ -71,11 +71,17 @@ class Console:
         """Print one JSON object on one line."""
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))
 
-    def print_plan(self, spec: ReleaseSpec, joint: Joint, compared: Sequence[tuple[str, Sequence[PlanRow]]]) -> None:
-        """Print the comparison of mechanisms under one guarantee or several."""
+    def print_plan(
+        self,
+        spec: ReleaseSpec,
+        joint: Joint,
+        compared: Sequence[tuple[str, Sequence[PlanRow]]],
+        doubts: Sequence[Sequence[str]],
+    ) -> None:
+        """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each."""
         if self.as_json:
             # One guarantee a line: the form is the same however many there are.
-            for guarantee, rows in compared:
+            for (guarantee, rows), warnings in zip(compared, doubts, strict=True):
                 self.print_json(
                     {
                         "guarantee": guarantee,
@@ -84,6 +90,7 @@ class Console:
                         "publish": list(spec.publish),
                         "entropy": joint.entropy,
                         "mechanisms": [row.to_dict() for row in rows],
+                        "warnings": list(warnings),
                     }
                 )
             return
@@ -103,8 +110,11 @@ class Console:
                     "levels, times and why a mechanism is not used."
                 )
             )
+            for (guarantee, _), warnings in zip(compared, doubts, strict=True):
+                for warning in warnings:
+                    out.print(Text(f"warning ({guarantee}): {warning}"), soft_wrap=True)
             return
-        for guarantee, rows in compared:
+        for (guarantee, rows), warnings in zip(compared, doubts, strict=True):
             out.print(Text(f"bound {guarantee}"))
             out.print(_plan_table(rows))
             for row in rows:
@@ -117,6 +127,8 @@ class Console:
                             "of the optimum"
                         )
                     )
+            for warning in warnings:
+                out.print(Text(f"warning: {warning}"), soft_wrap=True)
 
     def print_checks(self, root: str, checks: Sequence[Check]) -> None:
         """Print the checks of an audit."""

@@ -11,12 +11,14 @@ from typing import Any
 from prefect import task
 from prefect.context import TaskRunContext
 
+from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
 from funnel.mechanisms import mechanism as registered
 from funnel.mechanisms import names
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
 from funnel.release.documents import dump
+from funnel.sample_size import too_few
 from tasks.estimate import Estimate
 from tasks.files import FileRef, private_folder, write_whole
 from tasks.step import plain_errors, tell
@@ -75,18 +77,22 @@ def optimise(
     Raises
     ------
     InfeasibleGuarantee
-        If the mechanism, or every mechanism, cannot meet the guarantee.
+        If the mechanism, or every mechanism, cannot meet the guarantee, or the data are too few for a robust one.
     """
     joint = estimate.read_joint()
+    bound = parse_guarantee(guarantee)
     rows = plan(
         joint,
-        parse_guarantee(guarantee),
+        bound,
         reads_secret=reads_secret,
         time_limit=time_limit,
         mechanisms=_compared(mechanism, reads_secret),
         progress=tell,
     )
     chosen = choose(rows if mechanism == "auto" else [row for row in rows if row.mechanism == mechanism])
+    # A draw spends what may be told of people, so one that is of no use is not made.
+    if (useless := too_few(joint, bound, [chosen])) is not None:
+        raise InfeasibleGuarantee(useless)
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     key = sha256(f"{estimate.joint.sha256} {guarantee} {mechanism} {reads_secret} {time_limit}".encode()).hexdigest()

@@ -11,7 +11,7 @@ import numpy as np
 from funnel import measures
 from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.confidence import ConfidenceSet, confidence_set
-from funnel.guarantees import LDP, RLDP, Guarantee
+from funnel.guarantees import ALIP, LDP, LIP, RLDP, Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
 
@@ -59,6 +59,9 @@ class Findings:
         of the secret was never seen, or the protocol is too large to compute it in the time of an audit.
     plain_level : float
         LDP level under the estimate, to compare it with.
+    robust_lift_level : float or None
+        For LIP and ALIP, their own level over the whole confidence set (`funnel.measures.robust_lifts`), never below
+        the true one. None for other guarantees, and where ``robust_level`` is.
     """
 
     guarantee: str
@@ -83,11 +86,12 @@ class Findings:
     confidence: ConfidenceSet
     robust_level: float | None
     plain_level: float
+    robust_lift_level: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; an infinite level and an undefined lift become None."""
         content = asdict(self)
-        for name in ("level", "plain_level", "robust_level"):
+        for name in ("level", "plain_level", "robust_level", "robust_lift_level"):
             if content[name] is not None and math.isinf(content[name]):
                 content[name] = None
         content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
@@ -137,12 +141,24 @@ def audit_release(
         confidence=confidence_set(joint, alpha),
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
+        robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
     )
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:
     """The level of RLDP, where it can be computed within seconds."""
-    c, a = joint.counts.shape
-    if not joint.counts.any(axis=1).all() or len(protocol.outputs) * c * a > _LARGEST:
+    if not _computable(joint, protocol):
         return None
     return RLDP(1.0, alpha).level(joint, protocol).value
+
+
+def _robust_lift_level(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float) -> float | None:
+    """The level of LIP or ALIP over the confidence set, where it can be computed within seconds."""
+    if not isinstance(guarantee, LIP | ALIP) or not _computable(joint, protocol):
+        return None
+    return measures.robust_lifts(joint, protocol, alpha).level_of(guarantee)
+
+
+def _computable(joint: Joint, protocol: Protocol) -> bool:
+    c, a = joint.counts.shape
+    return bool(joint.counts.any(axis=1).all()) and len(protocol.outputs) * c * a <= _LARGEST

@@ -13,7 +13,7 @@ from funnel.joint import FloatArray
 # Shares of the deviation given to the first secret at first; the worst pairs are searched further.
 _GRID = 13
 _FINE, _ZOOMS = 17, 5
-_AT_ONCE = 64
+_FIRST, _AT_ONCE = 6, 64
 # What a law attains is computed to this precision: beyond it above a limit, the limit is exceeded.
 _DOUBT = 1e-6
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -127,8 +127,7 @@ def pair_ratios(rows: FloatArray, neighbourhood: Neighbourhood) -> PairRatios:
     flat = np.repeat(rows.reshape(b * c, u), _GRID, axis=0)
     law = neighbourhood.law[secrets]
     divergence = neighbourhood.divergence(secrets, shares)
-    upper = tilt(flat, law, divergence)
-    lower = tilt(-flat, law, divergence)
+    upper, lower = _tilts(flat, law, divergence, -flat, law, divergence)
     most = upper.above(divergence).reshape(b, c, _GRID)
     least = -lower.above(divergence).reshape(b, c, _GRID)
     # s has θ of the deviation, s' what is left.
@@ -171,8 +170,10 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
     order = np.argwhere(pairs.above > 1.0)
     order = order[np.argsort(-pairs.above[tuple(order.T)], kind="stable")]
     best = WorstPair(1.0, 0, 0, 0, 0.5)
-    for start in range(0, len(order), _AT_ONCE):
-        places = order[start : start + _AT_ONCE]
+    start, size = 0, _FIRST
+    while start < len(order):
+        places = order[start : start + size]
+        start, size = start + size, _AT_ONCE
         if float(pairs.above[tuple(places[0])]) <= best.ratio:
             # Bounds fall from here on, and refining only lowers them.
             break
@@ -194,6 +195,24 @@ def attaining_law(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPa
         roots[secret] = np.sqrt(divergence)
     marginal = neighbourhood.prior * roots
     return np.asarray(conditionals * (marginal / marginal.sum())[:, None])
+
+
+def _tilts(
+    top: FloatArray,
+    top_law: FloatArray,
+    top_divergence: FloatArray,
+    bottom: FloatArray,
+    bottom_law: FloatArray,
+    bottom_divergence: FloatArray,
+) -> tuple[Tilt, Tilt]:
+    """`tilt` of two sets of rows, in one search for both."""
+    both = tilt(
+        np.concatenate([top, bottom]),
+        np.concatenate([top_law, bottom_law]),
+        np.concatenate([top_divergence, bottom_divergence]),
+    )
+    number = len(top)
+    return _taken(both, np.arange(number)), _taken(both, np.arange(number, 2 * number))
 
 
 def _taken(tilts: Tilt, places: Places) -> Tilt:
@@ -273,7 +292,7 @@ def refined(
         steps = np.linspace(-width, width, _FINE)
         grid = np.clip(share[:, None] + steps, 0.0, 1.0).ravel()
         one, two = neighbourhood.divergence(high, grid), neighbourhood.divergence(low, 1 - grid)
-        upper, lower = tilt(top, law[high], one), tilt(bottom, law[low], two)
+        upper, lower = _tilts(top, law[high], one, bottom, law[low], two)
         denominator = -lower.above(two)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(denominator > 0, upper.above(one) / denominator, np.inf)

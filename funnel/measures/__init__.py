@@ -37,11 +37,13 @@ from funnel.measures.lifts import (
     min_lift,
 )
 from funnel.measures.orders import arimoto_information, sibson_information
+from funnel.measures.robust_lifts import RobustLifts, robust_lifts
 from funnel.measures.shares import changed_share, changed_share_by_column
 
 __all__ = [
     "Breach",
     "Counted",
+    "RobustLifts",
     "alpha_lift",
     "alpha_lift_inverse",
     "arimoto_information",
@@ -67,6 +69,7 @@ __all__ = [
     "normalised_mutual_information",
     "posterior",
     "record_output_law",
+    "robust_lifts",
     "secret_guess_accuracy",
     "secret_information",
     "secret_output_law",

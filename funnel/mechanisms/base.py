@@ -12,11 +12,11 @@ from funnel.alphabet import Alphabet
 from funnel.errors import InfeasibleGuarantee, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
+from funnel.mechanisms.false_position import LARGEST_PARAMETER, parameter_at
 from funnel.naming import name_outputs
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 
-_LARGEST_PARAMETER = 64.0
 _STEPS = 60
 _LARGEST_CHANNEL = 2**26
 
@@ -114,11 +114,16 @@ def check_size(joint: Joint) -> None:
 
 
 def calibrate(
-    family: Callable[[float], FloatArray], joint: Joint, guarantee: Guarantee, precision: float = 0.0
+    family: Callable[[float], FloatArray],
+    joint: Joint,
+    guarantee: Guarantee,
+    precision: float = 0.0,
+    start: float | None = None,
 ) -> tuple[float, WeightArray]:
     """The strongest parameter of a one-parameter family for which the guarantee holds exactly (METHOD section 4).
 
-    Bisection on the exact decision for the rounded integer weights, so the answer needs no repair.
+    Bisection on the exact decision for the rounded integer weights, so the answer needs no repair; false position on
+    levels that are themselves found by a search, with the decision at the end.
 
     Parameters
     ----------
@@ -129,6 +134,8 @@ def calibrate(
     guarantee : Guarantee
     precision : float
         Relative precision of α that is enough.
+    start : float, optional
+        A first guess of α.
 
     Returns
     -------
@@ -142,11 +149,15 @@ def calibrate(
     InfeasibleGuarantee
         If even α = 0 does not meet it.
     """
-    return calibrate_weights(lambda alpha: integer_weights(family(alpha)), joint, guarantee, precision)
+    return calibrate_weights(lambda alpha: integer_weights(family(alpha)), joint, guarantee, precision, start)
 
 
 def calibrate_weights(
-    family: Callable[[float], WeightArray], joint: Joint, guarantee: Guarantee, precision: float = 0.0
+    family: Callable[[float], WeightArray],
+    joint: Joint,
+    guarantee: Guarantee,
+    precision: float = 0.0,
+    start: float | None = None,
 ) -> tuple[float, WeightArray]:
     """`calibrate` for a family that rounds its channels to integer weights (b, a) itself."""
 
@@ -161,12 +172,27 @@ def calibrate_weights(
         raise InfeasibleGuarantee(
             f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
         )
+    if guarantee.precision > 0:
+        # Levels that are bounds found by a search cost as much as decisions, and say how far to go.
+        close = max(guarantee.precision, precision)
+        alpha = parameter_at(
+            lambda alpha: guarantee.level_for(joint, silence_unseen(joint, family(alpha))).value,
+            guarantee.budget,
+            close,
+            guarantee.budget if start is None else start,
+        )
+        # A level equal to the budget need not be provably within it.
+        for _ in range(_STEPS):
+            if (found := weights_at(alpha)) is not None:
+                return alpha, found
+            alpha *= 1 - 4 * close
+        return 0.0, best
     low, high = 0.0, max(guarantee.budget, 2.0**-20)
     while (found := weights_at(high)) is not None:
         low, best = high, found
-        if high == _LARGEST_PARAMETER:
+        if high == LARGEST_PARAMETER:
             return low, best
-        high = min(2 * high, _LARGEST_PARAMETER)
+        high = min(2 * high, LARGEST_PARAMETER)
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if not low < middle < high or high - low <= max(guarantee.precision, precision) * high:

@@ -13,16 +13,21 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, Joint
+from funnel.measures.information import information_of
 from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.robust_bounds import least_conditionals
-from funnel.protocol import Protocol, WeightArray
+from funnel.protocol import DENOMINATOR, Protocol
 from funnel.rounding import rounded_weights
 from funnel.solver import LevelCone, optimal_over_cone
 
 # What is asked for: so many nats, or this share of H(S,U) where that is more.
 _GAP = 1e-3
 _SHARE = 0.002
-_STEPS = 9
+# How close to ε the true level is brought, relatively, and in how many optimisations at most.
+_CLOSE, _STEPS = 1e-3, 10
+# Entries of the paper's half-spaces beyond which even the first linear programmes take many minutes.
+_LARGEST = 200_000
 
 
 def polyopt_cone(near: Neighbourhood, epsilon: float) -> FloatArray:
@@ -44,8 +49,21 @@ def polyopt_cone(near: Neighbourhood, epsilon: float) -> FloatArray:
 
 
 def polyopt_channel(joint: Joint, near: Neighbourhood, epsilon: float, time_limit: float | None = None) -> FloatArray:
-    """The channel (b, c·u) of RLDP theorem 2 for a nominal ε, up to numerical error; unseen cells get the marginal."""
+    """The channel (b, c·u) of RLDP theorem 2 for a nominal ε, up to numerical error; unseen cells get the marginal.
+
+    Raises
+    ------
+    SpecError
+        If the polytope has too many half-spaces for any optimisation to finish.
+    """
     read = joint.with_secret()
+    c, u = near.law.shape
+    number = c * (c - 1) * u**2
+    if number * c * u > _LARGEST:
+        raise SpecError(
+            f"polyopt would need {number:,} half-spaces in {c * u} dimensions, more than can be optimised over in "
+            "reasonable time; use robust-optimal, which adds those that are needed, or publish fewer values"
+        )
     seen = read.p_input > 0
     law = read.p_input[seen]
     rows = polyopt_cone(near, epsilon)
@@ -69,37 +87,30 @@ class PolyOpt(Mechanism):
     reads_secret: ClassVar[bool] = True
 
     def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
-        """Bisection on the nominal ε, upwards from the guarantee's own, each step an optimisation.
+        """False position on the nominal ε, upwards from the guarantee's own, each step an optimisation.
 
         Raises
         ------
         SpecError
-            If the guarantee is not RLDP.
+            If the guarantee is not RLDP, or the polytope has too many half-spaces.
         """
         if not isinstance(guarantee, RLDP):
             raise SpecError(f"{self.name} is made for rldp; use optimal under {guarantee.name}")
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
         deadline = None if time_limit is None else time.perf_counter() + time_limit
+        best, most = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64), 0.0
 
-        def weights_at(nominal: float) -> WeightArray | None:
+        def level_at(nominal: float) -> float:
+            nonlocal best, most
             left = None if deadline is None else max(0.1, (deadline - time.perf_counter()) / 2)
             weights = rounded_weights(read, polyopt_channel(joint, near, nominal, left))
-            return weights if guarantee.holds_for(read, weights) else None
+            level = guarantee.level_for(read, weights).value
+            utility = information_of((weights / np.float64(DENOMINATOR) * read.p_input).T)
+            if level <= guarantee.epsilon and utility > most and guarantee.holds_for(read, weights):
+                best, most = weights, utility
+            return level
 
         # A hair below the nominal ε the paper's theorem 1 holds in spite of rounding.
-        low = guarantee.epsilon * (1 - 1e-6)
-        best = weights_at(low)
-        high = 1.5 * guarantee.epsilon
-        for _ in range(_STEPS):
-            if best is not None and deadline is not None and time.perf_counter() > deadline:
-                break
-            middle = (low + high) / 2 if best is not None else low * 0.9
-            found = weights_at(middle)
-            if best is None or found is not None:
-                low, best = middle, found
-            else:
-                high = middle
-        if best is None:
-            best = np.full((1, len(read.inputs)), 2**63, dtype=np.uint64)
+        parameter_at(level_at, guarantee.epsilon, _CLOSE, guarantee.epsilon * (1 - 1e-6), _STEPS)
         return self.protocol(joint, guarantee, best, read.inputs)

@@ -8,7 +8,11 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.joint import Joint
+from funnel.measures import mutual_information
 from funnel.mechanisms.base import Fitted, Mechanism, Progress
+from funnel.mechanisms.independent_reporting import IndependentReporting
+from funnel.mechanisms.polyopt import PolyOpt
+from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting
 from funnel.protocol import Protocol
 from funnel.solver import optimal
 
@@ -43,4 +47,16 @@ class RobustOptimal(Mechanism):
         if not isinstance(guarantee, RLDP):
             raise SpecError(f"{self.name} is made for rldp; use optimal-with-secret under {guarantee.name}")
         solution = optimal(joint, guarantee, _GAP, time_limit, "auto", progress, True, "secret and inputs")
-        return Fitted(self.renamed(solution.protocol), None, solution.status != "time limit")
+        finished = solution.status != "time limit"
+        best, most = solution.protocol, solution.utility
+        # Cutting planes that were stopped may be far inside; what takes fewer steps may then be better.
+        for other in () if finished else (PolyOpt(), RobustConditionalReporting(), IndependentReporting()):
+            try:
+                protocol = other.fit(joint, guarantee, time_limit)
+            except SpecError:
+                # PolyOpt where its half-spaces are too many.
+                continue
+            utility = mutual_information(joint, protocol, "secret and inputs")
+            if utility > most:
+                best, most = protocol, utility
+        return Fitted(self.renamed(best), None, finished)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import ClassVar
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.rldp import RLDP
-from funnel.guarantees.worst_case import Neighbourhood
+from funnel.guarantees.rldp import RLDP, rows_by_secret
+from funnel.guarantees.worst_case import Neighbourhood, pair_ratios
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms.base import Mechanism, calibrate
+from funnel.mechanisms.false_position import parameter_at
 from funnel.protocol import Protocol
 
 # Shares of the budget that the input gets, tried in turn; the best is then calibrated to the last.
 _SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
-_ROUGH = 0.02
+_ROUGH = 0.03
 
 
 class RobustReporting(Mechanism):
@@ -58,15 +60,27 @@ class RobustReporting(Mechanism):
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
 
-        def family(share: float, total: float) -> FloatArray:
-            return self.matrix(near, (1 - share) * total, share * total)
+        unseen = read.p_input == 0
 
-        utilities = {}
+        def family(share: float, total: float) -> FloatArray:
+            channel = self.matrix(near, (1 - share) * total, share * total)
+            # A cell that was never seen says what the average record says.
+            channel[:, unseen] = (channel @ read.p_input)[:, None]
+            return channel
+
+        best, total, utility = 0.0, guarantee.epsilon, -1.0
         # The proportion that the papers' conditions favour is tried too: calibrated, it is never worse than theirs.
         published = self.as_published(joint, guarantee)[1] / guarantee.epsilon if guarantee.epsilon > 0 else 0.0
+        found = guarantee.epsilon
         for share in sorted({*_SHARES, published}):
-            total, _ = calibrate(lambda total, share=share: family(share, total), read, guarantee, _ROUGH)  # type: ignore[misc]
-            utilities[share] = information_of((family(share, total) * read.p_input).T)
-        best = max(utilities, key=utilities.__getitem__)
-        _, weights = calibrate(lambda total: family(best, total), read, guarantee)
+
+            def level_at(total: float, share: float = share) -> float:
+                # What some law attains is close enough to choose by; the bounds come last.
+                return math.log(pair_ratios(rows_by_secret(read, family(share, total)), near).found.max())
+
+            found = parameter_at(level_at, guarantee.epsilon, _ROUGH, found)
+            told = information_of((family(share, found) * read.p_input).T)
+            if told > utility:
+                best, total, utility = share, found, told
+        _, weights = calibrate(lambda total: family(best, total), read, guarantee, start=total)
         return self.protocol(joint, guarantee, weights, read.inputs)

@@ -137,7 +137,9 @@ def optimal(
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or (time_limit is not None and not time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
-    unchanged = _unchanged(joint, guarantee)
+    # Publishing X as it is is no optimum where telling S counts as well.
+    whole = reads_secret and counts == "secret and inputs"
+    unchanged = None if whole else _unchanged(joint, guarantee)
     if unchanged is not None:
         protocol = _protocol(joint, joint, guarantee, unchanged)
         utility = mutual_information(joint, protocol)

@@ -28,6 +28,8 @@ Places = npt.NDArray[np.intp]
 # Rounds until the worst case is this close to the budget, relatively; the rest is moved inside at the end.
 _CLOSE = 1e-5
 _ROUNDS = 60
+# Rounds without a change worth speaking of, as a share of the gap, after which cutting ends.
+_STILL, _UNCHANGED = 2, 0.02
 # Half-spaces added for one output and round: the worst pairs, whose laws differ most.
 _PAIRS = 3
 # The relatively smaller budget that a protocol is moved into by linear programmes at the end, and how many of them.
@@ -142,6 +144,7 @@ def robust_weights(
     cuts = _Cuts(read, near, seen)
     limit = capped_exp(guarantee.epsilon)
     bound, worst, columns, finished, rounds = 0.0, np.inf, np.zeros((0, len(law))), False, 0
+    value, still = np.inf, 0
     while True:
         left = None if time_limit is None else time_limit - (time.perf_counter() - started)
         if rounds and ((left is not None and left <= 0) or rounds == _ROUNDS):
@@ -152,7 +155,7 @@ def robust_weights(
         inside = (columns @ region.rows.T <= 1e-9).all(axis=1) & (columns @ region.rows.T >= region.least - 1e-9).all(1)
         search.start_from(columns[inside])
         # While half-spaces are missing, the last digits of a relaxation are not worth their time.
-        rough = min(_ROUGH, 0.1 * float(np.log(worst / limit)))
+        rough = 0.0 if still >= _STILL else min(_ROUGH, 0.1 * float(np.log(worst / limit)))
         mixture = search.run(max(0.7 * gap, rough), left, None)
         split = mixture.split
         bound = min(bound, split.bound)
@@ -160,7 +163,10 @@ def robust_weights(
             tick(split.value, bound)
         columns = split.posteriors
         added, worst = _cut(cuts, read, near, _channel(split, law, seen, read), limit)
-        if (worst <= limit * (1 + _CLOSE) or not added) and rough <= 0.7 * gap:
+        # Half-spaces of outputs that are too rare to be told from rounding change nothing.
+        still = still + 1 if abs(split.value - value) < _UNCHANGED * gap else 0
+        value = split.value
+        if (worst <= limit * (1 + _CLOSE) or not added or still > _STILL) and rough <= 0.7 * gap:
             finished = mixture.finished
             break
     weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted)

@@ -101,6 +101,15 @@ def test_calibrated_mechanisms_are_robust_and_below_the_optimum(joint: Joint) ->
     assert told(joint, calibrated) <= best.bound + 1e-9
 
 
+def test_a_large_budget_publishes_the_secret_too() -> None:
+    """Where X may be published as it is, the secret may often be as well, and both count."""
+    joint = Joint.from_counts([[300, 100], [120, 280]])
+    guarantee = RLDP(6.0)
+    best = funnel.optimal(joint, guarantee, 2e-2, 20.0, reads_secret=True, counts="secret and inputs")
+    assert best.utility > joint.entropy
+    assert told(joint, funnel.fit("independent-reporting", joint, guarantee)) <= best.bound + 1e-9
+
+
 def test_the_robust_optimum_tends_to_the_plain_one() -> None:
     """As n grows F shrinks to the estimate, and RLDP to LDP with respect to S."""
     base = np.array([[5, 3, 2], [2, 3, 5]])
@@ -144,3 +153,13 @@ def test_an_average_over_the_polytope_is_what_its_corners_say() -> None:
         found = linprog(-row, A_eq=np.ones((1, 3)), b_eq=[1], bounds=[(low, 1) for low in least[s]])
         corners = [least[s] + (1 - least[s].sum()) * np.eye(3)[u] for u in range(3)]
         assert -found.fun == pytest.approx(max(corner @ row for corner in corners))
+
+
+def test_an_optimum_out_of_time_falls_back_on_what_is_better(joint: Joint) -> None:
+    guarantee = RLDP(0.5)
+    fitted = mechanism("robust-optimal").fitted(joint, guarantee, 0.5)
+    assert not fitted.finished
+    assert fitted.protocol.mechanism == "robust-optimal"
+    assert guarantee.holds(joint, fitted.protocol)
+    reporting = funnel.fit("robust-conditional-reporting", joint, guarantee)
+    assert told(joint, fitted.protocol) >= told(joint, reporting) - 1e-9

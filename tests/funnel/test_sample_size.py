@@ -1,0 +1,81 @@
+"""What the number of records allows: a robust bound that leaves nothing of use says so, with how many would do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from funnel import LIP, RLDP, InfeasibleGuarantee, Joint, fit, measures, plan
+from funnel.cli import main
+from funnel.console import Console
+from funnel.sample_size import doubts, records_needed, too_few, warnings
+from funnel.spec import ReleaseSpec
+from tests.projects import SPEC, make_project
+from tests.releases import make_release
+
+COUNTS = np.array([[7, 3], [4, 6]])
+ROBUST = SPEC.replace("lip:1.0", "rldp:0.05,0.05") + "[mechanism]\ntime_limit = 1.0\n"
+
+
+def project(folder: Path, factor: int) -> Path:
+    cells = [(s, x) for s, row in enumerate(COUNTS) for x, count in enumerate(row) for _ in range(count * factor)]
+    secret, shown = zip(*cells, strict=True)
+    table = {"marital-status": [f"s{s}" for s in secret], "relationship": [f"x{x}" for x in shown]}
+    return make_project(folder, ROBUST, pa.table(table))
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+def test_the_records_needed_are_enough_and_not_many_too_many(epsilon: float) -> None:
+    guarantee = RLDP(epsilon)
+    need = records_needed(Joint.from_counts(COUNTS), guarantee)
+    factor = -(-need.n // 20)
+    enough = Joint.from_counts(COUNTS * factor)
+    assert measures.normalised_mutual_information(enough, fit("grr", enough, guarantee)) >= need.share
+    less = Joint.from_counts(COUNTS * int(factor * 0.85))
+    assert measures.normalised_mutual_information(less, fit("grr", less, guarantee)) < need.share
+    assert too_few(enough, guarantee, plan(enough, guarantee, ["grr"])) is None
+
+
+def test_a_bound_that_more_records_would_not_help_is_no_matter_of_records() -> None:
+    joint = Joint.from_counts(COUNTS * 1_000_000)
+    guarantee = RLDP(0.01)
+    rows = plan(joint, guarantee, ["grr"])
+    assert (rows[0].share or 0) < 0.01
+    assert too_few(joint, guarantee, rows) is None
+    assert too_few(joint, LIP(0.001), plan(joint, LIP(0.001), ["grr"])) is None
+    with pytest.raises(InfeasibleGuarantee, match="perfect"):
+        records_needed(joint, RLDP(0.0))
+
+
+def test_a_plan_warns_of_few_records_and_of_rare_combinations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = project(tmp_path, 1)
+    shown = CliRunner().invoke(main, ["plan", str(spec)]).stdout
+    few, useless = (line.removeprefix("warning: ") for line in shown.splitlines() if line.startswith("warning: "))
+    assert few.startswith("2 of the 4 combinations of marital-status, relationship would be expected in fewer than 5")
+    assert useless.startswith("the data are too few for this bound: from 20 records")
+    joint, guarantee = Joint.from_counts(COUNTS), RLDP(0.05)
+    rows = plan(joint, guarantee, ["grr"])
+    said = warnings(joint, guarantee, rows)
+    Console(True).print_plan(ReleaseSpec.load(spec), joint, [(str(guarantee), rows)], [said])
+    assert json.loads(capsys.readouterr().out)["warnings"] == list(said)
+    assert len(said) == 2
+
+
+def test_enough_records_are_no_reason_to_warn() -> None:
+    joint = Joint.from_counts(COUNTS * 2000)
+    guarantee = RLDP(1.0)
+    assert warnings(joint, guarantee, plan(joint, guarantee, ["grr"])) == ()
+    assert doubts(Joint.from_counts(COUNTS), LIP(1.0)) == ()
+
+
+def test_a_release_of_too_few_records_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleGuarantee, match="the data are too few for this bound: from 20 records"):
+        make_release(project(tmp_path, 1))
+    assert not (tmp_path / "releases" / "people" / "1.0.0").exists()
