@@ -41,7 +41,7 @@ class RobustLifts:
 
     @property
     def attained(self) -> float:
-        """The LIP level (nats) under the worst law found; `level` is at most about 1e-6 above it where it is finite."""
+        """The LIP level (nats) under the worst law found: `level` is above it by what is not known."""
         return math.log(self.worst.attained)
 
     def level_of(self, guarantee: Guarantee) -> float | None:
