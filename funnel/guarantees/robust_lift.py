@@ -14,13 +14,15 @@ from funnel.joint import FloatArray
 Places = npt.NDArray[np.intp]
 
 # Intervals of P(s) that every output and secret starts from, and how often those that are not settled are cut in parts.
-_INTERVALS, _PARTS, _ROUNDS = 4, 4, 40
+_INTERVALS, _PARTS, _ROUNDS = 1, 4, 40
 # Steps of the search for how the deviation is split between s and the rest.
 _SPLITS = 16
 # Where a split counts as one that leaves a block nothing, as a share of what there is to split.
 _EDGE = 2.0**-15
-# How close bound and attained value come, relatively; ten times as wide while too many intervals stay open.
-_CLOSE, _MOST = 1e-7, 1_000
+# How close bound and attained value come, relatively; a hundred times as wide, again and again, once so many intervals were cut.
+_CLOSE, _MOST = 1e-7, 800
+# A round that raises the ratio by this share is followed by one without cuts.
+_RISES = 1e-3
 _UNIT = 2.0**-53
 
 
@@ -126,13 +128,14 @@ def worst_lift_over(rows: FloatArray, neighbourhood: Neighbourhood, upward: bool
     end = edges[1:].T[secret].ravel()
     first = int(nominal.argmax())
     best, close = max(1.0, float(nominal.max())), _CLOSE
+    work = 0
     where: tuple[int, float, float | None] = (first, float(neighbourhood.prior[secret[first]]), None)
     for _ in range(_ROUNDS):
         limit = best * (1 + close)
         middle = (start + end) / 2
         sigma = _sigma(middle)
         saddle = _saddle(tasks, place, sigma, limit)
-        most = int(saddle.ratio.argmax())
+        most, before = int(saddle.ratio.argmax()), best
         if saddle.ratio[most] > best:
             best, where = float(saddle.ratio[most]), (int(place[most]), float(sigma[most]), float(saddle.split[most]))
         # Ends rounded outwards.
@@ -143,9 +146,13 @@ def worst_lift_over(rows: FloatArray, neighbourhood: Neighbourhood, upward: bool
             attained = best if law is None else _ratio(rows[y], law, s, upward)
             return WorstLift(max(limit, 1.0) * (1 + 2.0**-40), attained, y, s, law)
         place, start, end = place[open_], start[open_], end[open_]
-        if len(place) > max(_MOST, 2 * len(tasks.prior)) or float((end - start).max()) < 1e-5:
+        if best > before * (1 + _RISES):
+            # A larger ratio settles most of them: those that it leaves are cut.
+            continue
+        work += _PARTS * len(place)
+        if work > _MOST or float((end - start).max()) < 1e-5:
             # Too many or too narrow to be cut further: prove less.
-            close *= 10
+            close *= 100
             continue
         cuts = np.linspace(start, end, _PARTS + 1)
         place, start, end = np.tile(place, _PARTS), cuts[:-1].ravel(), cuts[1:].ravel()

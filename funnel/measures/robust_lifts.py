@@ -85,9 +85,12 @@ def robust_lifts(joint: Joint, protocol: Protocol, alpha: float = 0.05) -> Robus
     reads_secret = secret_by_input(read)[1]
     used = np.flatnonzero(matrix.any(axis=1))
 
+    # P(y) is a mixture of the P(y|s'), so under every law no lift and no inverse exceeds the largest ratio of two.
+    most = math.exp(RLDP(1.0, alpha).level(joint, protocol).value) * (1 + 2.0**-48)
+
     def side(upward: bool) -> WorstLift:
         found = worst_lift_over(rows, near, upward, reads_secret)
-        return WorstLift(found.bound, found.attained, int(used[found.output]), found.secret, found.law)
+        return WorstLift(min(found.bound, most), found.attained, int(used[found.output]), found.secret, found.law)
 
     return RobustLifts(side(True), side(False))
 
