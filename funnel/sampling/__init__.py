@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder, count_pairs, input_codes
+from funnel.sampling.columns import GROUP_ROWS, WRITE_SETTINGS, OutputColumns, ReleaseWriter
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
-from funnel.sampling.keyed import RecordKey, key_digests, keyed_words
+from funnel.sampling.keyed import RecordKey, key_digests, keyed_words, words_of
 from funnel.sampling.rows import release_table, sanitise, sanitise_batches, sanitised_codes
 from funnel.sampling.shuffle import order_rows, shuffle_rows
 from funnel.sampling.words import WordSource, WordStream
 
 __all__ = [
+    "GROUP_ROWS",
+    "WRITE_SETTINGS",
     "ChannelSampler",
     "DistinctKeys",
     "InputEncoder",
+    "OutputColumns",
     "RecordKey",
+    "ReleaseWriter",
     "WordSource",
     "WordStream",
     "count_pairs",
@@ -29,4 +34,5 @@ __all__ = [
     "sanitise_batches",
     "sanitised_codes",
     "shuffle_rows",
+    "words_of",
 ]
