@@ -80,7 +80,9 @@ class InputEncoder:
         sizes = [len(dictionary) + 1 for dictionary in dictionaries]
         indices = [self._indices(column, j) for j, column in enumerate(columns)]
         if math.prod(sizes) > _MAX_GRID:
-            return self._by_prefixes([self._levels_of(d, j)[i] for j, (d, i) in enumerate(zip(dictionaries, indices, strict=True))])
+            return self._by_prefixes(
+                [self._levels_of(d, j)[i] for j, (d, i) in enumerate(zip(dictionaries, indices, strict=True))]
+            )
         if self._grid is None or not _same(dictionaries, self._dictionaries):
             self._dictionaries, self._grid = dictionaries, self._grid_of(dictionaries)
         return np.take(self._grid, _flat(indices, sizes), mode="clip")

@@ -55,8 +55,8 @@ class ChannelSampler:
     Notes
     -----
     Memory O(a·b + a·2^k), with k ≤ 14 the smallest for which on average at most one cell in 256 holds a threshold, if
-    (a+1)·2^k ≤ 2^21 (k is at least 1). About 100 million rows/s at a = b = 16 and 60 million at a = b = 200 on one core; the table is the guide table of Chen and Asau (1974), on
-    integers.
+    (a+1)·2^k ≤ 2^21 (k is at least 1). About 100 million rows/s at a = b = 16 and 60 million at a = b = 200 on one
+    core; the table is the guide table of Chen and Asau (1974), on integers.
     """
 
     def __init__(self, weights: npt.NDArray[np.uint64], marginal: npt.NDArray[np.uint64]) -> None:

@@ -42,11 +42,11 @@ def shuffle_rows(
 
     Every permutation of the n rows is exactly equally likely, given uniform independent words. *In memory*: the order
     that sorts m words (for rows of 8 or 16 bits: their other bits) has probability 1/m! each, as the words are
-    exchangeable and, ties being redrawn in full, distinct. *With buckets*: fix a permutation π of the n rows and sizes m_1..m_B that sum to n. Exactly one of the
-    B^n equally likely assignments puts the first m_1 rows of π into bucket 1, the next m_2 into bucket 2 and so on;
-    given it, the buckets come out in the order of π with probability Π 1/m_j! (by induction where a bucket is itself
-    split). So P(π) = Σ over sizes of B^-n Π 1/m_j!, which does not depend on π. Bucket numbers are whole bits of the
-    words, as B is a power of two, so they are exactly uniform. ∎
+    exchangeable and, ties being redrawn in full, distinct. *With buckets*: fix a permutation π of the n rows and sizes
+    m_1..m_B that sum to n. Exactly one of the B^n equally likely assignments puts the first m_1 rows of π into bucket
+    1, the next m_2 into bucket 2 and so on; given it, the buckets come out in the order of π with probability Π 1/m_j!
+    (by induction where a bucket is itself split). So P(π) = Σ over sizes of B^-n Π 1/m_j!, which does not depend on π.
+    Bucket numbers are whole bits of the words, as B is a power of two, so they are exactly uniform. ∎
 
     Parameters
     ----------
@@ -121,8 +121,8 @@ def order_rows(
 
     def packed() -> Iterator[RowArray]:
         for codes, tags in batches:
-            if codes.dtype not in (dtypes or [codes.dtype]) or codes.dtype.kind != "u" or codes.dtype.itemsize > 4:
-                raise ValueError(f"codes of {codes.dtype} cannot be ordered with codes of {(dtypes or ['uint32'])[0]}")
+            if codes.dtype != (dtypes or [codes.dtype])[0] or codes.dtype.kind != "u" or codes.dtype.itemsize > 4:
+                raise ValueError(f"codes of {codes.dtype} cannot be ordered: {[d.name for d in dtypes]}")
             dtypes[:] = [codes.dtype]
             if len(codes):
                 yield tagged(codes, tags)
