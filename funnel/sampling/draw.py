@@ -73,7 +73,7 @@ class ChannelSampler:
         # Partial sums of non-negative terms stay at or below 2^63, so none of them wraps around.
         self._thresholds = np.ascontiguousarray(np.cumsum(columns, axis=0, dtype=np.uint64).T)
         self._bits = _table_bits(self._thresholds)
-        self._dtype = _output_type(self.outputs)
+        self._dtype = self.output_type(self.outputs)
         # The largest number of the type is no output; it marks cells with a threshold inside.
         self._split = np.iinfo(self._dtype).max
         low, high = _cell_ends(self._thresholds, self._bits)
@@ -84,6 +84,11 @@ class ChannelSampler:
     def from_protocol(cls, protocol: Protocol) -> ChannelSampler:
         """A sampler for a protocol's weights and marginal."""
         return cls(protocol.weights, protocol.marginal)
+
+    @staticmethod
+    def output_type(outputs: int) -> np.dtype[np.unsignedinteger[Any]]:
+        """The type that so many outputs are numbered in; its largest number is none of them."""
+        return np.dtype(np.uint8 if outputs < 2**8 else np.uint16 if outputs < 2**16 else np.uint32)
 
     def draw(self, codes: npt.NDArray[np.integer[Any]], words: npt.NDArray[np.uint64]) -> OutputArray:
         """Outputs for input codes and words.
@@ -144,10 +149,6 @@ class ChannelSampler:
             above = self._thresholds[codes, middle] > uniform
             low, high = np.where(above, low, middle + 1), np.where(above, middle, high)
         return low
-
-
-def _output_type(outputs: int) -> np.dtype[np.unsignedinteger[Any]]:
-    return np.dtype(np.uint8 if outputs < 2**8 else np.uint16 if outputs < 2**16 else np.uint32)
 
 
 def _table_bits(thresholds: npt.NDArray[np.uint64]) -> int:

@@ -90,7 +90,17 @@ def words_of(digests: DigestArray, record_key: RecordKey, purpose: str) -> WordA
     -----
     About 100 million records/s on one core.
     """
-    return np.ascontiguousarray(_encrypted(digests, _derived(record_key, "word", purpose, 32))[:, 0])
+    return encrypted_words(digests, derived_key(record_key, "word", purpose))
+
+
+def derived_key(record_key: RecordKey, kind: str, purpose: str) -> bytes:
+    """A key of AES-256 for one kind and purpose, which says nothing of the secret or of other keys."""
+    return _derived(record_key, kind, purpose, 32)
+
+
+def encrypted_words(digests: DigestArray, key: bytes) -> WordArray:
+    """The first 64 bits of every digest encrypted under a derived key; see `words_of`."""
+    return np.ascontiguousarray(_encrypted(digests, key)[:, 0])
 
 
 def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str = "record") -> DigestArray:
