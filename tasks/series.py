@@ -68,9 +68,20 @@ class Series:
         """
         for version in reversed(self.published):
             before = self.record(version)
-            if all(before.get(key) == record[key] for key in ("snapshot", "protocol", "shuffle")):
+            if all(before.get(key) == record.get(key) for key in ("snapshot", "protocol", "shuffle", "secret")):
                 return str(self.folder(version).root)
         return None
+
+    def answered_before(self, record: dict[str, Any]) -> bool:
+        """Whether a version of the same columns was drawn with the same secret: its records keep their answers."""
+        before = (self.record(version) for version in self.published)
+        return any(all(one.get(key) == record[key] for key in ("fields", "secret")) for one in before)
+
+    @property
+    def secret_fingerprint(self) -> str | None:
+        """Of the release secret of the newest version that was drawn with one; None if none was."""
+        found = (self.record(version).get("secret") for version in reversed(self.published))
+        return next((str(fingerprint) for fingerprint in found if fingerprint is not None), None)
 
     def incoming(self) -> Path:
         """A new private folder, on the same file system, to put a release together in."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -79,9 +80,16 @@ class Processes:
         )
 
     def _once(self, function: Callable[..., R], tasks: dict[int, tuple[object, ...]]) -> Iterator[tuple[int, R]]:
-        # Spawned rather than forked: a child must not inherit locks that other threads hold, nor streams of words.
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(self.count, max(1, len(tasks))), mp_context=context)
+        # Forked from a server of one thread that holds no locks and no stream of words, and has imported all it needs.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([draw_partition.__module__])
+        pool = ProcessPoolExecutor(
+            min(self.count, max(1, len(tasks))),
+            mp_context=context,
+            # An interrupt is for the process that waits for them: it ends them.
+            initializer=signal.signal,
+            initargs=(signal.SIGINT, signal.SIG_IGN),
+        )
         try:
             numbers: dict[Future[R], int] = {pool.submit(function, *tasks[i]): i for i in list(tasks)}
             for future in as_completed(numbers):

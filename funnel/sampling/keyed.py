@@ -59,6 +59,11 @@ class RecordKey:
         if len(set(self.secret)) == 1:
             raise SpecError("the release secret is one byte repeated; make one of random bytes")
 
+    @property
+    def fingerprint(self) -> str:
+        """What tells two secrets apart and says nothing else of them: 32 hexadecimal digits, whatever the columns."""
+        return _derived(self, "fingerprint", "", 16).hex()
+
 
 def keyed_words(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str) -> WordArray:
     """One uniform 64-bit word per record: a pseudo-random function of (secret, purpose, key values).
