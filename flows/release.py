@@ -79,7 +79,14 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool, rotate_
     keys = _keys(spec, workspace, series, rotate_secret)
     snapshot = ingest(spec_path, workspace, None if keys is None else keys.secret)
     estimated, estimate_cached = _cached(
-        estimate, snapshot, spec.secret, spec.publish, spec.confidence.alpha, spec.limits.max_inputs, workspace
+        estimate,
+        snapshot,
+        spec.secret,
+        spec.publish,
+        spec.confidence.alpha,
+        spec.limits.max_inputs,
+        workspace,
+        spec.engine,
     )
     mechanism = spec.mechanism
     optimised, optimise_cached = _cached(

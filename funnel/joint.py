@@ -143,13 +143,57 @@ class Joint:
         if len(set(columns)) != len(columns):
             raise SpecError(f"a column is named twice among secret {list(secret)} and inputs {list(inputs)}")
         counted, ranks = _count_combinations(batches, columns)
+        return cls._in_order(counted, ranks, secret_columns, input_columns, order)
+
+    @classmethod
+    def from_parts(cls, parts: Iterable[Joint], order: Mapping[str, Sequence[str]]) -> Joint:
+        """The joint law of all records that the parts were counted from, such as partitions of a table.
+
+        Parameters
+        ----------
+        parts : iterable of Joint
+            Over the same columns, at least one.
+        order : mapping of column to sequence of str
+            The values of every column in the order its symbols shall have.
+
+        Raises
+        ------
+        DataError
+            If there is no part, or parts are over different columns.
+        """
+        counted: Counter[tuple[str, ...]] = Counter()
+        columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        for part in parts:
+            if (part.secret.columns, part.inputs.columns) != (columns or (part.secret.columns, part.inputs.columns)):
+                raise DataError("counts over different columns cannot be added up")
+            columns = part.secret.columns, part.inputs.columns
+            for s, x in zip(*np.nonzero(part.counts), strict=True):
+                counted[part.secret.symbols[s] + part.inputs.symbols[x]] += int(part.counts[s, x])
+        if columns is None:
+            raise DataError("there are no counts to add up")
+        names = columns[0] + columns[1]
+        seen: dict[str, dict[str, int]] = {
+            column: dict.fromkeys((symbol[j] for symbol in counted), 0) for j, column in enumerate(names)
+        }
+        return cls._in_order(counted, seen, *columns, order)
+
+    @classmethod
+    def _in_order(
+        cls,
+        counted: Counter[tuple[str, ...]],
+        ranks: dict[str, dict[str, int]],
+        secret_columns: tuple[str, ...],
+        input_columns: tuple[str, ...],
+        order: Mapping[str, Sequence[str]] | None,
+    ) -> Joint:
         for column, values in (order or {}).items():
             if column in ranks:
                 if unknown := ranks[column].keys() - set(values):
                     raise DataError(f"column {column!r} holds {len(unknown)} values that its order does not list")
                 ranks[column] = {value: rank for rank, value in enumerate(values)}
         if not counted:
-            raise DataError(f"the table has no rows, so the joint law of {', '.join(columns)} cannot be estimated")
+            names = ", ".join(secret_columns + input_columns)
+            raise DataError(f"the table has no rows, so the joint law of {names} cannot be estimated")
         return cls._from_counter(counted, ranks, secret_columns, input_columns)
 
     @classmethod

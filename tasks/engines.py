@@ -7,9 +7,20 @@ from contextlib import contextmanager
 
 from funnel.sampling import OneWorker, Processes, Workers
 from funnel.settings import EngineSettings
+from tasks.dask_workers import dask_workers
 
 
 @contextmanager
 def workers_of(engine: EngineSettings) -> Iterator[Workers]:
-    """The workers of an engine, for as long as the block lasts."""
-    yield OneWorker() if engine.workers == 1 else Processes(engine.workers)
+    """The workers of an engine, for as long as the block lasts.
+
+    Raises
+    ------
+    SpecError, PipelineError
+        If Dask is asked for and not installed, or gives no workers.
+    """
+    if engine.kind == "dask":
+        with dask_workers(engine) as workers:
+            yield workers
+    else:
+        yield OneWorker() if engine.workers == 1 else Processes(engine.workers)

@@ -7,6 +7,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from funnel.errors import LedgerError, OutputError, SpecError
 from funnel.sampling import RecordKey
@@ -159,7 +160,9 @@ def _read_block(name: str) -> str:
     from prefect.blocks.system import Secret
 
     try:
-        value = Secret.load(name, _sync=True).get()
+        # Typed as a coroutine for asynchronous callers too; this one is not.
+        block: Any = Secret.load(name)
+        value = block.get()
     except ValueError:
         value = None
     if not isinstance(value, str):

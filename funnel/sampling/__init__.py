@@ -9,7 +9,8 @@ from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.engine import OneWorker, Processes, Workers, release_rows
 from funnel.sampling.keyed import RecordKey, key_digests, keyed_words, words_of
-from funnel.sampling.partitions import KEY_COLUMN, Plan, plan_rows
+from funnel.sampling.partitions import KEY_COLUMN, Plan, partition_groups, plan_rows
+from funnel.sampling.parts import count_partition
 from funnel.sampling.rows import release_table, sanitise, sanitise_batches, sanitised_codes
 from funnel.sampling.shuffle import order_rows, shuffle_rows
 from funnel.sampling.words import WordSource, WordStream
@@ -31,11 +32,13 @@ __all__ = [
     "WordStream",
     "Workers",
     "count_pairs",
+    "count_partition",
     "even_chunks",
     "input_codes",
     "key_digests",
     "keyed_words",
     "order_rows",
+    "partition_groups",
     "plan_rows",
     "release_rows",
     "release_table",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,8 +118,7 @@ def plan_rows(
     partition_rows, part_rows : int
         For tests; among what decides the bytes of a release.
     """
-    with pq.ParquetFile(snapshot) as file:
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    sizes = _sizes(snapshot)
     return Plan(
         str(snapshot),
         snapshot_sha256,
@@ -130,6 +130,18 @@ def plan_rows(
         1 << max(0, math.ceil(math.log2(max(1, sum(sizes)) / part_rows))),
         None if record_key is None else WordKeys.of(record_key, protocol),
     )
+
+
+def partition_groups(
+    snapshot: str | os.PathLike[str], partition_rows: int = PARTITION_ROWS
+) -> tuple[tuple[int, int], ...]:
+    """First row group and the one after the last of every partition of a snapshot, as in `Plan`."""
+    return _cut(_sizes(snapshot), partition_rows)
+
+
+def _sizes(snapshot: str | os.PathLike[str]) -> list[int]:
+    with pq.ParquetFile(snapshot) as file:
+        return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
 
 
 def _cut(sizes: Sequence[int], rows: int) -> tuple[tuple[int, int], ...]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError
+from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import CodeArray, InputEncoder, count_pairs
@@ -90,6 +91,17 @@ def draw_partition(plan: Plan, index: int) -> Done:
     return _result(plan, name, make)
 
 
+def count_partition(
+    snapshot: str,
+    groups: tuple[int, int],
+    secret: tuple[str, ...],
+    inputs: tuple[str, ...],
+    order: Mapping[str, Sequence[str]],
+) -> Joint:
+    """Count the joint law of the secret and the input in some row groups of a snapshot."""
+    return Joint.from_batches(_row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)
+
+
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     """Put the rows of a part, from all partitions, into their final order and encode them."""
     protocol = Protocol.from_json(plan.protocol)
@@ -110,7 +122,8 @@ def _drawn(plan: Plan, protocol: Protocol, index: int) -> Iterator[tuple[OutputA
     encoder, sampler = InputEncoder(protocol.inputs), ChannelSampler.from_protocol(protocol)
     stream = WordStream() if plan.keys is None else None
     columns = list(protocol.inputs.columns)
-    for batch in _batches(plan, index, [*columns, *([] if plan.keys is None else [KEY_COLUMN])]):
+    columns += [] if plan.keys is None else [KEY_COLUMN]
+    for batch in _row_groups(plan.snapshot, plan.groups[index], columns):
         for start in range(0, batch.num_rows, _DRAW_ROWS):
             some = batch.slice(start, _DRAW_ROWS)
             inputs = encoder.codes(some)
@@ -121,11 +134,10 @@ def _drawn(plan: Plan, protocol: Protocol, index: int) -> Iterator[tuple[OutputA
                 yield sampler.draw(inputs, encrypted_words(digests, plan.keys.words)), inputs, digests
 
 
-def _batches(plan: Plan, index: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    groups = range(*plan.groups[index])
+def _row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
     # Read page by page, so that memory does not grow with the size of the row groups.
-    with pq.ParquetFile(plan.snapshot, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
-        yield from file.iter_batches(_READ_ROWS, row_groups=list(groups), columns=columns, use_threads=False)
+    with pq.ParquetFile(snapshot, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+        yield from file.iter_batches(_READ_ROWS, row_groups=list(range(*groups)), columns=columns, use_threads=False)
 
 
 def _digests(column: pa.FixedSizeBinaryArray) -> DigestArray:
@@ -160,7 +172,7 @@ def _write_by_part(
 
 
 def _write_all(file: Any, rows: npt.NDArray[Any]) -> None:
-    remaining = memoryview(rows).cast("B")
+    remaining = rows.view(np.uint8).data
     while remaining:
         remaining = remaining[file.write(remaining) :]
 
@@ -171,7 +183,7 @@ def _read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> npt.NDArray[np
     for done in drawn:
         with (Path(plan.folder) / done.file).open("rb", buffering=0) as file:
             for bounds in done.bounds:
-                target = memoryview(words[at : at + bounds[part + 1] - bounds[part]]).cast("B")
+                target = words[at : at + bounds[part + 1] - bounds[part]].view(np.uint8).data
                 file.seek(8 * bounds[part])
                 while target:
                     count = file.readinto(target)

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prefect.blocks.system import Secret
 
 from flows.release import release
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.release.layout import ReleaseFolder
-from tasks.secret import FILE
+from tasks.secret import FILE, find_secret
 from tests.projects import SPEC, adult_rows, make_project, tree
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -100,3 +101,11 @@ def test_keys_that_do_not_identify_records_are_counted_and_refused(tmp_path: Pat
 def test_a_secret_cannot_be_rotated_without_record_keys(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="names no record_key"):
         release(str(make_project(tmp_path)), rotate_secret=True)
+
+
+def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="no Secret block 'of-people'"):
+        find_secret("prefect:of-people", tmp_path, None, False)
+    Secret(value="a long phrase that only the orchestrator holds").save("of-people")
+    found = find_secret("prefect:of-people", tmp_path, None, False)
+    assert found.record_key(("id",)).secret == b"a long phrase that only the orchestrator holds"
