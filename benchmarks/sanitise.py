@@ -31,7 +31,19 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.protocol import Protocol
-from funnel.sampling import GROUP_ROWS, WRITE_SETTINGS, RecordKey, ReleaseWriter, sanitised_codes
+from funnel.sampling import (
+    GROUP_ROWS,
+    WRITE_SETTINGS,
+    Processes,
+    RecordKey,
+    ReleaseWriter,
+    Workers,
+    plan_rows,
+    release_rows,
+    sanitised_codes,
+)
+from funnel.settings import EngineSettings
+from tasks.engines import workers_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "sanitise.json"
@@ -71,7 +83,7 @@ def copy(source: Path, target: Path, settings: dict[str, Any] = WRITE_SETTINGS) 
 
 
 def release(source: Path, target: Path, channel: Protocol, *, keyed: bool = False, shuffle: bool = False) -> None:
-    """The row engine in one thread: read, code, draw, put in order, encode, write."""
+    """The stream of the library in one thread, from raw keys: digests, distinctness, drawing, order, encoding."""
     columns = [*COLUMNS, *([KEY] if keyed else [])]
     key = RECORD_KEY if keyed else None
     with ReleaseWriter(target, channel) as writer:
@@ -81,6 +93,48 @@ def release(source: Path, target: Path, channel: Protocol, *, keyed: bool = Fals
             writer.write(codes)
 
 
+def engine_release(
+    source: Path, target: Path, channel: Protocol, workers: Workers | None = None, *, shuffle: bool = False
+) -> None:
+    """What ``funnel release`` does: partitions, parts, one file."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as work:
+        plan = plan_rows(source, "", channel, work, shuffle=shuffle)
+        release_rows(plan, target, workers)
+
+
+def workers(folder: Path, rounds: int) -> Results:
+    """Two processes against one, by the wall clock; start-up of the workers included, unless it says otherwise."""
+    channel, target = protocol(folder), folder / "out.parquet"
+    source = _source(folder, ROWS)
+    results: Results = {}
+    two = Processes(2)
+    measures: Timed = {
+        "one worker": lambda: engine_release(source, target, channel),
+        "two processes": lambda: engine_release(source, target, channel, two),
+        "one worker, shuffled": lambda: engine_release(source, target, channel, shuffle=True),
+        "two processes, shuffled": lambda: engine_release(source, target, channel, two, shuffle=True),
+    }
+    # The server that workers are forked from is started once and stays.
+    dict(two.run(abs, [(1,), (2,)]))
+    results |= _alternated(measures, rounds)
+    return results | {"load while two workers were measured": {"load": os.getloadavg()[0]}}
+
+
+def dask(folder: Path, rounds: int) -> Results:
+    """Two worker processes of Dask against one process, 100 million rows, after start-up."""
+    channel, target = protocol(folder), folder / "out.parquet"
+    source = _source(folder, 100_000_000)
+    with workers_of(EngineSettings(kind="dask", workers=2)) as two:
+        dict(two.run(abs, [(1,), (2,)]))
+        return _alternated(
+            {
+                "one process, 100 M rows": lambda: engine_release(source, target, channel),
+                "two workers of Dask, 100 M rows": lambda: engine_release(source, target, channel, two),
+            },
+            1,
+        )
+
+
 def flow(folder: Path, rounds: int) -> Results:
     """End to end, order kept and shuffled, unsorted and sorted, fresh and keyed."""
     channel, target = protocol(folder), folder / "out.parquet"
@@ -88,15 +142,15 @@ def flow(folder: Path, rounds: int) -> Results:
     measures: Timed = {
         "copy": lambda: copy(unsorted, target),
         "copy with pyarrow's defaults": lambda: copy(unsorted, target, {"compression": "zstd"}),
-        "order kept": lambda: release(unsorted, target, channel),
+        "order kept": lambda: engine_release(unsorted, target, channel),
         "order kept, record keys": lambda: release(unsorted, target, channel, keyed=True),
-        "shuffled": lambda: release(unsorted, target, channel, shuffle=True),
+        "shuffled": lambda: engine_release(unsorted, target, channel, shuffle=True),
         "shuffled, record keys": lambda: release(unsorted, target, channel, keyed=True, shuffle=True),
     }
     on_ordered: Timed = {
         "copy of sorted input": lambda: copy(ordered, target),
-        "sorted input, order kept": lambda: release(ordered, target, channel),
-        "sorted input, shuffled": lambda: release(ordered, target, channel, shuffle=True),
+        "sorted input, order kept": lambda: engine_release(ordered, target, channel),
+        "sorted input, shuffled": lambda: engine_release(ordered, target, channel, shuffle=True),
     }
     return _alternated(measures, rounds) | _alternated(on_ordered, rounds)
 
@@ -146,6 +200,8 @@ GROUPS: dict[str, Callable[[Path, int], Results]] = {
     "sampler": sampler,
     "draws": draws,
     "memory": memory,
+    "workers": workers,
+    "dask": dask,
 }
 
 
@@ -169,6 +225,7 @@ def _alternated(measures: Timed, rounds: int) -> Results:
     return {
         name: {
             "seconds": round(min(processor for _, processor in took), 3),
+            "wall_seconds": round(min(wall for wall, _ in took), 3),
             "ratio": round(statistics.median(t[1] / f[1] for t, f in zip(took, floor, strict=True)), 3),
             "wall_ratio": round(statistics.median(t[0] / f[0] for t, f in zip(took, floor, strict=True)), 3),
             "rounds": rounds,
@@ -181,8 +238,10 @@ def _child(folder: Path, name: str, rows: int) -> None:
     source, target = _source(folder, rows), folder / "child.parquet"
     if name == "copy":
         copy(source, target)
+    elif "keys" in name:
+        release(source, target, protocol(folder), keyed=True, shuffle="shuffled" in name)
     else:
-        release(source, target, protocol(folder), keyed="keys" in name, shuffle="shuffled" in name)
+        engine_release(source, target, protocol(folder), shuffle="shuffled" in name)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 

@@ -16,6 +16,11 @@ _RATIOS = {
     "sorted input, shuffled": None,
     "counting p(S, X)": 1.3,
 }
+_SPEEDUPS: dict[str, tuple[str, float | None]] = {
+    "two processes": ("one worker", 1.7),
+    "two processes, shuffled": ("one worker, shuffled", None),
+    "two workers of Dask, 100 M rows": ("one process, 100 M rows", 1.5),
+}
 _FLOORS = {"sorted input, order kept": "copy of sorted input", "counting p(S, X)": "reading two columns"}
 
 
@@ -29,6 +34,13 @@ def table(results: Results) -> str:
                 f"| {name} | {found['seconds']:.2f} s | {found['ratio']:.2f} × {_FLOORS.get(name, 'the copy')} | "
                 f"{found['wall_ratio']:.2f} × | {_most(target)} | {_met(found['ratio'], target)} |"
             )
+    for name, (floor, wanted) in _SPEEDUPS.items():
+        if name in results:
+            faster = results[floor]["wall_seconds"] / results[name]["wall_seconds"]
+            verdict = "" if wanted is None else "yes" if faster >= wanted else "**no**"
+            least = "" if wanted is None else f"≥ {wanted:.1f} ×"
+            wall = results[name]["wall_seconds"]
+            lines.append(f"| {name} | {wall:.1f} s wall | {faster:.2f} × as fast as {floor} | | {least} | {verdict} |")
     lines += _memory(results.get("peak memory in MB", {}))
     for size in (16, 200):
         lines += _sampler(size, results.get(f"sampler, a = {size}", {}))

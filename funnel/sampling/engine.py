@@ -146,13 +146,17 @@ def release_rows(
         if content_digest(folder / done.file) != done.digest:
             raise DataError(f"the working file {done.file} was changed; run the release again")
     rows = splice([folder / done.file for done in parts], target)
-    pairs = np.sum([np.array(done.pairs, dtype=np.int64) for done in drawn], axis=0)
+    b, a = plan.protocol.size
+    pairs = np.zeros((a + 1, b), dtype=np.int64)
+    for done in drawn:
+        cells, counts = np.array(done.pairs, dtype=np.int64).reshape(-1, 2).T
+        pairs.reshape(-1)[cells] += counts
     if not rows == int(pairs.sum()) == plan.rows:
         raise DataError(
             f"{int(pairs.sum()):,} rows were drawn and {rows:,} written for {plan.rows:,} records; run the release "
             "again"
         )
-    return np.asarray(pairs, dtype=np.int64)
+    return pairs
 
 
 def _all(

@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -63,8 +64,7 @@ class Plan:
         Path of a parquet file with the columns that the protocol reads, and `KEY_COLUMN` if ``keys`` are given.
     snapshot_sha256 : str
         Its digest.
-    protocol : str
-        JSON of the protocol.
+    protocol : Protocol
     folder : str
         Private folder for what workers hand on; all of them can read and write it.
     groups : tuple of (int, int)
@@ -80,7 +80,7 @@ class Plan:
 
     snapshot: str
     snapshot_sha256: str
-    protocol: str
+    protocol: Protocol
     folder: str
     groups: tuple[tuple[int, int], ...]
     rows: int
@@ -88,11 +88,11 @@ class Plan:
     parts: int
     keys: WordKeys | None = None
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """What the content of the working files depends on: files of another plan are not taken for this one's."""
         keys = b"" if self.keys is None else hashlib.sha256(self.keys.words + self.keys.order).digest()
-        said = [1, self.snapshot_sha256, self.protocol, self.groups, self.shuffle, self.parts, keys.hex()]
+        said = [1, self.snapshot_sha256, self.protocol.digest, self.groups, self.shuffle, self.parts, keys.hex()]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
@@ -122,7 +122,7 @@ def plan_rows(
     return Plan(
         str(snapshot),
         snapshot_sha256,
-        protocol.to_json(),
+        protocol,
         str(folder),
         _cut(sizes, partition_rows),
         sum(sizes),

@@ -12,7 +12,8 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ class Done:
     digest : str
         BLAKE2b of its bytes.
     rows : int
-    pairs : tuple of tuples of int
-        Counts of (input, output) pairs, shape (a + 1, b), of a drawn partition; empty for a part.
+    pairs : tuple of (int, int)
+        Of a drawn partition, numbers of cells of the (a + 1, b) table of (input, output) pairs, and their counts.
     bounds : tuple of tuples of int
         For every piece of a partition that is to be shuffled, the place of the first row of each part, and the end.
     """
@@ -60,13 +61,13 @@ class Done:
     file: str
     digest: str
     rows: int
-    pairs: tuple[tuple[int, ...], ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()
     bounds: tuple[tuple[int, ...], ...] = ()
 
 
 def draw_partition(plan: Plan, index: int) -> Done:
     """Draw the outputs of a partition: encoded, if the order is kept, else sorted by part."""
-    protocol = Protocol.from_json(plan.protocol)
+    protocol = plan.protocol
     name = f"partition-{index:05d}.{'codes' if plan.shuffle else 'parquet'}"
 
     def make(path: Path) -> Done:
@@ -74,7 +75,7 @@ def draw_partition(plan: Plan, index: int) -> Done:
         pairs = np.zeros((a + 1, b), dtype=np.int64)
 
         def codes() -> Iterator[tuple[OutputArray, DigestArray | None]]:
-            for outputs, inputs, digests in _drawn(plan, protocol, index):
+            for outputs, inputs, digests in _drawn(plan, index):
                 pairs.__iadd__(count_pairs(inputs, outputs, a, b))
                 yield outputs, digests
 
@@ -86,7 +87,9 @@ def draw_partition(plan: Plan, index: int) -> Done:
                 for chunk in even_chunks((outputs for outputs, _ in codes()), GROUP_ROWS):
                     writer.write(chunk)
         rows = int(pairs.sum())
-        return Done(name, "", rows, tuple(tuple(line) for line in pairs.tolist()), tuple(bounds))
+        flat = pairs.reshape(-1)
+        cells = np.flatnonzero(flat)
+        return Done(name, "", rows, tuple(zip(cells.tolist(), flat[cells].tolist(), strict=True)), tuple(bounds))
 
     return _result(plan, name, make)
 
@@ -104,7 +107,7 @@ def count_partition(
 
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     """Put the rows of a part, from all partitions, into their final order and encode them."""
-    protocol = Protocol.from_json(plan.protocol)
+    protocol = plan.protocol
     name = f"part-{part:05d}.parquet"
 
     def make(path: Path) -> Done:
@@ -118,8 +121,24 @@ def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     return _result(plan, name, make)
 
 
-def _drawn(plan: Plan, protocol: Protocol, index: int) -> Iterator[tuple[OutputArray, CodeArray, DigestArray | None]]:
-    encoder, sampler = InputEncoder(protocol.inputs), ChannelSampler.from_protocol(protocol)
+@dataclass(frozen=True)
+class _Channel:
+    """A protocol that is known by its digest, however often it is sent to a worker."""
+
+    digest: str
+    protocol: Protocol = field(compare=False)
+
+
+@lru_cache(maxsize=2)
+def _sampler(channel: _Channel) -> ChannelSampler:
+    """Made once in a process: for hundreds of symbols its tables take as long as a good part of a partition."""
+    return ChannelSampler.from_protocol(channel.protocol)
+
+
+def _drawn(plan: Plan, index: int) -> Iterator[tuple[OutputArray, CodeArray, DigestArray | None]]:
+    protocol = plan.protocol
+    sampler = _sampler(_Channel(protocol.digest, protocol))
+    encoder = InputEncoder(protocol.inputs)
     stream = WordStream() if plan.keys is None else None
     columns = list(protocol.inputs.columns)
     columns += [] if plan.keys is None else [KEY_COLUMN]
@@ -211,7 +230,7 @@ def _result(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
         done = Done(made.file, content_digest(temporary), made.rows, made.pairs, made.bounds)
         temporary.replace(folder / name)
         said = folder / f".{name}.json.{token}"
-        said.write_text(json.dumps({"plan": plan.digest, "done": asdict(done)}), encoding="utf-8")
+        said.write_text(json.dumps({"plan": plan.digest, "done": vars(done)}), encoding="utf-8")
         said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
@@ -229,7 +248,7 @@ def _found(folder: Path, record: Path, plan: Plan) -> Done | None:
             said["done"]["file"],
             said["done"]["digest"],
             said["done"]["rows"],
-            tuple(tuple(line) for line in said["done"]["pairs"]),
+            tuple((int(cell), int(count)) for cell, count in said["done"]["pairs"]),
             tuple(tuple(line) for line in said["done"]["bounds"]),
         )
     except (ValueError, KeyError, TypeError):

@@ -91,9 +91,9 @@ def test_what_is_written_is_not_done_again(tmp_path: Path, monkeypatch: pytest.M
     drawn: list[int] = []
     real = parts._drawn
 
-    def counted(plan, protocol, index):  # type: ignore[no-untyped-def]
+    def counted(plan, index):  # type: ignore[no-untyped-def]
         drawn.append(index)
-        return real(plan, protocol, index)
+        return real(plan, index)
 
     monkeypatch.setattr(parts, "_drawn", counted)
     release_rows(plan, tmp_path / "out.parquet")
