@@ -103,20 +103,19 @@ def engine_release(
 
 
 def workers(folder: Path, rounds: int) -> Results:
-    """Two processes against one, by the wall clock; start-up of the workers included, unless it says otherwise."""
+    """Two processes against one, by the wall clock, after their start."""
     channel, target = protocol(folder), folder / "out.parquet"
     source = _source(folder, ROWS)
     results: Results = {}
-    two = Processes(2)
-    measures: Timed = {
-        "one worker": lambda: engine_release(source, target, channel),
-        "two processes": lambda: engine_release(source, target, channel, two),
-        "one worker, shuffled": lambda: engine_release(source, target, channel, shuffle=True),
-        "two processes, shuffled": lambda: engine_release(source, target, channel, two, shuffle=True),
-    }
-    # The server that workers are forked from is started once and stays.
-    dict(two.run(abs, [(1,), (2,)]))
-    results |= _alternated(measures, rounds)
+    with Processes(2) as two:
+        measures: Timed = {
+            "one worker": lambda: engine_release(source, target, channel),
+            "two processes": lambda: engine_release(source, target, channel, two),
+            "one worker, shuffled": lambda: engine_release(source, target, channel, shuffle=True),
+            "two processes, shuffled": lambda: engine_release(source, target, channel, two, shuffle=True),
+        }
+        dict(two.run(time.sleep, [(0.5,), (0.5,)]))
+        results |= _alternated(measures, rounds)
     return results | {"load while two workers were measured": {"load": os.getloadavg()[0]}}
 
 
@@ -125,7 +124,7 @@ def dask(folder: Path, rounds: int) -> Results:
     channel, target = protocol(folder), folder / "out.parquet"
     source = _source(folder, 100_000_000)
     with workers_of(EngineSettings(kind="dask", workers=2)) as two:
-        dict(two.run(abs, [(1,), (2,)]))
+        dict(two.run(time.sleep, [(0.5,), (0.5,)]))
         return _alternated(
             {
                 "one process, 100 M rows": lambda: engine_release(source, target, channel),

@@ -22,5 +22,8 @@ def workers_of(engine: EngineSettings) -> Iterator[Workers]:
     if engine.kind == "dask":
         with dask_workers(engine) as workers:
             yield workers
+    elif engine.workers > 1:
+        with Processes(engine.workers) as processes:
+            yield processes
     else:
-        yield OneWorker() if engine.workers == 1 else Processes(engine.workers)
+        yield OneWorker()

@@ -7,8 +7,8 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol as Interface
 from typing import TypeVar
 
@@ -46,16 +46,17 @@ class OneWorker:
             yield i, function(*arguments)
 
 
-@dataclass(frozen=True)
 class Processes:
-    """Processes of this machine.
+    """Processes of this machine, started when they are first needed; use as a context manager.
 
     Parameters
     ----------
     count : int
     """
 
-    count: int
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: ProcessPoolExecutor | None = None
 
     def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
         """See `Workers`.
@@ -72,6 +73,7 @@ class Processes:
                     del waiting[i]
                     yield i, result
             except BrokenProcessPool:
+                self.close()
                 continue
             return
         raise PipelineError(
@@ -80,22 +82,36 @@ class Processes:
         )
 
     def _once(self, function: Callable[..., R], tasks: dict[int, tuple[object, ...]]) -> Iterator[tuple[int, R]]:
-        # Forked from a server of one thread that holds no locks and no stream of words, and has imported all it needs.
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([draw_partition.__module__])
-        pool = ProcessPoolExecutor(
-            min(self.count, max(1, len(tasks))),
-            mp_context=context,
+        if self._pool is None:
+            # Forked from a server of one thread that holds no locks and no stream of words, and has imported all.
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload([draw_partition.__module__])
             # An interrupt is for the process that waits for them: it ends them.
-            initializer=signal.signal,
-            initargs=(signal.SIGINT, signal.SIG_IGN),
-        )
+            self._pool = ProcessPoolExecutor(
+                self._count, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+            )
+        numbers: dict[Future[R], int] = {}
         try:
-            numbers: dict[Future[R], int] = {pool.submit(function, *tasks[i]): i for i in list(tasks)}
+            numbers |= {self._pool.submit(function, *tasks[i]): i for i in list(tasks)}
             for future in as_completed(numbers):
                 yield numbers[future], future.result()
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            for future in numbers:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes, after the tasks that they are at."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _quiet(what: str, done: int, total: int | None) -> None:

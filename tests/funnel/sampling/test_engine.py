@@ -50,7 +50,8 @@ def test_rows_follow_the_protocol(tmp_path: Path, shuffle: bool, keyed: bool) ->
 def test_keyed_bytes_do_not_depend_on_the_workers(tmp_path: Path, shuffle: bool) -> None:
     source = snapshot(tmp_path)
     release_rows(planned(source, "one", shuffle=shuffle, keyed=True), tmp_path / "one.parquet")
-    release_rows(planned(source, "two", shuffle=shuffle, keyed=True), tmp_path / "two.parquet", Processes(2))
+    with Processes(2) as two:
+        release_rows(planned(source, "two", shuffle=shuffle, keyed=True), tmp_path / "two.parquet", two)
     assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
 
 
@@ -130,9 +131,10 @@ def _dies(path: str) -> int:
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
     tasks = [(str(tmp_path), i) for i in range(4)]
-    assert dict(Processes(2).run(_dies_once, tasks)) == {i: 10 * i for i in range(4)}
-    with pytest.raises(PipelineError, match="worker processes died 3 times"):
-        list(Processes(1).run(_dies, [(str(tmp_path),)]))
+    with Processes(2) as two:
+        assert dict(two.run(_dies_once, tasks)) == {i: 10 * i for i in range(4)}
+    with Processes(1) as one, pytest.raises(PipelineError, match="worker processes died 3 times"):
+        list(one.run(_dies, [(str(tmp_path),)]))
 
 
 def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
