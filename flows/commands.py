@@ -23,8 +23,13 @@ from funnel.spec import ReleaseSpec
 @click.command("release")
 @spec_argument
 @click.option("--again", is_flag=True, help="Draw and publish again although nothing has changed; reveals more.")
+@click.option(
+    "--rotate-secret",
+    is_flag=True,
+    help="Take another release secret knowingly: every record is drawn afresh, which reveals more.",
+)
 @json_option
-def release(spec: Path, again: bool, as_json: bool) -> None:
+def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None:
     """Sanitise the source of SPEC and publish it, or refuse and say why.
 
     The steps are ingest, estimate, optimise, sanitise, audit, validate and publish. A release appears whole or not at
@@ -38,7 +43,7 @@ def release(spec: Path, again: bool, as_json: bool) -> None:
     quiet_environment(described.workspace_folder)
     with Console(as_json) as console:
         console.progress("starting the orchestrator", 0, None)
-        result = _run(spec, again, console)
+        result = _run(spec, again, rotate_secret, console)
     if as_json:
         console.print_json(result)
         return
@@ -48,7 +53,9 @@ def release(spec: Path, again: bool, as_json: bool) -> None:
             "(funnel release --again would, and would reveal more)."
         )
     else:
-        reused = "" if result["fresh"] else "; rows taken over from the version before"
+        reused = ""
+        if not result["fresh"]:
+            reused = "; records keep their answers" if result["drawn"] else "; rows taken over from the version before"
         click.echo(
             f"Published version {result['version']}: {result['rows']:,} records by {result['mechanism']}, "
             f"{result['share']:.1%} of the information kept, exact level {result['level']:.12g} within "
@@ -62,7 +69,7 @@ def release(spec: Path, again: bool, as_json: bool) -> None:
     click.echo(f"Report:  {result['report']}")
 
 
-def _run(spec: Path, again: bool, console: Console) -> dict[str, Any]:
+def _run(spec: Path, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
     _preload("great_expectations", "matplotlib.figure")
     with _remembered_interrupt() as interrupted:
 
@@ -71,16 +78,18 @@ def _run(spec: Path, again: bool, console: Console) -> dict[str, Any]:
                 raise KeyboardInterrupt
             console.progress(what, done, total)
 
-        return _listened(spec, again, listen)
+        return _listened(spec, again, rotate_secret, listen)
 
 
-def _listened(spec: Path, again: bool, listen: Callable[[str, int, int | None], None]) -> dict[str, Any]:
+def _listened(
+    spec: Path, again: bool, rotate_secret: bool, listen: Callable[[str, int, int | None], None]
+) -> dict[str, Any]:
     from flows.release import release as flow
     from tasks.step import listening
 
     with listening(listen):
         try:
-            result: dict[str, Any] = flow(str(spec.absolute()), again)
+            result: dict[str, Any] = flow(str(spec.absolute()), again, rotate_secret)
         except RuntimeError as error:
             # What the orchestrator raises when its server does not start or answer.
             raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error

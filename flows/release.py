@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from prefect import flow
 
 from flows.artifacts import describe_run
+from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.release.layout import next_version
 from funnel.sample_size import doubts
@@ -19,7 +20,8 @@ from tasks.files import remove_tree
 from tasks.ingest import forget_other_snapshots, ingest
 from tasks.optimise import optimise
 from tasks.publish import publish
-from tasks.sanitise import sanitise
+from tasks.sanitise import Keys, forget_rows, sanitise
+from tasks.secret import find_secret, settle_secret
 from tasks.series import Series, open_series
 from tasks.step import plain_errors, tell
 from tasks.validate import validate
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @flow(name="release", log_prints=False, persist_result=False, validate_parameters=True)
-def release(spec: str, again: bool = False) -> dict[str, Any]:
+def release(spec: str, again: bool = False, rotate_secret: bool = False) -> dict[str, Any]:
     """Release the data of a spec, unless this very release is already published.
 
     Parameters
@@ -39,6 +41,8 @@ def release(spec: str, again: bool = False) -> dict[str, Any]:
     again : bool
         Draw and publish again even though nothing has changed. Every fresh draw about the same people adds to what
         all versions together reveal, so this is never done unasked.
+    rotate_secret : bool
+        Take another release secret: every record gets a fresh answer, which reveals more. Stored with the version.
 
     Returns
     -------
@@ -51,22 +55,40 @@ def release(spec: str, again: bool = False) -> dict[str, Any]:
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
-    return _release(spec, again)
+    return _release(spec, again, rotate_secret)
 
 
 @plain_errors
-def _release(spec_path: str, again: bool) -> dict[str, Any]:
+def _release(spec_path: str, again: bool, rotate_secret: bool) -> dict[str, Any]:
     spec = ReleaseSpec.load(spec_path)
+    if rotate_secret and spec.record_key is None:
+        raise SpecError("there is no release secret to rotate: the spec names no record_key")
     with open_series(spec.output_folder, spec.workspace_folder, spec.name, Series.of(spec).remote) as series:
-        return _run(spec, str(Path(spec_path).absolute()), series, again)
+        return _run(spec, str(Path(spec_path).absolute()), series, again, rotate_secret)
 
 
-def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict[str, Any]:
+def _keys(spec: ReleaseSpec, workspace: str, series: Series, rotate: bool) -> Keys | None:
+    """The record key of a spec with its secret, if it has one."""
+    if spec.record_key is None:
+        return None
+    secret = find_secret(spec.record_secret, Path(workspace), series.secret_fingerprint, rotate)
+    return Keys(spec.record_key, secret, workspace)
+
+
+def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool, rotate_secret: bool) -> dict[str, Any]:
     workspace = str(spec.workspace_folder / spec.name)
     guarantee = spec.guarantee.canonical
-    snapshot = ingest(spec_path, workspace)
+    keys = _keys(spec, workspace, series, rotate_secret)
+    snapshot = ingest(spec_path, workspace, None if keys is None else keys.secret)
     estimated, estimate_cached = _cached(
-        estimate, snapshot, spec.secret, spec.publish, spec.confidence.alpha, spec.limits.max_inputs, workspace
+        estimate,
+        snapshot,
+        spec.secret,
+        spec.publish,
+        spec.confidence.alpha,
+        spec.limits.max_inputs,
+        workspace,
+        spec.engine,
     )
     mechanism = spec.mechanism
     optimised, optimise_cached = _cached(
@@ -81,6 +103,7 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
         "fields": list(protocol.outputs.columns),
         "guarantee": guarantee,
         "shuffle": spec.output.shuffle,
+        **({} if keys is None else {"secret": keys.secret.fingerprint}),
     }
     newest = series.newest
     before = series.record(newest) if newest is not None else {}
@@ -102,9 +125,20 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
     created = datetime.now(UTC).isoformat(timespec="seconds")
     incoming = series.incoming()
     try:
-        drawn = sanitise(snapshot, optimised, str(incoming), shuffle=spec.output.shuffle, earlier=earlier)
+        drawn = sanitise(
+            snapshot,
+            optimised,
+            str(incoming),
+            shuffle=spec.output.shuffle,
+            earlier=earlier,
+            engine=spec.engine,
+            keys=keys,
+        )
         # Rows taken over from a version that never got to its URL in full are published for the first time.
-        record["fresh"] = drawn.fresh or (earlier is not None and Path(earlier) in series.unfinished)
+        first = drawn.drawn or (earlier is not None and Path(earlier) in series.unfinished)
+        record["fresh"] = first and not (keys is not None and series.answered_before(record))
+        if rotate_secret:
+            record["rotated"] = series.secret_fingerprint
         findings = audit(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
         warnings = doubts(estimated.read_joint(), parse_guarantee(guarantee))
         for warning in warnings:
@@ -126,6 +160,9 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
     finally:
         # After publication the folder has its final name, and there is nothing left to remove.
         remove_tree(incoming)
+    if keys is not None:
+        settle_secret(keys.secret)
+    forget_rows(workspace)
     forget_other_snapshots(snapshot)
     describe_run(spec, published, protocol, findings, optimised.read_comparison(), estimated.read_joint())
     return {
@@ -141,7 +178,8 @@ def _run(spec: ReleaseSpec, spec_path: str, series: Series, again: bool) -> dict
         "rows": findings.rows,
         "dropped": snapshot.dropped,
         "outside": findings.outside,
-        "fresh": drawn.fresh,
+        "fresh": record["fresh"],
+        "drawn": drawn.drawn,
         "cached": cached,
         "warnings": list(warnings),
     }

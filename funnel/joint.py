@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ IntArray = npt.NDArray[np.int64]
 MAX_ROWS = 2**31
 # A table of counts beyond this size means that a column was named which is no category, such as a record number.
 MAX_CELLS = 2**24
+# Combinations that are counted in a table of all of them, rather than sorted.
+_MAX_TABLE = 2**20
 BATCH_ROWS = 1 << 17
 
 
@@ -141,13 +143,57 @@ class Joint:
         if len(set(columns)) != len(columns):
             raise SpecError(f"a column is named twice among secret {list(secret)} and inputs {list(inputs)}")
         counted, ranks = _count_combinations(batches, columns)
+        return cls._in_order(counted, ranks, secret_columns, input_columns, order)
+
+    @classmethod
+    def from_parts(cls, parts: Iterable[Joint], order: Mapping[str, Sequence[str]]) -> Joint:
+        """The joint law of all records that the parts were counted from, such as partitions of a table.
+
+        Parameters
+        ----------
+        parts : iterable of Joint
+            Over the same columns, at least one.
+        order : mapping of column to sequence of str
+            The values of every column in the order its symbols shall have.
+
+        Raises
+        ------
+        DataError
+            If there is no part, or parts are over different columns.
+        """
+        counted: Counter[tuple[str, ...]] = Counter()
+        columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        for part in parts:
+            if (part.secret.columns, part.inputs.columns) != (columns or (part.secret.columns, part.inputs.columns)):
+                raise DataError("counts over different columns cannot be added up")
+            columns = part.secret.columns, part.inputs.columns
+            for s, x in zip(*np.nonzero(part.counts), strict=True):
+                counted[part.secret.symbols[s] + part.inputs.symbols[x]] += int(part.counts[s, x])
+        if columns is None:
+            raise DataError("there are no counts to add up")
+        names = columns[0] + columns[1]
+        seen: dict[str, dict[str, int]] = {
+            column: dict.fromkeys((symbol[j] for symbol in counted), 0) for j, column in enumerate(names)
+        }
+        return cls._in_order(counted, seen, *columns, order)
+
+    @classmethod
+    def _in_order(
+        cls,
+        counted: Counter[tuple[str, ...]],
+        ranks: dict[str, dict[str, int]],
+        secret_columns: tuple[str, ...],
+        input_columns: tuple[str, ...],
+        order: Mapping[str, Sequence[str]] | None,
+    ) -> Joint:
         for column, values in (order or {}).items():
             if column in ranks:
                 if unknown := ranks[column].keys() - set(values):
                     raise DataError(f"column {column!r} holds {len(unknown)} values that its order does not list")
                 ranks[column] = {value: rank for rank, value in enumerate(values)}
         if not counted:
-            raise DataError(f"the table has no rows, so the joint law of {', '.join(columns)} cannot be estimated")
+            names = ", ".join(secret_columns + input_columns)
+            raise DataError(f"the table has no rows, so the joint law of {names} cannot be estimated")
         return cls._from_counter(counted, ranks, secret_columns, input_columns)
 
     @classmethod
@@ -269,22 +315,36 @@ def _count_combinations(
     counted: Counter[tuple[str, ...]] = Counter()
     declared: dict[str, dict[str, int]] = {column: {} for column in columns}
     is_declared = dict.fromkeys(columns, True)
+    texts: list[list[str]] = []
+    dictionaries: list[pa.Array] = []
+    # Rows by combination of entries of the dictionaries, for as long as these stay the same.
+    table: IntArray | None = None
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        codes: list[IntArray] = []
-        texts: list[list[str]] = []
+        coded = [_coded(batch.column(column), column) for column in columns]
         for column in columns:
-            values = batch.column(column)
-            is_declared[column] &= pa.types.is_dictionary(values.type)
-            coded = _coded(values, column)
-            names = [str(value) for value in coded.dictionary.to_pylist()]
-            texts.append(names)
-            for name in names:
-                declared[column].setdefault(name, len(declared[column]))
-            codes.append(coded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
-        for cell, count in _cells(codes, [len(names) for names in texts]):
-            counted[tuple(names[code] for names, code in zip(texts, cell, strict=True))] += count
+            is_declared[column] &= pa.types.is_dictionary(batch.column(column).type)
+        if len(dictionaries) == 0 or not all(
+            one.dictionary.equals(d) for one, d in zip(coded, dictionaries, strict=True)
+        ):
+            if table is not None:
+                _add(counted, texts, table)
+            table, dictionaries = None, [one.dictionary for one in coded]
+            texts = [[str(value) for value in dictionary.to_pylist()] for dictionary in dictionaries]
+            for column, names in zip(columns, texts, strict=True):
+                for name in names:
+                    declared[column].setdefault(name, len(declared[column]))
+        sizes = [len(names) for names in texts]
+        codes = [_indices(one, column) for one, column in zip(coded, columns, strict=True)]
+        if math.prod(sizes) <= _MAX_TABLE:
+            here = _table(codes, sizes)
+            table = here if table is None else table + here
+        else:
+            for cell, count in _cells(codes, sizes):
+                counted[tuple(names[code] for names, code in zip(texts, cell, strict=True))] += count
+    if table is not None:
+        _add(counted, texts, table)
     ranks = {}
     for column, seen in declared.items():
         order = list(seen) if is_declared[column] else sorted(seen, key=natural_key)
@@ -305,6 +365,15 @@ def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
     return coded
 
 
+def _indices(coded: pa.DictionaryArray, column: str) -> IntArray:
+    """The position of every row's value in the dictionary."""
+    indices: IntArray = coded.indices.to_numpy(zero_copy_only=False)
+    # Seen without a sign, negative ones are the largest.
+    if int(indices.view(f"u{indices.itemsize}").max()) >= len(coded.dictionary):
+        raise DataError(f"column {column!r} refers to categories that its dictionary lacks; make it anew")
+    return indices
+
+
 def _cells(codes: list[IntArray], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Each combination of codes that occurs, with its number of rows."""
     if math.prod(sizes) < 2**63:
@@ -315,3 +384,23 @@ def _cells(codes: list[IntArray], sizes: list[int]) -> Iterator[tuple[tuple[int,
         columns, counts = np.unique(np.stack(codes), axis=1, return_counts=True)
         parts = tuple(columns)
     return zip(zip(*(part.tolist() for part in parts), strict=True), counts.tolist(), strict=True)
+
+
+def _add(counted: Counter[tuple[str, ...]], texts: list[list[str]], table: IntArray) -> None:
+    """Add what a table has counted, by the texts of the combinations."""
+    flat = np.flatnonzero(table)
+    cells = zip(*(part.tolist() for part in np.unravel_index(flat, [len(names) for names in texts])), strict=True)
+    for cell, count in zip(cells, table[flat].tolist(), strict=True):
+        counted[tuple(names[code] for names, code in zip(texts, cell, strict=True))] += count
+
+
+def _table(codes: list[IntArray], sizes: list[int]) -> IntArray:
+    """Number of rows of every combination, flat; few combinations, so narrow numbers do, and are faster."""
+    size = math.prod(sizes)
+    narrow = np.dtype(np.uint8 if size <= 256 else np.int32)
+    flat: npt.NDArray[np.integer[Any]] = codes[0].astype(narrow)
+    for column, radix in zip(codes[1:], sizes[1:], strict=True):
+        # 256 is 0 for a byte, but then the combinations so far have the number 0 too.
+        np.multiply(flat, np.array(radix).astype(narrow), out=flat)
+        np.add(flat, column.astype(narrow), out=flat)
+    return np.bincount(flat.astype(np.int64), minlength=size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import PurePath
@@ -383,3 +384,46 @@ class ConfidenceSettings(Section):
     """
 
     alpha: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
+
+
+class EngineSettings(Section):
+    """``[engine]``: who draws and writes the rows; nothing here changes what is released.
+
+    Attributes
+    ----------
+    kind : "local" or "dask"
+        Processes of this machine, or workers of Dask (``pip install 'funnel[dask]'``).
+    workers : int
+        Their number; with Dask and a scheduler, whatever workers that has.
+    scheduler : str or None
+        Address of a Dask scheduler, such as ``tcp://10.0.0.5:8786``, whose workers see the same files; without one
+        workers are started on this machine.
+    """
+
+    kind: Literal["local", "dask"] = "local"
+    workers: Annotated[StrictInt, Field(ge=1, le=1024)] = 1
+    scheduler: Line | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.scheduler is not None and self.kind != "dask":
+            raise ValueError('names a scheduler, which is for kind = "dask"; set kind or take scheduler out')
+        return self
+
+
+_SECRET_PLACE = re.compile(r"file|environment:[A-Za-z_][A-Za-z0-9_]*|prefect:[a-z0-9-]+")
+
+
+def secret_place(value: str) -> str:
+    """A place of the release secret, as written in a spec.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not _SECRET_PLACE.fullmatch(value):
+        raise ValueError(
+            f'{value!r} is no place of a secret; give "file", "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK"'
+        )
+    return value

@@ -18,6 +18,7 @@ from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.settings import (
     ConfidenceSettings,
+    EngineSettings,
     GuaranteeSettings,
     LimitSettings,
     MechanismSettings,
@@ -26,6 +27,7 @@ from funnel.settings import (
     Recode,
     Section,
     SourceSettings,
+    secret_place,
 )
 from funnel.storage import is_url, local_path
 from funnel.wording import did_you_mean, same_name
@@ -44,7 +46,13 @@ class ReleaseSpec(Section):
         For people.
     secret, publish : tuple of str
         Columns whose values must not become known, and columns to publish; none is both.
-    source, guarantee, mechanism, output, metadata, limits, confidence : sections, see `funnel.settings`
+    record_key : tuple of str
+        Columns whose values together are unique to a record, to give a record the same answer in every release; by
+        default none, and every release is drawn afresh.
+    record_secret : str
+        Where the secret is that these answers are derived with: "file" (in the workspace, made on first use),
+        "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
+    source, guarantee, mechanism, output, metadata, limits, confidence, engine : sections, see `funnel.settings`
     recode : mapping of column name to Recode
         For secret and published columns only.
     """
@@ -54,6 +62,8 @@ class ReleaseSpec(Section):
     description: StrictStr = ""
     secret: Columns
     publish: Columns
+    record_key: Columns | None = None
+    record_secret: Line = "file"
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     guarantee: GuaranteeSettings
@@ -62,6 +72,7 @@ class ReleaseSpec(Section):
     metadata: MetadataSettings
     limits: LimitSettings = LimitSettings()
     confidence: ConfidenceSettings = ConfidenceSettings()
+    engine: EngineSettings = EngineSettings()
 
     _folder: Path = PrivateAttr(default_factory=Path)
 
@@ -128,6 +139,21 @@ class ReleaseSpec(Section):
             )
         return value
 
+    @field_validator("record_secret")
+    @classmethod
+    def _a_place(cls, value: str) -> str:
+        return secret_place(value)
+
+    @model_validator(mode="after")
+    def _keys_are_no_data(self) -> Self:
+        for column in self.record_key or ():
+            if any(same_name(column, other) for other in self.columns):
+                raise ValueError(
+                    f"the column {column!r} is a record key, and secret or published as well; a key identifies a "
+                    "person, so it is neither"
+                )
+        return self
+
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
         for column in self.publish:
@@ -155,6 +181,13 @@ class ReleaseSpec(Section):
     def columns(self) -> tuple[str, ...]:
         """All columns the release needs: secret ones, then published ones."""
         return self.secret + self.publish
+
+    @property
+    def reading(self) -> Self:
+        """This spec as one whose columns include the record key: what the source is opened with."""
+        if self.record_key is None:
+            return self
+        return self.model_copy(update={"publish": self.publish + self.record_key})
 
     @property
     def folder(self) -> Path:
@@ -207,17 +240,24 @@ class ReleaseSpec(Section):
     def digest(self) -> str:
         """SHA-256 of everything the spec says, the same on every machine.
 
-        Of paths only the file name of the source counts: its content has a digest of its own.
+        Of paths only the file name of the source counts: its content has a digest of its own. Who does the work, and
+        where the release secret is, does not count either.
         """
-        said = self.model_dump(mode="json", exclude={"output": {"folder", "workspace"}})
+        said = self.model_dump(mode="json", exclude={"output": {"folder", "workspace"}, "engine": True})
+        del said["record_secret"]
+        if self.record_key is None:
+            # As if there were no such setting: so specs from before there was one keep their digest.
+            del said["record_key"]
         said["source"]["path"] = PurePath(self.source.path).name
         return _digest(said)
 
     @property
     def coding_digest(self) -> str:
         """SHA-256 of the settings that, with the source, decide the counts of secret and input, and nothing else."""
-        said = self.model_dump(mode="json", include={"secret", "publish", "source", "recode", "limits"})
+        said = self.model_dump(mode="json", include={"secret", "publish", "record_key", "source", "recode", "limits"})
         del said["source"]["path"]
+        if self.record_key is None:
+            del said["record_key"]
         return _digest(said)
 
     def __hash__(self) -> int:

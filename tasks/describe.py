@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from expectations.verdict import Verdict
 
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
+KEYED_SOURCE = (
+    "a pseudo-random function of the record key under a release secret (AES-256), so that a record keeps its answer "
+    "from version to version while its values and the protocol stay the same"
+)
 
 
 def report_content(
@@ -66,7 +70,7 @@ def report_content(
         protocol=protocol,
         guarantee=guarantee,
         findings=findings,
-        random_source=RANDOM_SOURCE,
+        random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         verdict=tuple(
             Check(result.name, result.description, result.passed, _observed(result.observed))

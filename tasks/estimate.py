@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from prefect import task
 from prefect.context import TaskRunContext
 
 from funnel.confidence import confidence_set
 from funnel.joint import Joint
 from funnel.release.documents import dump, joint_document, read_joint
+from funnel.sampling import count_partition, partition_groups
+from funnel.settings import EngineSettings
 from funnel.source import require_inputs
+from tasks.engines import workers_of
 from tasks.files import FileRef, private_folder, write_whole
 from tasks.ingest import Snapshot
 from tasks.step import plain_errors, tell
-
-BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,20 @@ def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str:
 @task(name="estimate", cache_key_fn=_cache_key, persist_result=True)
 @plain_errors
 def estimate(
-    snapshot: Snapshot, secret: tuple[str, ...], publish: tuple[str, ...], alpha: float, max_inputs: int, workspace: str
+    snapshot: Snapshot,
+    secret: tuple[str, ...],
+    publish: tuple[str, ...],
+    alpha: float,
+    max_inputs: int,
+    workspace: str,
+    engine: EngineSettings = EngineSettings(),  # noqa: B008 - immutable
 ) -> Estimate:
-    """Count the joint law of the secret and the published columns.
+    """Count the joint law of the secret and the published columns, partition by partition.
+
+    Parameters
+    ----------
+    engine : EngineSettings, optional
+        Who does the work; the counts do not depend on it.
 
     Raises
     ------
@@ -73,19 +82,17 @@ def estimate(
         If the published columns have more than ``max_inputs`` combinations.
     """
     order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
-    joint = Joint.from_batches(_told(snapshot), secret, publish, order)
+    path = str(snapshot.data.checked())
+    tasks = [(path, groups, secret, publish, order) for groups in partition_groups(path)]
+    parts: dict[int, Joint] = {}
+    with workers_of(engine) as workers:
+        for i, part in workers.run(count_partition, tasks):
+            parts[i] = part
+            tell("counting", sum(one.n for one in parts.values()), snapshot.rows)
+    joint = Joint.from_parts([parts[i] for i in sorted(parts)], order)
     require_inputs(joint, max_inputs)
     folder = private_folder(Path(workspace) / "joints" / snapshot.data.sha256[:16])
     return Estimate(
         write_whole(folder / "joint.json", dump(joint_document(joint))),
         write_whole(folder / "confidence.json", dump(asdict(confidence_set(joint, alpha)))),
     )
-
-
-def _told(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-    done = 0
-    with pq.ParquetFile(snapshot.data.checked()) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
-            yield batch
-            done += batch.num_rows
-            tell("counting", done, snapshot.rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +16,23 @@ from prefect.cache_policies import NO_CACHE
 
 from funnel.errors import DataError
 from funnel.release.documents import dump
-from funnel.source import Codings, coded_batches, file_digest, learn_codings, open_source
+from funnel.sampling import KEY_COLUMN
+from funnel.source import (
+    KEY_TYPE,
+    Codings,
+    KeyColumn,
+    Source,
+    coded_batches,
+    file_digest,
+    learn_codings,
+    open_source,
+)
 from funnel.spec import ReleaseSpec
 from tasks.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
+from tasks.secret import ReleaseSecret
 from tasks.step import plain_errors, tell
 
+GROUP_ROWS = 1 << 17
 DATA, CODINGS, RECORD = "snapshot.parquet", "codings.json", "snapshot.json"
 
 
@@ -29,7 +43,8 @@ class Snapshot:
     Attributes
     ----------
     data : FileRef
-        Parquet: secret columns, then published ones, as dictionary<int32, string>, in the order of the source.
+        Parquet: secret columns, then published ones, as dictionary<int32, string>, in the order of the source; with
+        record keys also the digest of each record's key under the release secret.
     codings : FileRef
         JSON: the categories of every column, in order, with counts.
     source_sha256 : str
@@ -51,8 +66,14 @@ class Snapshot:
 
 @task(name="ingest", cache_policy=NO_CACHE)
 @plain_errors
-def ingest(spec_path: str, workspace: str) -> Snapshot:
+def ingest(spec_path: str, workspace: str, secret: ReleaseSecret | None = None) -> Snapshot:
     """Take a snapshot of the source of a spec, or find the one already taken of the same content.
+
+    Parameters
+    ----------
+    spec_path, workspace : str
+    secret : ReleaseSecret, optional
+        Needed if the spec has a record key.
 
     Raises
     ------
@@ -63,24 +84,18 @@ def ingest(spec_path: str, workspace: str) -> Snapshot:
     """
     spec = ReleaseSpec.load(spec_path)
     # Opening first gives the better sentence for a missing or wrong file.
-    source = open_source(spec)
+    source = open_source(spec.reading)
     tell("reading the source")
     digest = source.digest()
-    folder = Path(workspace) / "snapshots" / f"{digest[:16]}-{spec.coding_digest[:16]}"
+    name = f"{digest[:16]}-{spec.coding_digest[:16]}"
+    folder = Path(workspace) / "snapshots" / (name if secret is None else f"{name}-{secret.fingerprint[:16]}")
     if (found := _existing(folder)) is not None:
         return found
     codings = learn_codings(spec, source, progress=lambda done, total: tell("learning the categories", done, total))
     private_folder(folder.parent)
     incoming = private_folder(folder.parent / f".{folder.name}-{secrets.token_hex(4)}")
     try:
-        rows = 0
-        schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns])
-        with pq.ParquetWriter(incoming / DATA, schema, compression="zstd") as writer:
-            for batch in coded_batches(spec, source, codings):
-                _refuse_nulls(batch, source.address)
-                writer.write_batch(batch)
-                rows += batch.num_rows
-                tell("taking the snapshot", rows, codings.n_rows)
+        rows = _write(spec, source, codings, secret, incoming)
         if rows != codings.n_rows or source.digest() != digest:
             raise _changed(source.address)
         (incoming / CODINGS).write_text(codings.to_json(), encoding="utf-8")
@@ -104,6 +119,49 @@ def ingest(spec_path: str, workspace: str) -> Snapshot:
     if snapshot is None:
         raise DataError(f"the snapshot {folder} was changed while it was made; run the release again")
     return snapshot
+
+
+def _write(spec: ReleaseSpec, source: Source, codings: Codings, secret: ReleaseSecret | None, incoming: Path) -> int:
+    """Write the rows of a snapshot; return their number."""
+    fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns]
+    with ExitStack() as stack:
+        keys = None
+        if secret is not None and spec.record_key is not None:
+            if KEY_COLUMN in spec.columns:
+                raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
+            record_key = secret.record_key(spec.record_key)
+            keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming))
+            fields.append((KEY_COLUMN, KEY_TYPE))
+        writer = stack.enter_context(
+            # Digests are all different: a dictionary of them would only cost time.
+            pq.ParquetWriter(incoming / DATA, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))
+        )
+        rows = 0
+        batches = coded_batches(spec, source, codings, key_column=None if keys is None else keys.column)
+        for group in _even_groups(batches):
+            _refuse_nulls(group.select(list(spec.columns)), source.address)
+            writer.write_table(group, row_group_size=group.num_rows)
+            rows += group.num_rows
+            tell("taking the snapshot", rows, codings.n_rows)
+        if keys is not None:
+            keys.check()
+    return rows
+
+
+def _even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Row groups of one size, however small the batches: what is made of a snapshot is cut along them."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= GROUP_ROWS:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, GROUP_ROWS)
+            held = table.slice(GROUP_ROWS).to_batches()
+            rows -= GROUP_ROWS
+    if rows:
+        yield pa.Table.from_batches(held)
 
 
 def forget_other_snapshots(snapshot: Snapshot) -> None:
@@ -130,8 +188,8 @@ def _existing(folder: Path) -> Snapshot | None:
     return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None
 
 
-def _refuse_nulls(batch: pa.RecordBatch, source: str) -> None:
-    if any(column.null_count for column in batch.columns):
+def _refuse_nulls(table: pa.Table, source: str) -> None:
+    if any(column.null_count for column in table.columns):
         raise _changed(source)
 
 

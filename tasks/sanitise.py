@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -17,14 +14,17 @@ from funnel.errors import DataError
 from funnel.protocol import Protocol
 from funnel.release.documents import dump
 from funnel.release.layout import ReleaseFolder
-from funnel.sampling import count_pairs, release_table, sanitised_codes
+from funnel.sampling import plan_rows, release_rows
+from funnel.settings import EngineSettings
 from funnel.source import file_digest
-from tasks.files import FileRef, private_folder
+from tasks.engines import workers_of
+from tasks.files import FileRef, private_folder, remove_tree
 from tasks.ingest import Snapshot
 from tasks.optimise import Optimised
+from tasks.secret import ReleaseSecret
 from tasks.step import plain_errors, tell
 
-BATCH_ROWS = 1 << 17
+ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -39,23 +39,47 @@ class Drawn:
         Parquet of the published columns.
     draws : FileRef
         JSON counts of (input, output) pairs; internal.
-    fresh : bool
+    drawn : bool
         False if the rows are those of an earlier version, taken over unchanged.
     """
 
     folder: str
     data: FileRef
     draws: FileRef
-    fresh: bool
+    drawn: bool
+
+
+@dataclass(frozen=True)
+class Keys:
+    """How answers of records are repeated.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The record key.
+    secret : ReleaseSecret
+    workspace : str
+        Private folder of the series, where work that a killed run has finished waits for the next one.
+    """
+
+    columns: tuple[str, ...]
+    secret: ReleaseSecret
+    workspace: str
 
 
 # Never cached by the orchestrator: whether rows are drawn again is decided by the flow, knowingly.
 @task(name="sanitise", cache_policy=NO_CACHE, persist_result=False)
 @plain_errors
 def sanitise(
-    snapshot: Snapshot, optimised: Optimised, incoming: str, shuffle: bool, earlier: str | None = None
+    snapshot: Snapshot,
+    optimised: Optimised,
+    incoming: str,
+    shuffle: bool,
+    earlier: str | None = None,
+    engine: EngineSettings = EngineSettings(),  # noqa: B008 - immutable
+    keys: Keys | None = None,
 ) -> Drawn:
-    """Draw every record's output, stream it to parquet in bounded memory, and count the pairs drawn.
+    """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
 
     Parameters
     ----------
@@ -66,6 +90,10 @@ def sanitise(
     earlier : str, optional
         Folder of a version whose rows were drawn from the same snapshot with the same protocol: they are taken over,
         and nothing is drawn.
+    engine : EngineSettings, optional
+        Who does the work; one process by default.
+    keys : Keys, optional
+        To give every record the answer that it gets in every release with this secret.
 
     Raises
     ------
@@ -77,34 +105,44 @@ def sanitise(
     folder.data.parent.mkdir(parents=True, exist_ok=True)
     private_folder(folder.audit)
     if earlier is None:
-        _draw(snapshot, protocol, folder, shuffle)
+        _draw(snapshot, protocol, folder, shuffle, engine, keys)
     else:
         _take_over(ReleaseFolder(Path(earlier)), folder)
     return Drawn(incoming, FileRef.of(folder.data), FileRef.of(folder.draws), earlier is None)
 
 
-def _draw(snapshot: Snapshot, protocol: Protocol, folder: ReleaseFolder, shuffle: bool) -> None:
-    b, a = protocol.size
-    pairs = np.zeros((a + 1, b), dtype=np.int64)
+def forget_rows(workspace: str) -> None:
+    """Remove what workers left for a run that might have been taken up again."""
+    remove_tree(Path(workspace) / ROWS)
 
-    def observe(inputs: np.ndarray, outputs: np.ndarray) -> None:
-        nonlocal pairs
-        pairs += count_pairs(inputs, outputs, a, b)
-        tell("drawing", int(pairs.sum()), snapshot.rows)
 
-    empty = release_table(np.empty(0, dtype=np.uint8), protocol)
-    with pq.ParquetWriter(folder.data, empty.schema, compression="zstd") as writer:
-        codes = sanitised_codes(_batches(snapshot), protocol, shuffle=shuffle, observe=observe, directory=folder.root)
-        for chunk in codes:
-            writer.write_table(release_table(chunk, protocol))
-    if int(pairs.sum()) != snapshot.rows:
-        raise DataError(f"{int(pairs.sum()):,} rows were drawn for {snapshot.rows:,} records; run the release again")
+def _draw(
+    snapshot: Snapshot,
+    protocol: Protocol,
+    folder: ReleaseFolder,
+    shuffle: bool,
+    engine: EngineSettings,
+    keys: Keys | None,
+) -> None:
+    data = snapshot.data.checked()
+    record_key = None if keys is None else keys.secret.record_key(keys.columns)
+    # Fresh draws go with the folder of this run: what was drawn for a run that was killed is not used by another one.
+    work = folder.root / f".{ROWS}"
+    plan = plan_rows(data, snapshot.data.sha256, protocol, work, shuffle=shuffle, record_key=record_key)
+    if keys is not None:
+        # Answers of records are the same whoever draws them and when: a further run takes up what there is.
+        work = Path(keys.workspace) / ROWS / plan.digest[:16]
+        plan = dataclasses.replace(plan, folder=str(work))
+        for other in work.parent.iterdir() if work.parent.is_dir() else ():
+            if other != work:
+                remove_tree(other)
+    private_folder(work)
+    tell("drawing", 0, snapshot.rows)
+    with workers_of(engine) as workers:
+        pairs = release_rows(plan, folder.data, workers, tell)
+    if keys is None:
+        remove_tree(work)
     folder.draws.write_bytes(dump({"pairs": pairs.tolist()}))
-
-
-def _batches(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(snapshot.data.checked()) as file:
-        yield from file.iter_batches(BATCH_ROWS)
 
 
 def _take_over(earlier: ReleaseFolder, folder: ReleaseFolder) -> None:

@@ -104,7 +104,7 @@ class Series:
         folders = [*map(ReleaseFolder, self.unfinished), *(self.folder(version) for version in self.published)]
         for folder in reversed(folders):
             before = _record(folder)
-            if all(before.get(key) == record[key] for key in ("snapshot", "protocol", "shuffle")):
+            if all(before.get(key) == record.get(key) for key in ("snapshot", "protocol", "shuffle", "secret")):
                 return str(folder.root)
         return None
 
@@ -141,6 +141,17 @@ class Series:
             self.remote.remove_leftovers()
             self.remote.point_latest()
         self.point_latest()
+
+    def answered_before(self, record: dict[str, Any]) -> bool:
+        """Whether a version of the same columns was drawn with the same secret: its records keep their answers."""
+        before = (self.record(version) for version in self.published)
+        return any(all(one.get(key) == record[key] for key in ("fields", "secret")) for one in before)
+
+    @property
+    def secret_fingerprint(self) -> str | None:
+        """Of the release secret of the newest version that was drawn with one; None if none was."""
+        found = (self.record(version).get("secret") for version in reversed(self.published))
+        return next((str(fingerprint) for fingerprint in found if fingerprint is not None), None)
 
     def incoming(self) -> Path:
         """A new private folder, on the same file system, to put a release together in."""

@@ -19,7 +19,8 @@ _INTERVALS, _PARTS, _ROUNDS = 1, 4, 40
 _SPLITS = 16
 # Where a split counts as one that leaves a block nothing, as a share of what there is to split.
 _EDGE = 2.0**-15
-# How close bound and attained value come, relatively; a hundred times as wide, again and again, once so many intervals were cut.
+# How close bound and attained value come, relatively; a hundred times as wide, again and again, once so many
+# intervals were cut.
 _CLOSE, _MOST = 1e-7, 800
 # A round that raises the ratio by this share is followed by one without cuts.
 _RISES = 1e-3
@@ -35,8 +36,8 @@ class WorstLift:
     bound : float
         Not exceeded by any law in F; infinite if the channel excludes a secret under an output.
     attained : float
-        What ``law`` attains: mostly within a relative 1e-7 of the bound, further below (1e-3 was seen) where cells that
-        were never seen leave the multipliers undetermined. The bound holds all the same.
+        What ``law`` attains: mostly within a relative 1e-7 of the bound, further below where cells that were
+        never seen leave the multipliers undetermined. The bound holds all the same.
     output, secret : int
     law : ndarray, shape (c, u), or None
         A law in F; None where the bound is infinite.

@@ -4,29 +4,47 @@ from __future__ import annotations
 
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder, count_pairs, input_codes
+from funnel.sampling.columns import GROUP_ROWS, WRITE_SETTINGS, OutputColumns, ReleaseWriter
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
-from funnel.sampling.keyed import RecordKey, key_digests, keyed_words
+from funnel.sampling.engine import OneWorker, Processes, Workers, release_rows
+from funnel.sampling.keyed import RecordKey, key_digests, keyed_words, words_of
+from funnel.sampling.partitions import KEY_COLUMN, Plan, partition_groups, plan_rows
+from funnel.sampling.parts import count_partition
 from funnel.sampling.rows import release_table, sanitise, sanitise_batches, sanitised_codes
 from funnel.sampling.shuffle import order_rows, shuffle_rows
 from funnel.sampling.words import WordSource, WordStream
 
 __all__ = [
+    "GROUP_ROWS",
+    "KEY_COLUMN",
+    "WRITE_SETTINGS",
     "ChannelSampler",
     "DistinctKeys",
     "InputEncoder",
+    "OneWorker",
+    "OutputColumns",
+    "Plan",
+    "Processes",
     "RecordKey",
+    "ReleaseWriter",
     "WordSource",
     "WordStream",
+    "Workers",
     "count_pairs",
+    "count_partition",
     "even_chunks",
     "input_codes",
     "key_digests",
     "keyed_words",
     "order_rows",
+    "partition_groups",
+    "plan_rows",
+    "release_rows",
     "release_table",
     "sanitise",
     "sanitise_batches",
     "sanitised_codes",
     "shuffle_rows",
+    "words_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ CodeArray = npt.NDArray[np.int64]
 OUTSIDE = -1
 # Larger tables of combinations are searched instead of looked up.
 _MAX_TABLE = 1 << 22
+# Combinations of categories for which one table is made that says the code of each; it stays in the processor's cache.
+_MAX_GRID = 1 << 18
 
 
 class InputEncoder:
@@ -24,8 +27,9 @@ class InputEncoder:
 
     Values are compared as text, ``str(value)``, as `funnel.Joint` does. Only distinct values are handled one by one;
     rows go through index arrays: each column's values to levels, then column by column the pair (symbol prefix so
-    far, level) to the longer prefix, in mixed radix. Nulls are outside the alphabet; a dictionary that holds a null
-    or a value twice is read by what its entries say.
+    far, level) to the longer prefix, in mixed radix. Where the dictionaries of a batch have few combinations this is
+    done once for each combination, and rows are looked up; the table is kept while the dictionaries stay the same.
+    Nulls are outside the alphabet; a dictionary that holds a null or a value twice is read by what its entries say.
 
     Parameters
     ----------
@@ -56,6 +60,8 @@ class InputEncoder:
             self._extend.append(_lookup(pairs, target, outside, (known + 1) * radix))
             prefixes, known = longer, len(pairs)
         self._radices = [len(levels) + 1 for levels in self._levels]
+        self._dictionaries: list[pa.Array] = []
+        self._grid: CodeArray | None = None
 
     def codes(self, batch: pa.RecordBatch | pa.Table) -> CodeArray:
         """Position of every row's symbol in the alphabet, -1 if it has none; shape (rows,).
@@ -68,15 +74,18 @@ class InputEncoder:
         if isinstance(batch, pa.Table):
             parts = [self.codes(part) for part in batch.select(self._present(batch)).to_batches()]
             return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        prefixes = np.zeros(1, dtype=np.int64)
-        for j, name in enumerate(self._present(batch)):
-            indices, levels = self._levels_of(batch.column(name), j)
-            if j == 0:
-                # The first column has one prefix, the empty one, so its values are extended rather than the rows.
-                prefixes = self._extend[0](levels)[indices]
-            else:
-                prefixes = self._extend[j](prefixes * self._radices[j] + levels[indices])
-        return prefixes
+        columns = [self._coded(batch.column(name), j) for j, name in enumerate(self._present(batch))]
+        dictionaries = [column.dictionary for column in columns]
+        # One more entry of each dictionary stands for null.
+        sizes = [len(dictionary) + 1 for dictionary in dictionaries]
+        indices = [self._indices(column, j) for j, column in enumerate(columns)]
+        if math.prod(sizes) > _MAX_GRID:
+            return self._by_prefixes(
+                [self._levels_of(d, j)[i] for j, (d, i) in enumerate(zip(dictionaries, indices, strict=True))]
+            )
+        if self._grid is None or not _same(dictionaries, self._dictionaries):
+            self._dictionaries, self._grid = dictionaries, self._grid_of(dictionaries)
+        return np.take(self._grid, _flat(indices, sizes), mode="clip")
 
     def _present(self, batch: pa.RecordBatch | pa.Table) -> list[str]:
         for name in self.columns:
@@ -85,22 +94,59 @@ class InputEncoder:
                 raise DataError(f"column {name!r}, which the protocol reads, {state} the table")
         return list(self.columns)
 
-    def _levels_of(self, column: pa.Array, j: int) -> tuple[CodeArray, CodeArray]:
-        """Index of every row into the distinct values, and the level of every distinct value; the last is for nulls."""
-        if not pa.types.is_dictionary(column.type):
-            try:
-                column = pc.dictionary_encode(column)
-            except pa.ArrowNotImplementedError:
-                raise DataError(
-                    f"column {self.columns[j]!r} has type {column.type}; publish columns of text, numbers or dates"
-                ) from None
-        values = column.dictionary.to_pylist()
-        known, outside = self._levels[j], len(self._levels[j])
-        levels = [outside if value is None else known.get(str(value), outside) for value in values]
-        indices = column.indices.cast(pa.int64())
+    def _coded(self, column: pa.Array, j: int) -> pa.DictionaryArray:
+        if pa.types.is_dictionary(column.type):
+            return column
+        try:
+            return pc.dictionary_encode(column)
+        except pa.ArrowNotImplementedError:
+            raise DataError(
+                f"column {self.columns[j]!r} has type {column.type}; publish columns of text, numbers or dates"
+            ) from None
+
+    def _indices(self, column: pa.DictionaryArray, j: int) -> npt.NDArray[np.integer[Any]]:
+        """Index of every row into the distinct values; the one after the last is for nulls."""
+        indices, size = column.indices, len(column.dictionary)
         if indices.null_count:
-            indices = indices.fill_null(len(values))
-        return indices.to_numpy(zero_copy_only=False), np.array([*levels, outside], dtype=np.int64)
+            indices = indices.cast(pa.int64()).fill_null(size)
+        rows: npt.NDArray[np.integer[Any]] = indices.to_numpy(zero_copy_only=False)
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) <= size:
+            raise DataError(f"column {self.columns[j]!r} refers to categories that its dictionary lacks; make it anew")
+        return rows
+
+    def _levels_of(self, dictionary: pa.Array, j: int) -> CodeArray:
+        """The level of every distinct value; the last is for nulls."""
+        known, outside = self._levels[j], len(self._levels[j])
+        levels = [outside if value is None else known.get(str(value), outside) for value in dictionary.to_pylist()]
+        return np.array([*levels, outside], dtype=np.int64)
+
+    def _by_prefixes(self, levels: list[CodeArray]) -> CodeArray:
+        """Codes from the levels of every column, all of the same length."""
+        prefixes = np.zeros(1, dtype=np.int64)
+        for extend, radix, column in zip(self._extend, self._radices, levels, strict=True):
+            prefixes = extend(prefixes * radix + column)
+        return prefixes
+
+    def _grid_of(self, dictionaries: list[pa.Array]) -> CodeArray:
+        """The code of every combination of entries of the dictionaries, the last column's entry changing fastest."""
+        levels = [self._levels_of(dictionary, j) for j, dictionary in enumerate(dictionaries)]
+        return self._by_prefixes([axis.reshape(-1) for axis in np.meshgrid(*levels, indexing="ij")])
+
+
+def _same(dictionaries: list[pa.Array], others: list[pa.Array]) -> bool:
+    return all(one.equals(other) for one, other in zip(dictionaries, others, strict=True))
+
+
+def _flat(indices: list[npt.NDArray[np.integer[Any]]], sizes: list[int]) -> CodeArray:
+    """The position of every row's combination in the table of all combinations."""
+    if len(indices) == 1:
+        return indices[0].astype(np.int64)
+    # Below 2^18, so narrow numbers do, and the processor handles more of them at a time.
+    flat = indices[0].astype(np.int32)
+    for column, size in zip(indices[1:], sizes[1:], strict=True):
+        flat *= np.int32(size)
+        np.add(flat, column, out=flat, casting="unsafe")
+    return flat.astype(np.int64)
 
 
 def input_codes(batch: pa.RecordBatch | pa.Table, inputs: Alphabet) -> CodeArray:
@@ -137,9 +183,12 @@ def count_pairs(
     for what, codes, first, size in (("input", inputs, -1, input_count), ("output", outputs, 0, output_count)):
         if len(codes) and not first <= int(codes.min()) <= int(codes.max()) < size:
             raise DataError(f"{what} codes run from {codes.min()} to {codes.max()}, not from {first} to {size - 1}")
-    cells = np.where(inputs < 0, input_count, inputs) * output_count + outputs
-    counts = np.bincount(cells.astype(np.int64), minlength=(input_count + 1) * output_count)
-    return counts.reshape(input_count + 1, output_count).astype(np.int64, copy=False)
+    cells = np.multiply(inputs, output_count, dtype=np.int64)
+    # One line further, so that the code of values outside the alphabet, -1, counts in the first line.
+    cells += output_count
+    cells += outputs
+    counts = np.bincount(cells, minlength=(input_count + 1) * output_count)
+    return np.roll(counts.reshape(input_count + 1, output_count), -1, axis=0).astype(np.int64, copy=False)
 
 
 def _positions(longer: CodeArray) -> CodeArray:

@@ -11,14 +11,17 @@ import numpy.typing as npt
 from funnel.sampling.spill import Spill
 
 _BUCKETS = 256
-_HELD_ROWS = 1 << 18
+_HELD_ROWS = 1 << 19
+# Up to so many repeated halves are looked at as a whole. Among n distinct keys n²/2^65 are expected.
+_FEW = 1 << 16
 
 
 class DistinctKeys:
     """Counts the records whose key another record has already, over a stream of any length.
 
-    Digests are spread over the buckets of a temporary file by their first byte, so that equal ones meet in the same
-    bucket, and every bucket is sorted in memory. Use as a context manager, over all partitions of a release.
+    First halves of the digests are spread over the buckets of a temporary file by their first byte, so that equal ones
+    meet in the same bucket, and every bucket is sorted in memory. Where few halves are equal, whole digests decide. Use
+    as a context manager, over all partitions of a release.
 
     Parameters
     ----------
@@ -32,18 +35,21 @@ class DistinctKeys:
 
     Notes
     -----
-    16 bytes of disk per record; memory for n/256 digests. Digests of whole-number keys are never equal by chance,
+    24 bytes of disk per record; memory for n/256 halves. Digests of whole-number keys are never equal by chance,
     others with probability below n²/2^129.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
-        self._spill = Spill(_BUCKETS, directory)
+        self._firsts = Spill(_BUCKETS, directory)
+        # Whole digests as they came, for the rare case that first halves do not decide.
+        self._whole = Spill(1, directory)
         self._held: list[npt.NDArray[np.uint64]] = []
         self._count = 0
 
     def add(self, digests: npt.NDArray[np.uint64]) -> None:
         """Take in the digests of a batch, shape (rows, 2), from `funnel.sampling.keyed.key_digests`."""
-        self._held.append(digests)
+        self._whole.add_grouped(np.ascontiguousarray(digests), np.array([len(digests)]))
+        self._held.append(np.ascontiguousarray(digests[:, 0]))
         self._count += len(digests)
         if self._count >= _HELD_ROWS:
             self._flush()
@@ -51,22 +57,28 @@ class DistinctKeys:
     def repeated(self) -> int:
         """Number of records taken in whose key an earlier one has: records less distinct keys."""
         self._flush()
-        return sum(self._repeated_in(bucket) for bucket in range(_BUCKETS))
+        repeated, doubtful = 0, []
+        for bucket in range(_BUCKETS):
+            firsts = self._in_order(bucket)
+            again = firsts[1:][firsts[1:] == firsts[:-1]]
+            repeated += len(again)
+            doubtful.append(np.unique(again) if repeated <= _FEW else again[:0])
+        # Halves of some distinct keys may be alike, but not those of many.
+        return self._repeated_among(np.concatenate(doubtful)) if 0 < repeated <= _FEW else repeated
 
-    def _repeated_in(self, bucket: int) -> int:
-        if self._spill.size(bucket) < 2:
-            return 0
-        digests = np.concatenate(list(self._spill.pieces(bucket)))
-        firsts = np.sort(digests[:, 0])
-        # Nearly always decided by the first halves alone, whose sort is several times faster.
-        if not (firsts[1:] == firsts[:-1]).any():
-            return 0
+    def _in_order(self, bucket: int) -> npt.NDArray[np.uint64]:
+        firsts = np.concatenate([np.empty(0, dtype=np.uint64), *self._firsts.pieces(bucket)])
+        firsts.sort()
+        return firsts
+
+    def _repeated_among(self, firsts: npt.NDArray[np.uint64]) -> int:
+        digests = np.concatenate([part[np.isin(part[:, 0], firsts)] for part in self._whole.pieces(0)])
         return len(digests) - len(np.unique(digests, axis=0))
 
     def _flush(self) -> None:
         if self._count:
-            digests = np.concatenate(self._held)
-            self._spill.add(digests, (digests[:, 0] >> np.uint64(56)).astype(np.uint8))
+            firsts = np.concatenate(self._held)
+            self._firsts.add(firsts, (firsts >> np.uint64(56)).astype(np.uint8))
             self._held, self._count = [], 0
 
     def __enter__(self) -> DistinctKeys:
@@ -75,4 +87,5 @@ class DistinctKeys:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._spill.close()
+        self._firsts.close()
+        self._whole.close()

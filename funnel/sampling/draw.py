@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ OutputArray = npt.NDArray[np.unsignedinteger[Any]]
 # The three tables then have at most 2^21 cells each and the one that every row reads stays in the processor's cache.
 _MAX_TABLE_BITS = 14
 _MAX_CELLS = 1 << 21
+# A table that leaves open fewer rows than this in a cell with a threshold is fine enough; a smaller one is faster.
+_OPEN_ROWS = 1 / 256
 _CHUNK_ROWS = 1 << 15
 
 
@@ -51,9 +54,9 @@ class ChannelSampler:
 
     Notes
     -----
-    Memory O(a·b + a·2^k), with k ≤ 14 the largest for which (a+1)·2^k ≤ 2^21 (at least 1). About 100 million rows/s
-    at a = b = 16 and 60 million at a = b = 200 on one core; the table is the guide table of Chen and Asau (1974), on
-    integers.
+    Memory O(a·b + a·2^k), with k ≤ 14 the smallest for which on average at most one cell in 256 holds a threshold, if
+    (a+1)·2^k ≤ 2^21 (k is at least 1). About 100 million rows/s at a = b = 16 and 60 million at a = b = 200 on one
+    core; the table is the guide table of Chen and Asau (1974), on integers.
     """
 
     def __init__(self, weights: npt.NDArray[np.uint64], marginal: npt.NDArray[np.uint64]) -> None:
@@ -69,8 +72,8 @@ class ChannelSampler:
                 raise SpecError(f"{name} sums to {total} instead of 2^63, so it is not a probability law")
         # Partial sums of non-negative terms stay at or below 2^63, so none of them wraps around.
         self._thresholds = np.ascontiguousarray(np.cumsum(columns, axis=0, dtype=np.uint64).T)
-        self._bits = _table_bits(self.inputs + 1)
-        self._dtype = _output_type(self.outputs)
+        self._bits = _table_bits(self._thresholds)
+        self._dtype = self.output_type(self.outputs)
         # The largest number of the type is no output; it marks cells with a threshold inside.
         self._split = np.iinfo(self._dtype).max
         low, high = _cell_ends(self._thresholds, self._bits)
@@ -81,6 +84,11 @@ class ChannelSampler:
     def from_protocol(cls, protocol: Protocol) -> ChannelSampler:
         """A sampler for a protocol's weights and marginal."""
         return cls(protocol.weights, protocol.marginal)
+
+    @staticmethod
+    def output_type(outputs: int) -> np.dtype[np.unsignedinteger[Any]]:
+        """The type that so many outputs are numbered in; its largest number is none of them."""
+        return np.dtype(np.uint8 if outputs < 2**8 else np.uint16 if outputs < 2**16 else np.uint32)
 
     def draw(self, codes: npt.NDArray[np.integer[Any]], words: npt.NDArray[np.uint64]) -> OutputArray:
         """Outputs for input codes and words.
@@ -143,12 +151,12 @@ class ChannelSampler:
         return low
 
 
-def _output_type(outputs: int) -> np.dtype[np.unsignedinteger[Any]]:
-    return np.dtype(np.uint8 if outputs < 2**8 else np.uint16 if outputs < 2**16 else np.uint32)
-
-
-def _table_bits(laws: int) -> int:
-    return max(1, min(_MAX_TABLE_BITS, (_MAX_CELLS // laws).bit_length() - 1))
+def _table_bits(thresholds: npt.NDArray[np.uint64]) -> int:
+    """k: fine enough that few cells hold a threshold, if tables of that size fit the memory set aside for them."""
+    laws = len(thresholds)
+    inside = np.count_nonzero(np.diff(thresholds, axis=1, prepend=np.uint64(0))) / laws
+    wanted = math.ceil(math.log2(max(1.0, inside) / _OPEN_ROWS))
+    return max(1, min(wanted, _MAX_TABLE_BITS, (_MAX_CELLS // laws).bit_length() - 1))
 
 
 def _cell_ends(thresholds: npt.NDArray[np.uint64], bits: int) -> tuple[CodeArray, CodeArray]:

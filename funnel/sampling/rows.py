@@ -11,19 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from funnel.errors import DataError, SpecError
+from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import RowArray, even_chunks
 from funnel.sampling.codes import CodeArray, InputEncoder
+from funnel.sampling.columns import OutputColumns
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.keyed import (
     RecordKey,
     count_missing_keys,
     key_digests,
-    keyed_words,
     missing_keys_error,
     repeated_keys_error,
+    words_of,
 )
 from funnel.sampling.shuffle import BUCKET_ROWS, Directory, order_rows, shuffle_rows
 from funnel.sampling.words import WordSource, WordStream
@@ -32,11 +33,12 @@ from funnel.tables import read_batches
 if TYPE_CHECKING:
     import pandas as pd
 
-BATCH_ROWS = 1 << 17
+# The arrays made for so many rows stay in the processor's cache.
+BATCH_ROWS = 1 << 16
 Observer = Callable[[CodeArray, OutputArray], None]
-# Outputs, inputs and, with a record key, the 128-bit tags that order them.
+# Outputs, inputs and, where a record key orders them, tags.
 _Drawn = tuple[OutputArray, CodeArray, npt.NDArray[np.uint64]]
-_NO_TAGS = np.empty((0, 2), dtype=np.uint64)
+_NO_TAGS = np.empty(0, dtype=np.uint64)
 
 
 def sanitise(
@@ -136,10 +138,10 @@ def sanitised_codes(
     _require_one(key, words)
     codes: Iterable[RowArray]
     if key is not None:
-        keyed = _observed(_drawn_by_key(batches, protocol, key, directory), observe)
+        keyed = _observed(_drawn_by_key(batches, protocol, key, directory, tagged=shuffle), observe)
         if shuffle:
-            tagged = ((outputs, tags) for outputs, _, tags in keyed)
-            codes = order_rows(tagged, bucket_rows=chunk_rows, directory=directory)
+            pairs = ((outputs, tags) for outputs, _, tags in keyed)
+            codes = order_rows(pairs, bucket_rows=chunk_rows, directory=directory)
         else:
             codes = (outputs for outputs, _, _ in keyed)
     else:
@@ -158,7 +160,7 @@ def sanitise_batches(
     words: WordSource | None = None,
     directory: Directory = None,
 ) -> Iterator[tuple[OutputArray, CodeArray]]:
-    """Output codes and input codes of a stream of rows, in the order of the source, at most 131,072 rows at a time.
+    """Output codes and input codes of a stream of rows, in the order of the source, at most 65,536 rows at a time.
 
     Parameters are those of `sanitised_codes`, which also shuffles.
 
@@ -171,7 +173,7 @@ def sanitise_batches(
     """
     _require_one(key, words)
     drawn = (
-        _drawn_by_key(batches, protocol, key, directory)
+        _drawn_by_key(batches, protocol, key, directory, tagged=False)
         if key is not None
         else _drawn_afresh(batches, protocol, words if words is not None else _fresh_words())
     )
@@ -179,34 +181,24 @@ def sanitise_batches(
 
 
 def release_table(codes: npt.NDArray[np.integer[Any]], protocol: Protocol) -> pa.Table:
-    """The published columns of output codes: text as dictionary type, and no metadata.
-
-    Every column's dictionary lists all texts that its outputs can have, in the order in which the outputs name them,
-    whether or not they occur: it says nothing about the rows. Indices are the smallest signed integers that fit.
+    """The published columns of output codes, as `funnel.sampling.columns.OutputColumns` makes them.
 
     Raises
     ------
     DataError
         If a code is outside the output alphabet.
     """
-    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(protocol.outputs):
-        raise DataError(
-            f"output codes run from {codes.min()} to {codes.max()}; there are {len(protocol.outputs)} outputs"
-        )
-    columns = {}
-    for j, name in enumerate(protocol.outputs.columns):
-        texts = [symbol[j] for symbol in protocol.outputs.symbols]
-        categories = list(dict.fromkeys(texts))
-        position = {text: i for i, text in enumerate(categories)}
-        dtype = next(t for t in (np.int8, np.int16, np.int32) if len(categories) <= np.iinfo(t).max + 1)
-        indices = np.array([position[text] for text in texts], dtype=dtype)[codes]
-        columns[name] = pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(categories, pa.string()))
-    return pa.table(columns)
+    return pa.Table.from_batches([OutputColumns(protocol).batch(codes)])
 
 
 def word_purpose(protocol: Protocol) -> str:
     """What a record's word is for: the published columns, so that successive protocols for them are coupled."""
     return "release " + json.dumps(list(protocol.outputs.columns))
+
+
+def order_purpose(protocol: Protocol) -> str:
+    """What a record's tag is for: an order that is another one under another protocol, so that it links no versions."""
+    return f"record order {protocol.digest}"
 
 
 def _fresh_words() -> WordSource:
@@ -234,7 +226,7 @@ def _drawn_afresh(batches: Iterable[pa.RecordBatch], protocol: Protocol, words: 
 
 
 def _drawn_by_key(
-    batches: Iterable[pa.RecordBatch], protocol: Protocol, key: RecordKey, directory: Directory
+    batches: Iterable[pa.RecordBatch], protocol: Protocol, key: RecordKey, directory: Directory, *, tagged: bool
 ) -> Iterator[_Drawn]:
     encoder, sampler = InputEncoder(protocol.inputs), ChannelSampler.from_protocol(protocol)
     missing = 0
@@ -244,10 +236,11 @@ def _drawn_by_key(
             if missing:
                 # Nothing can be released any more; go on only to say how many records have no key.
                 continue
-            tags = key_digests(batch, key, "record order")
-            keys.add(tags)
+            digests = key_digests(batch, key)
+            keys.add(digests)
             codes = encoder.codes(batch)
-            yield sampler.draw(codes, keyed_words(batch, key, word_purpose(protocol))), codes, tags
+            outputs = sampler.draw(codes, words_of(digests, key, word_purpose(protocol)))
+            yield outputs, codes, words_of(digests, key, order_purpose(protocol)) if tagged else _NO_TAGS
         if missing:
             raise missing_keys_error(missing, key)
         repeated = keys.repeated()

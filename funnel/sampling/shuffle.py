@@ -19,9 +19,9 @@ BUCKET_ROWS = 1 << 20
 BUCKETS = 256
 # Each divides a byte into whole digits.
 _POSSIBLE_BUCKETS = (2, 4, 16, 256)
-# Ten million words tie once in 370,000 tries; this many ties in a row are a broken source, not bad luck.
+# A million words of 48 bits tie once in 512 tries; this many ties in a row are a broken source, not bad luck.
 _MOST_REDRAWS = 16
-_TAG_BYTES = 16
+_WORD_BITS = 64
 
 Directory = str | os.PathLike[str] | None
 
@@ -41,12 +41,12 @@ def shuffle_rows(
     the buckets are shuffled one after the other by the same rule, and put one behind the other.
 
     Every permutation of the n rows is exactly equally likely, given uniform independent words. *In memory*: the order
-    that sorts m words has probability 1/m! each, as the words are exchangeable and, ties being redrawn in full,
-    distinct. *With buckets*: fix a permutation π of the n rows and sizes m_1..m_B that sum to n. Exactly one of the
-    B^n equally likely assignments puts the first m_1 rows of π into bucket 1, the next m_2 into bucket 2 and so on;
-    given it, the buckets come out in the order of π with probability Π 1/m_j! (by induction where a bucket is itself
-    split). So P(π) = Σ over sizes of B^-n Π 1/m_j!, which does not depend on π. Bucket numbers are whole bits of the
-    words, as B is a power of two, so they are exactly uniform. ∎
+    that sorts m words (for rows of 8 or 16 bits: their other bits) has probability 1/m! each, as the words are
+    exchangeable and, ties being redrawn in full, distinct. *With buckets*: fix a permutation π of the n rows and sizes
+    m_1..m_B that sum to n. Exactly one of the B^n equally likely assignments puts the first m_1 rows of π into bucket
+    1, the next m_2 into bucket 2 and so on; given it, the buckets come out in the order of π with probability Π 1/m_j!
+    (by induction where a bucket is itself split). So P(π) = Σ over sizes of B^-n Π 1/m_j!, which does not depend on π.
+    Bucket numbers are whole bits of the words, as B is a power of two, so they are exactly uniform. ∎
 
     Parameters
     ----------
@@ -94,49 +94,56 @@ def order_rows(
     buckets: int = BUCKETS,
     directory: Directory = None,
 ) -> Iterator[RowArray]:
-    """The same rows in the order of their 128-bit tags, in bounded memory.
+    """The same output codes in the order of their tags, in bounded memory.
 
-    With tags that are a keyed pseudo-random function of the record key (`funnel.sampling.keyed.key_digests`) this is a
+    With tags that are a keyed pseudo-random function of the record key (`funnel.sampling.keyed.words_of`) this is a
     pseudo-random permutation that depends on the records alone: not on the order of the source, on how it was
-    partitioned, on ``bucket_rows`` or on ``buckets``, since a bucket is a range of tags.
+    partitioned, on ``bucket_rows`` or on ``buckets``, since a bucket is a range of tags. Codes and tags travel in one
+    word, so of a tag only the bits that the code leaves free count (56 for up to 255 outputs, 48 for up to 65,535);
+    where these are alike, which 10 million rows are in about one pair, codes decide. An order that is decided by
+    what is published tells nothing of the source.
 
     Parameters
     ----------
     batches : iterable of (ndarray, ndarray)
-        Rows as in `shuffle_rows` and their tags, shape (rows, 2) of uint64, the first word more significant.
+        Output codes, unsigned integers of up to 32 bits, shape (rows,), and their tags, of uint64, shape (rows,).
     bucket_rows, buckets, directory
-        As in `shuffle_rows`; 16 bytes more per row.
+        As in `shuffle_rows`.
 
     Raises
     ------
     DataError
-        If two rows have the same tag, so that their order is not defined.
+        If more than ``bucket_rows`` rows have the same tag, which those of distinct keys have not.
     OutputError
         If the temporary folder is full or cannot be written.
     """
-
-    shapes: list[tuple[np.dtype[Any], tuple[int, ...]]] = []
+    dtypes: list[np.dtype[Any]] = []
 
     def packed() -> Iterator[RowArray]:
-        for rows, tags in batches:
-            shape = (rows.dtype, rows.shape[1:])
-            if shape not in (shapes or [shape]):
-                raise ValueError(f"rows of {shape} cannot join rows of {shapes[0]}")
-            shapes[:] = [shape]
-            if len(rows):
-                yield _packed(rows, tags)
+        for codes, tags in batches:
+            if codes.dtype != (dtypes or [codes.dtype])[0] or codes.dtype.kind != "u" or codes.dtype.itemsize > 4:
+                raise ValueError(f"codes of {codes.dtype} cannot be ordered: {[d.name for d in dtypes]}")
+            dtypes[:] = [codes.dtype]
+            if len(codes):
+                yield tagged(codes, tags)
 
     def digit(records: RowArray, depth: int) -> npt.NDArray[np.uint8]:
         width = buckets.bit_length() - 1
-        byte, offset = divmod(depth * width, 8)
-        if byte == _TAG_BYTES:
+        if (depth + 1) * width > _WORD_BITS:
             raise DataError(f"more than {bucket_rows} records have the same record key; keys must be distinct")
-        digits: npt.NDArray[np.uint8] = records[:, byte] >> np.uint8(8 - width - offset) & np.uint8(buckets - 1)
-        return digits
+        shift = np.uint64(_WORD_BITS - (depth + 1) * width)
+        return (records >> shift).astype(np.uint8) & np.uint8(buckets - 1)
 
     _require_sizes(bucket_rows, buckets)
-    arranged = _arranged(packed(), digit, _sorted_by_tag, bucket_rows, buckets, directory)
-    return (_unpacked(records, *shapes[0]) for records in arranged)
+    arranged = _arranged(packed(), digit, np.sort, bucket_rows, buckets, directory)
+    return (records.astype(dtypes[0]) for records in arranged)
+
+
+def tagged(codes: RowArray, tags: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Words whose highest bits are those of a tag and whose lowest are an output code: sorting them moves the codes."""
+    words: npt.NDArray[np.uint64] = tags & ~_mask(np.uint64(8 * codes.dtype.itemsize))
+    words |= codes
+    return words
 
 
 def _arranged(
@@ -166,6 +173,8 @@ def _arranged(
 
 
 def _permuted(rows: RowArray, words: WordSource) -> RowArray:
+    if rows.ndim == 1 and rows.dtype.kind == "u" and rows.dtype.itemsize <= 2:
+        return _permuted_small(rows, words)
     for _ in range(_MOST_REDRAWS):
         drawn = words(len(rows))
         order = np.argsort(drawn)
@@ -174,32 +183,23 @@ def _permuted(rows: RowArray, words: WordSource) -> RowArray:
     raise EntropyError(f"random words were not distinct in {_MOST_REDRAWS} tries; their source cannot be used")
 
 
-def _sorted_by_tag(records: RowArray) -> RowArray:
-    tags = _unpacked(records[:, :_TAG_BYTES], np.dtype(">u8"), (2,), skip=0).astype(np.uint64)
-    high, low = np.ascontiguousarray(tags.T)
-    order = np.argsort(high)
-    if _has_neighbours_alike(high[order]):
-        order = np.lexsort((low, high))
-        alike = (high[order][1:] == high[order][:-1]) & (low[order][1:] == low[order][:-1])
-        if alike.any():
-            raise DataError(
-                f"at least {int(alike.sum())} records repeat the record key of another one; keys must be distinct"
-            )
-    return np.take(records, order, axis=0)
+def _permuted_small(rows: RowArray, words: WordSource) -> RowArray:
+    """As `_permuted`, several times faster: rows travel in the lowest bits of the words that are sorted."""
+    bits = np.uint64(8 * rows.dtype.itemsize)
+    for _ in range(_MOST_REDRAWS):
+        drawn = tagged(rows, words(len(rows)))
+        drawn.sort()
+        if not _has_neighbours_alike(drawn >> bits):
+            return drawn.astype(rows.dtype)
+    raise EntropyError(f"random words were not distinct in {_MOST_REDRAWS} tries; their source cannot be used")
+
+
+def _mask(bits: np.uint64) -> np.uint64:
+    return (np.uint64(1) << bits) - np.uint64(1)
 
 
 def _has_neighbours_alike(ordered: npt.NDArray[np.uint64]) -> bool:
     return bool((ordered[1:] == ordered[:-1]).any())
-
-
-def _packed(rows: RowArray, tags: npt.NDArray[np.uint64]) -> RowArray:
-    """Tag, most significant byte first, and row as one line of bytes: what is spilled and moved about."""
-    content = np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8)
-    return np.concatenate([tags.astype(">u8").view(np.uint8), content], axis=1)
-
-
-def _unpacked(records: RowArray, dtype: np.dtype[Any], shape: tuple[int, ...], skip: int = _TAG_BYTES) -> RowArray:
-    return np.ascontiguousarray(records[:, skip:]).reshape(-1).view(dtype).reshape(len(records), *shape)
 
 
 def _require_sizes(bucket_rows: int, buckets: int) -> None:

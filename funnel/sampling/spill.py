@@ -53,17 +53,23 @@ class Spill:
 
     def add(self, rows: RowArray, buckets: npt.NDArray[np.uint8]) -> None:
         """Put every row into the bucket named beside it; rows must keep dtype and trailing shape from call to call."""
-        if self._dtype is None:
-            self._dtype, self._shape = rows.dtype, rows.shape[1:]
-        if (rows.dtype, rows.shape[1:]) != (self._dtype, self._shape):
-            raise ValueError(f"rows of {rows.dtype} {rows.shape[1:]} cannot join rows of {self._dtype} {self._shape}")
         # A stable sort of bytes is a radix sort, and keeps the order of rows within a bucket. For rows of several
         # numbers or of records, `take` is several times faster than an index.
         grouped = np.take(rows, np.argsort(buckets, kind="stable"), axis=0)
+        self.add_grouped(grouped, np.bincount(buckets, minlength=self._buckets))
+
+    def add_grouped(self, grouped: RowArray, sizes: npt.NDArray[np.integer[Any]]) -> None:
+        """Put rows that come bucket by bucket: ``sizes`` says how many for each."""
+        if self._dtype is None:
+            self._dtype, self._shape = grouped.dtype, grouped.shape[1:]
+        if (grouped.dtype, grouped.shape[1:]) != (self._dtype, self._shape):
+            raise ValueError(
+                f"rows of {grouped.dtype} {grouped.shape[1:]} cannot join rows of {self._dtype} {self._shape}"
+            )
         bounds = np.zeros(self._buckets + 1, dtype=np.int64)
-        np.cumsum(np.bincount(buckets, minlength=self._buckets), out=bounds[1:])
+        np.cumsum(sizes, out=bounds[1:])
         self._bounds.append(bounds + self._rows)
-        self._rows += len(rows)
+        self._rows += len(grouped)
         remaining = grouped.reshape(-1).view(np.uint8).data
         try:
             while remaining:

@@ -3,12 +3,15 @@
 from funnel.source.coding import Coding, Codings, coded_batches
 from funnel.source.counting import count_joint, require_inputs
 from funnel.source.digest import file_digest
+from funnel.source.keys import KEY_TYPE, KeyColumn
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 
 __all__ = [
+    "KEY_TYPE",
     "Coding",
     "Codings",
+    "KeyColumn",
     "Source",
     "coded_batches",
     "count_joint",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Self
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.sampling import KEY_COLUMN
 from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.spec import ReleaseSpec
@@ -130,12 +131,19 @@ class Codings(Mapping[str, Coding]):
 
 
 def coded_batches(
-    spec: ReleaseSpec, source: Source, codings: Mapping[str, Coding], batch_rows: int = BATCH_ROWS
+    spec: ReleaseSpec,
+    source: Source,
+    codings: Mapping[str, Coding],
+    batch_rows: int = BATCH_ROWS,
+    key_column: Callable[[pa.RecordBatch], pa.Array] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read the source again as codes: secret columns, then published ones, as dictionary<int32, string>.
 
     The dictionary of a column is the labels of its coding, in order. Records with a missing value are left out where
     the spec drops them. A value outside the alphabet, which a source that changed may have, is null.
+
+    With ``key_column``, a last column is what it makes of the record keys of the rows that are kept; the source must
+    have been opened with ``spec.reading``.
 
     Raises
     ------
@@ -148,18 +156,23 @@ def coded_batches(
             raise DataError(f"there is no coding of column {column!r}; learn the codings from this source first")
         dictionaries[column] = pa.array(codings[column].labels, pa.string())
     readers = cells_of(spec, source)
-    for batch in source.batches(spec.columns, batch_rows):
+    names = [*spec.columns, *([KEY_COLUMN] if key_column is not None else [])]
+    for batch in source.batches(spec.reading.columns if key_column is not None else spec.columns, batch_rows):
+        kept = batch
         codes = {column: readers[column].codes(batch.column(column), codings[column].code) for column in spec.columns}
         if spec.source.on_missing == "drop":
             keep = complete(codes)
             codes = {column: values[keep] for column, values in codes.items()}
+            kept = batch.filter(pa.array(keep)) if key_column is not None else batch
         arrays = []
         for column, values in codes.items():
             values[values == MISSING] = codings[column].missing_code
             indices = pa.array(values.astype(np.int32), mask=values < 0)
             arrays.append(pa.DictionaryArray.from_arrays(indices, dictionaries[column]))
         if len(arrays[0]):
-            yield pa.RecordBatch.from_arrays(arrays, names=list(spec.columns))
+            if key_column is not None:
+                arrays.append(key_column(kept))
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
 def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:

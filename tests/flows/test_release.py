@@ -15,6 +15,7 @@ from flows.release import release
 from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused
 from funnel.protocol import Protocol
 from funnel.release.layout import ReleaseFolder
+from funnel.sampling import OutputColumns
 from tasks.series import open_series
 from tasks.step import listening
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
@@ -152,15 +153,13 @@ def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
 def test_a_failed_verdict_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_project(tmp_path)
     release(str(spec))
-    import tasks.sanitise as step
+    real = OutputColumns.batch
 
-    real = step.release_table
-
-    def swapped(codes, protocol):  # type: ignore[no-untyped-def]
+    def swapped(self, codes):  # type: ignore[no-untyped-def]
         """A fault in writing: the first two outputs are exchanged."""
-        return real((codes.astype("int64") ^ (codes < 2)).astype("uint8"), protocol)
+        return real(self, (codes.astype("int64") ^ (codes < 2)).astype("uint8"))
 
-    monkeypatch.setattr(step, "release_table", swapped)
+    monkeypatch.setattr(OutputColumns, "batch", swapped)
     refused(spec, ReleaseRefused, "expectations failed", "expect_")
 
 

@@ -1,0 +1,105 @@
+"""The published columns of output codes: as a table, and as a parquet file that is written piece by piece."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.errors import DataError
+from funnel.protocol import Protocol
+
+GROUP_ROWS = 1 << 20
+"""Rows of a row group of a released file."""
+
+# Statistics of a page are made for every piece that is encoded at a time, so large pieces cost a third less.
+_PIECE_ROWS = 1 << 16
+COMPRESSION = "zstd"
+
+
+class OutputColumns:
+    """Turns output codes into the published columns: text as dictionary type, without nulls and without metadata.
+
+    Every column's dictionary lists all texts that its outputs can have, in the order in which the outputs name them,
+    whether or not they occur: it says nothing about the rows. Indices are the smallest signed integers that fit.
+
+    Parameters
+    ----------
+    protocol : Protocol
+
+    Notes
+    -----
+    O(b · columns) to construct, O(rows · columns) to use.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._outputs = len(protocol.outputs)
+        self._tables: list[npt.NDArray[np.signedinteger[Any]]] = []
+        self._categories: list[pa.Array] = []
+        fields = []
+        for j, name in enumerate(protocol.outputs.columns):
+            texts = [symbol[j] for symbol in protocol.outputs.symbols]
+            categories = list(dict.fromkeys(texts))
+            position = {text: i for i, text in enumerate(categories)}
+            dtype = next(t for t in (np.int8, np.int16, np.int32) if len(categories) <= np.iinfo(t).max + 1)
+            self._tables.append(np.array([position[text] for text in texts], dtype=dtype))
+            self._categories.append(pa.array(categories, pa.string()))
+            kind = pa.dictionary(pa.from_numpy_dtype(np.dtype(dtype)), pa.string())
+            fields.append(pa.field(name, kind, nullable=False))
+        self.schema = pa.schema(fields)
+
+    def batch(self, codes: npt.NDArray[np.integer[Any]]) -> pa.RecordBatch:
+        """The columns of some rows.
+
+        Raises
+        ------
+        DataError
+            If a code is outside the output alphabet.
+        """
+        if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < self._outputs:
+            raise DataError(f"output codes run from {codes.min()} to {codes.max()}; there are {self._outputs} outputs")
+        rows = codes.astype(np.int64)
+        arrays = [
+            pa.DictionaryArray.from_arrays(pa.array(np.take(table, rows, mode="clip")), categories)
+            for table, categories in zip(self._tables, self._categories, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+class ReleaseWriter:
+    """Writes a released parquet file from arrays of output codes, one row group each.
+
+    The bytes depend on the arrays alone: hand over arrays of `GROUP_ROWS` rows (`funnel.sampling.even_chunks`), the
+    last one shorter. Use as a context manager; a file that was not closed has no footer and is no parquet file.
+
+    Parameters
+    ----------
+    path : path
+    protocol : Protocol
+    """
+
+    def __init__(self, path: str | os.PathLike[str], protocol: Protocol) -> None:
+        self._columns = OutputColumns(protocol)
+        self._writer = pq.ParquetWriter(Path(path), self._columns.schema, **WRITE_SETTINGS)
+
+    def write(self, codes: npt.NDArray[np.integer[Any]]) -> None:
+        """Write a row group."""
+        self._writer.write_batch(self._columns.batch(codes), row_group_size=max(1, len(codes)))
+
+    def __enter__(self) -> ReleaseWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+
+WRITE_SETTINGS: dict[str, Any] = {"compression": COMPRESSION, "write_batch_size": _PIECE_ROWS}
+"""How released files are written; what a copy must be written with to be compared with a release."""

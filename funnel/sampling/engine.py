@@ -1,0 +1,194 @@
+"""The row engine: all partitions drawn and all parts written, by whatever workers there are, into one file."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol as Interface
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import DataError, PipelineError
+from funnel.sampling.partitions import Plan
+from funnel.sampling.parts import Done, content_digest, draw_partition, write_part
+from funnel.sampling.splice import splice
+
+R = TypeVar("R")
+Progress = Callable[[str, int, int | None], None]
+
+# How often a task is given to another worker when its own has died.
+_TRIES = 3
+
+
+class Workers(Interface):
+    """Something that does tasks."""
+
+    def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
+        """Call ``function`` with the arguments of every task; yield number and result of each as it is done.
+
+        A task whose worker dies is given to another one; an exception of a task ends all.
+        """
+
+
+class OneWorker:
+    """This very process, one task after the other."""
+
+    def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
+        """See `Workers`."""
+        for i, arguments in enumerate(tasks):
+            yield i, function(*arguments)
+
+
+class Processes:
+    """Processes of this machine, started when they are first needed; use as a context manager.
+
+    Parameters
+    ----------
+    count : int
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
+        """See `Workers`.
+
+        Raises
+        ------
+        PipelineError
+            If workers keep dying.
+        """
+        waiting = dict(enumerate(tasks))
+        for _ in range(_TRIES):
+            try:
+                for i, result in self._once(function, waiting):
+                    del waiting[i]
+                    yield i, result
+            except BrokenProcessPool:
+                self.close()
+                continue
+            return
+        raise PipelineError(
+            f"worker processes died {_TRIES} times, perhaps for want of memory; set fewer workers in [engine] of the "
+            "spec and run the release again"
+        )
+
+    def _once(self, function: Callable[..., R], tasks: dict[int, tuple[object, ...]]) -> Iterator[tuple[int, R]]:
+        if self._pool is None:
+            # Forked from a server of one thread that holds no locks and no stream of words, and has imported all.
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload([draw_partition.__module__])
+            # An interrupt is for the process that waits for them: it ends them.
+            self._pool = ProcessPoolExecutor(
+                self._count, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+            )
+        numbers: dict[Future[R], int] = {}
+        try:
+            numbers |= {self._pool.submit(function, *tasks[i]): i for i in list(tasks)}
+            for future in as_completed(numbers):
+                yield numbers[future], future.result()
+        finally:
+            for future in numbers:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the processes, after the tasks that they are at."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _quiet(what: str, done: int, total: int | None) -> None:
+    """Nobody asked for progress."""
+
+
+def release_rows(
+    plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = _quiet
+) -> npt.NDArray[np.int64]:
+    """Draw all rows of a plan and write them to one parquet file.
+
+    With record keys the bytes of the file depend on the plan alone. What workers have finished stays in the folder of
+    the plan until the caller removes it, and is not done again by a further call with the same plan and folder.
+
+    Parameters
+    ----------
+    plan : Plan
+        From `funnel.sampling.plan_rows`.
+    target : path
+        The file to write.
+    workers : Workers, optional
+        `OneWorker` (the default), `Processes`, or others of the same kind.
+    progress : callable, optional
+        Called with what is done, rows done so far, rows in all.
+
+    Returns
+    -------
+    ndarray of int64, shape (a + 1, b)
+        Counts of drawn (input, output) pairs; the last line is for inputs outside the alphabet.
+
+    Raises
+    ------
+    DataError
+        If a snapshot or a working file is damaged or changes on the way, or rows are missing in the end.
+    EntropyError
+        If a worker's source of random words fails.
+    PipelineError
+        If workers keep dying.
+    """
+    workers = workers if workers is not None else OneWorker()
+    drawn = _all(workers, draw_partition, [(plan, i) for i in range(len(plan.groups))], "drawing", plan, progress)
+    parts = drawn
+    if plan.shuffle:
+        tasks = [(plan, i, tuple(_without_pairs(done) for done in drawn)) for i in range(plan.parts)]
+        parts = _all(workers, write_part, tasks, "writing in random order", plan, progress)
+    folder = Path(plan.folder)
+    for done in parts:
+        if content_digest(folder / done.file) != done.digest:
+            raise DataError(f"the working file {done.file} was changed; run the release again")
+    rows = splice([folder / done.file for done in parts], target)
+    b, a = plan.protocol.size
+    pairs = np.zeros((a + 1, b), dtype=np.int64)
+    for done in drawn:
+        cells, counts = np.array(done.pairs, dtype=np.int64).reshape(-1, 2).T
+        pairs.reshape(-1)[cells] += counts
+    if not rows == int(pairs.sum()) == plan.rows:
+        raise DataError(
+            f"{int(pairs.sum()):,} rows were drawn and {rows:,} written for {plan.rows:,} records; run the release "
+            "again"
+        )
+    return pairs
+
+
+def _all(
+    workers: Workers,
+    function: Callable[..., Done],
+    tasks: Sequence[tuple[object, ...]],
+    what: str,
+    plan: Plan,
+    progress: Progress,
+) -> list[Done]:
+    results: dict[int, Done] = {}
+    for i, done in workers.run(function, tasks):
+        results[i] = done
+        progress(what, sum(one.rows for one in results.values()), plan.rows)
+    return [results[i] for i in range(len(tasks))]
+
+
+def _without_pairs(done: Done) -> Done:
+    return Done(done.file, done.digest, done.rows, (), done.bounds)

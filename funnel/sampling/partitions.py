@@ -1,0 +1,155 @@
+"""Partitions: how the rows of a snapshot are cut for workers, and in which parts they are written.
+
+Both depend on the snapshot and on the order of the release alone, never on the number or the kind of workers, and so do
+the bytes of the release where record keys decide them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from funnel.protocol import Protocol
+from funnel.sampling.columns import GROUP_ROWS
+from funnel.sampling.keyed import RecordKey, derived_key
+from funnel.sampling.rows import order_purpose, word_purpose
+
+PARTITION_ROWS = 2 * GROUP_ROWS
+"""Rows that a worker draws in one go, as far as the row groups of the snapshot allow."""
+
+PART_ROWS = 2 * GROUP_ROWS
+"""Rows of a shuffled part, at most on average: what a worker permutes in memory."""
+
+KEY_COLUMN = "(record key)"
+"""The column of a snapshot that holds the 16 bytes of each record's key digest."""
+
+
+@dataclass(frozen=True)
+class WordKeys:
+    """What a worker needs of a release secret: derived keys for the words and for the order, never the secret itself.
+
+    Attributes
+    ----------
+    words, order : bytes
+        Keys of AES-256.
+    """
+
+    words: bytes = field(repr=False)
+    order: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, record_key: RecordKey, protocol: Protocol) -> WordKeys:
+        """The keys for the release of a protocol."""
+        return cls(
+            derived_key(record_key, "word", word_purpose(protocol)),
+            derived_key(record_key, "word", order_purpose(protocol)),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the rows of a release are made from; small, and the same for every worker.
+
+    Attributes
+    ----------
+    snapshot : str
+        Path of a parquet file with the columns that the protocol reads, and `KEY_COLUMN` if ``keys`` are given.
+    snapshot_sha256 : str
+        Its digest.
+    protocol : Protocol
+    folder : str
+        Private folder for what workers hand on; all of them can read and write it.
+    groups : tuple of (int, int)
+        First row group and the one after the last, for every partition.
+    rows : int
+        Rows of the snapshot.
+    shuffle : bool
+    parts : int
+        Of a shuffled release, a power of two, so that random bits say exactly evenly which part a row belongs to.
+    keys : WordKeys or None
+        None to draw afresh.
+    """
+
+    snapshot: str
+    snapshot_sha256: str
+    protocol: Protocol
+    folder: str
+    groups: tuple[tuple[int, int], ...]
+    rows: int
+    shuffle: bool
+    parts: int
+    keys: WordKeys | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """What the content of the working files depends on: files of another plan are not taken for this one's."""
+        keys = b"" if self.keys is None else hashlib.sha256(self.keys.words + self.keys.order).digest()
+        said = [1, self.snapshot_sha256, self.protocol.digest, self.groups, self.shuffle, self.parts, keys.hex()]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def plan_rows(
+    snapshot: str | Path,
+    snapshot_sha256: str,
+    protocol: Protocol,
+    folder: str | Path,
+    *,
+    shuffle: bool,
+    record_key: RecordKey | None = None,
+    partition_rows: int = PARTITION_ROWS,
+    part_rows: int = PART_ROWS,
+) -> Plan:
+    """Cut a snapshot into partitions.
+
+    Parameters
+    ----------
+    snapshot, snapshot_sha256, protocol, folder, shuffle
+        As in `Plan`.
+    record_key : RecordKey, optional
+        To give every record the answer it gets in every release.
+    partition_rows, part_rows : int
+        For tests; among what decides the bytes of a release.
+    """
+    sizes = _sizes(snapshot)
+    return Plan(
+        str(snapshot),
+        snapshot_sha256,
+        protocol,
+        str(folder),
+        _cut(sizes, partition_rows),
+        sum(sizes),
+        shuffle,
+        1 << max(0, math.ceil(math.log2(max(1, sum(sizes)) / part_rows))),
+        None if record_key is None else WordKeys.of(record_key, protocol),
+    )
+
+
+def partition_groups(
+    snapshot: str | os.PathLike[str], partition_rows: int = PARTITION_ROWS
+) -> tuple[tuple[int, int], ...]:
+    """First row group and the one after the last of every partition of a snapshot, as in `Plan`."""
+    return _cut(_sizes(snapshot), partition_rows)
+
+
+def _sizes(snapshot: str | os.PathLike[str]) -> list[int]:
+    with pq.ParquetFile(snapshot) as file:
+        return [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+
+
+def _cut(sizes: Sequence[int], rows: int) -> tuple[tuple[int, int], ...]:
+    cuts: list[tuple[int, int]] = []
+    start = held = 0
+    for i, size in enumerate(sizes):
+        if held and held + size > rows:
+            cuts.append((start, i))
+            start, held = i, 0
+        held += size
+    return (*cuts, (start, len(sizes))) if held else tuple(cuts)

@@ -1,0 +1,89 @@
+"""Record keys of a source: their digests, and how many are missing or repeated, over all batches."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from funnel.sampling import DistinctKeys, RecordKey, key_digests
+from funnel.sampling.keyed import DIGEST_BYTES, count_missing_keys, missing_keys_error, repeated_keys_error
+
+KEY_TYPE = pa.binary(DIGEST_BYTES)
+
+
+class KeyColumn:
+    """Makes the column of key digests of a snapshot, batch by batch, and refuses keys that do not identify records.
+
+    Parameters
+    ----------
+    record_key : RecordKey
+    missing : tuple of str
+        Texts that mean a value is missing.
+    directory : path
+        For temporary files of digests.
+
+    Notes
+    -----
+    Use as a context manager; call `check` after the last batch. What is stored are digests under the release secret:
+    whoever has only the snapshot cannot find a record by its key.
+    """
+
+    def __init__(self, record_key: RecordKey, missing: tuple[str, ...], directory: str | os.PathLike[str]) -> None:
+        self._record_key = record_key
+        self._missing_texts = pa.array(sorted(missing), pa.string())
+        self._distinct = DistinctKeys(directory)
+        self._missing = 0
+
+    def column(self, batch: pa.RecordBatch) -> pa.Array:
+        """The digests of the keys of a batch; of rows without a key, nothing that may be used.
+
+        Raises
+        ------
+        DataError
+            If a key column is not of text or whole numbers.
+        """
+        keys = pa.RecordBatch.from_arrays(
+            [self._with_nulls(batch.column(name)) for name in self._record_key.columns], list(self._record_key.columns)
+        )
+        self._missing += count_missing_keys(keys, self._record_key)
+        if self._missing:
+            # Nothing can be released any more; go on only to say how many records have no key.
+            return pa.nulls(batch.num_rows, KEY_TYPE)
+        digests = key_digests(keys, self._record_key)
+        self._distinct.add(digests)
+        content = np.ascontiguousarray(digests, dtype="<u8").tobytes()
+        return pa.FixedSizeBinaryArray.from_buffers(KEY_TYPE, batch.num_rows, [None, pa.py_buffer(content)])
+
+    def check(self) -> None:
+        """Refuse the keys seen so far if any is missing or repeated.
+
+        Raises
+        ------
+        DataError
+            That says how many records, not which.
+        """
+        if self._missing:
+            raise missing_keys_error(self._missing, self._record_key)
+        repeated = self._distinct.repeated()
+        if repeated:
+            raise repeated_keys_error(repeated, self._record_key)
+
+    def _with_nulls(self, column: pa.Array) -> pa.Array:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if not pa.types.is_string(column.type):
+            return column
+        return pc.if_else(pc.is_in(column, value_set=self._missing_texts), pa.scalar(None, column.type), column)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._distinct.__exit__(kind, error, trace)

@@ -1,0 +1,114 @@
+"""Workers of Dask: started on this machine, or those of a scheduler that is running somewhere."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from funnel.errors import PipelineError, SpecError
+from funnel.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+R = TypeVar("R")
+
+_CONNECT_SECONDS = 15
+
+
+class DaskWorkers:
+    """Gives tasks to the workers of a Dask client; see `funnel.sampling.Workers`.
+
+    Dask gives the task of a worker that died to another one, and gives up a task that has cost it several.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
+        """Call ``function`` with the arguments of every task; yield number and result of each as it is done.
+
+        Raises
+        ------
+        PipelineError
+            If workers keep dying or the scheduler is gone.
+        """
+        from distributed import KilledWorker, as_completed
+
+        name = f"funnel-{function.__name__}-{secrets.token_hex(8)}"
+        numbers = {
+            self.client.submit(function, *arguments, key=f"{name}-{i}", pure=False): i
+            for i, arguments in enumerate(tasks)
+        }
+        try:
+            for future in as_completed(list(numbers), loop=self.client.loop):
+                yield numbers[future], future.result()
+        except KilledWorker as error:
+            raise PipelineError(
+                "workers of Dask died again and again over one partition, perhaps for want of memory; give them more, "
+                "and run the release again"
+            ) from error
+        except OSError as error:
+            # Not a file, but the way to the scheduler.
+            if error.errno is None:
+                raise PipelineError(
+                    f"the Dask scheduler is gone ({type(error).__name__}); run the release again"
+                ) from None
+            raise
+        finally:
+            self.client.cancel(list(numbers))
+
+
+@contextmanager
+def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
+    """Workers of the scheduler that the engine names, or as many as it says of this machine.
+
+    Raises
+    ------
+    SpecError
+        If prefect-dask is not installed.
+    PipelineError
+        If the scheduler cannot be reached.
+    """
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
+    try:
+        from prefect_dask.task_runners import DaskTaskRunner
+    except ImportError as error:
+        raise SpecError("[engine] kind = \"dask\" needs more packages; pip install 'funnel[dask]'") from error
+    # Workers that are ended at the end complain that they were.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with (
+        tempfile.TemporaryDirectory(prefix="funnel-dask-") as folder,
+        _started(DaskTaskRunner(**_settings(engine, folder)), engine) as client,
+    ):
+        yield DaskWorkers(client)
+
+
+@contextmanager
+def _started(runner: Any, engine: EngineSettings) -> Iterator[Client]:
+    with runner:
+        try:
+            client = runner.client
+        except (OSError, TimeoutError, ValueError) as error:
+            place = "on this machine" if engine.scheduler is None else f"at {engine.scheduler}"
+            raise PipelineError(f"no workers of Dask can be had {place} ({type(error).__name__})") from error
+        yield client
+
+
+def _settings(engine: EngineSettings, folder: str) -> dict[str, Any]:
+    if engine.scheduler is not None:
+        return {"address": engine.scheduler, "client_kwargs": {"timeout": _CONNECT_SECONDS}}
+    return {
+        "cluster_kwargs": {
+            "n_workers": engine.workers,
+            "threads_per_worker": 1,
+            "processes": True,
+            "dashboard_address": None,
+            "local_directory": folder,
+        }
+    }

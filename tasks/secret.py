@@ -1,0 +1,173 @@
+"""The release secret: where it is kept, made on first use, and never lost or exchanged without saying so."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from funnel.errors import LedgerError, OutputError, SpecError
+from funnel.sampling import RecordKey
+from tasks.files import private_folder, sync_folder
+
+FILE, NEXT = "release-secret", "release-secret.next"
+_BYTES = 32
+
+
+@dataclass(frozen=True)
+class ReleaseSecret:
+    """Where a secret can be read; small, and says nothing of it, so steps may hand it to each other.
+
+    Attributes
+    ----------
+    place : str
+        Path of a file, ``environment:NAME`` or ``prefect:BLOCK``.
+    fingerprint : str
+        What tells two secrets apart; stored with every version.
+    """
+
+    place: str
+    fingerprint: str
+
+    def record_key(self, columns: tuple[str, ...]) -> RecordKey:
+        """The record key of these columns with the secret itself.
+
+        Raises
+        ------
+        LedgerError
+            If the secret is no longer the one that the fingerprint is of.
+        """
+        key = _key(_read(self.place), columns)
+        if key.fingerprint != self.fingerprint:
+            raise LedgerError(f"the release secret in {self.place} changed during the release; run the release again")
+        return key
+
+
+def find_secret(place: str, workspace: Path, recorded: str | None, rotate: bool) -> ReleaseSecret:
+    """The secret to release with; a file is made on first use.
+
+    Parameters
+    ----------
+    place : str
+        As ``record_secret`` in the spec.
+    workspace : Path
+        Private folder of the series, where the file is.
+    recorded : str or None
+        Fingerprint stored with the newest version that was drawn with record keys.
+    rotate : bool
+        Whether to take another secret knowingly: a new file, or what the environment or the block now holds.
+
+    Raises
+    ------
+    LedgerError
+        If the secret is not the one of the newest version, or is gone.
+    SpecError
+        If it cannot be read, is too short, or others may read its file.
+    """
+    if place != "file":
+        found = ReleaseSecret(place, _fingerprint(place))
+        if recorded is not None and (found.fingerprint == recorded) == rotate:
+            if rotate:
+                raise SpecError(
+                    f"the release secret in {place} is the one used before; put a new one there to rotate it"
+                )
+            raise _another(place)
+        return found
+    current, following = private_folder(workspace) / FILE, workspace / NEXT
+    if rotate and recorded is not None:
+        following.unlink(missing_ok=True)
+        _make(following)
+        return ReleaseSecret(str(following), _fingerprint(str(following)))
+    if following.exists():
+        # What a killed rotation left: taken if its release was published, else forgotten.
+        if recorded is not None and _fingerprint(str(following)) == recorded:
+            following.replace(current)
+        else:
+            following.unlink()
+    if not current.exists():
+        if recorded is not None:
+            raise LedgerError(
+                f"the release secret {current}, which the records of earlier versions were drawn with, is gone; "
+                "restore it from a backup, or take a new one with --rotate-secret, which draws every record afresh"
+            )
+        _make(current)
+    found = ReleaseSecret(str(current), _fingerprint(str(current)))
+    if recorded is not None and found.fingerprint != recorded:
+        raise _another(str(current))
+    return found
+
+
+def settle_secret(secret: ReleaseSecret) -> None:
+    """Let the secret that a version was just published with be the one from now on."""
+    path = Path(secret.place)
+    if path.name == NEXT:
+        path.replace(path.with_name(FILE))
+        sync_folder(path.parent)
+
+
+def _another(place: str) -> LedgerError:
+    return LedgerError(
+        f"the release secret in {place} is not the one that the newest version was drawn with; restore that one, or "
+        "take this one knowingly with --rotate-secret, which draws every record afresh"
+    )
+
+
+def _make(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_hex(_BYTES).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise OutputError(f"the release secret cannot be written to {path}: {error.strerror}") from error
+
+
+def _fingerprint(place: str) -> str:
+    return _key(_read(place), ("any",)).fingerprint
+
+
+def _key(content: str, columns: tuple[str, ...]) -> RecordKey:
+    text = content.strip()
+    # Hexadecimal digits stand for bytes; any other text, such as a long passphrase from a vault, is taken as it is.
+    is_hexadecimal = len(text) % 2 == 0 and re.fullmatch(r"[0-9a-fA-F]+", text) is not None
+    return RecordKey(columns, bytes.fromhex(text) if is_hexadecimal else text.encode())
+
+
+def _read(place: str) -> str:
+    kind, _, name = place.partition(":")
+    if kind == "environment":
+        if name not in os.environ:
+            raise SpecError(f"record_secret names the environment variable {name}, which is not set; set it")
+        return os.environ[name]
+    if kind == "prefect":
+        return _read_block(name)
+    path = Path(place)
+    try:
+        if path.stat().st_mode & 0o077:
+            raise SpecError(f"others may read the release secret {path}; take their permission away with chmod 600")
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"the release secret {path} cannot be read ({type(error).__name__})") from error
+
+
+def _read_block(name: str) -> str:
+    from prefect.blocks.system import Secret
+
+    try:
+        # Typed as a coroutine for asynchronous callers too; this one is not.
+        block: Any = Secret.load(name)
+        value = block.get()
+    except ValueError:
+        value = None
+    if not isinstance(value, str):
+        raise SpecError(
+            f"there is no Secret block {name!r} with a text on the orchestrator's server; make it, or change "
+            "record_secret"
+        )
+    return value

@@ -1,0 +1,111 @@
+"""Releases with record keys: the same answers, whoever draws them, from whatever order of the source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from prefect.blocks.system import Secret
+
+from flows.release import release
+from funnel.errors import DataError, FunnelError, LedgerError, SpecError
+from funnel.release.layout import ReleaseFolder
+from tasks.secret import FILE, find_secret
+from tests.projects import SPEC, adult_rows, make_project, tree
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+KEYED = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
+
+
+def people(rows: int = 3000) -> pa.Table:
+    return adult_rows(0, rows).append_column("id", pa.array([f"person {i * 7919 % 10007}" for i in range(rows)]))
+
+
+def project(folder: Path, spec: str = KEYED, table: pa.Table | None = None) -> Path:
+    return make_project(folder, spec, people() if table is None else table)
+
+
+def rows_of(spec: Path, version: str) -> bytes:
+    return (spec.parent / "releases" / "people" / version / "data" / "records.parquet").read_bytes()
+
+
+def record_of(spec: Path, version: str) -> dict[str, object]:
+    return json.loads(ReleaseFolder(spec.parent / "releases" / "people" / version).record.read_text())  # type: ignore[no-any-return]
+
+
+def test_records_keep_their_answers(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    first = release(str(spec))
+    assert (first["version"], first["fresh"]) == ("1.0.0", True)
+    work = tmp_path / ".funnel" / "people"
+    secret = (work / FILE).read_text()
+    # Neither the secret nor a key is in any file but its own.
+    assert not [name for name, content in tree(tmp_path / "releases").items() if secret.encode() in content]
+    assert not [name for name, content in tree(work / "snapshots").items() if b"person 7919" in content]
+    assert not (work / "rows").exists()
+    assert release(str(spec))["status"] == "unchanged"
+
+    # Drawn again by two processes from a source in another order: the same bytes, and nothing more revealed.
+    table = people().take(pa.array(np.random.default_rng(1).permutation(3000)))
+    pq.write_table(table, tmp_path / "people.parquet")
+    spec.write_text(KEYED + "\n[engine]\nworkers = 2\n")
+    second = release(str(spec))
+    assert (second["version"], second["fresh"], second["drawn"]) == ("1.1.0", False, True)
+    assert rows_of(spec, "1.1.0") == rows_of(spec, "1.0.0")
+    assert record_of(spec, "1.1.0")["spec"] == record_of(spec, "1.0.0")["spec"]
+    assert release(str(spec), again=True)["version"] == "1.1.1"
+    assert rows_of(spec, "1.1.1") == rows_of(spec, "1.0.0")
+
+    # Another secret, knowingly: stored, and every record drawn afresh.
+    third = release(str(spec), rotate_secret=True)
+    assert (third["version"], third["fresh"]) == ("1.2.0", True)
+    assert rows_of(spec, "1.2.0") != rows_of(spec, "1.0.0")
+    assert record_of(spec, "1.2.0")["rotated"] == record_of(spec, "1.0.0")["secret"]
+    assert (work / FILE).read_text() != secret
+    assert release(str(spec))["status"] == "unchanged"
+
+    # Without the secret nothing is released, and nothing is touched.
+    (work / FILE).write_text(secret)
+    refused(spec, LedgerError, "is not the one that the newest version was drawn with")
+    (work / FILE).unlink()
+    refused(spec, LedgerError, "is gone; restore it from a backup")
+
+
+def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
+    before = tree(spec.parent / "releases")
+    with pytest.raises(error) as caught:
+        release(str(spec))
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert tree(spec.parent / "releases") == before
+
+
+def test_keys_that_do_not_identify_records_are_counted_and_refused(tmp_path: Path) -> None:
+    ids = [f"person {i}" for i in range(3000)]
+    ids[5] = ids[7] = ids[9]
+    spec = project(tmp_path, table=adult_rows().append_column("id", pa.array(ids)))
+    refused(spec, DataError, "2 records repeat the record key 'id'")
+    holed = pa.array([None if i in (3, 4) else "" if i == 8 else name for i, name in enumerate(ids)])
+    pq.write_table(adult_rows().append_column("id", holed), tmp_path / "people.parquet")
+    refused(spec, DataError, "3 records have no value in the record key 'id'")
+    pq.write_table(adult_rows(), tmp_path / "people.parquet")
+    refused(spec, DataError, "has no column 'id'")
+    assert not list((tmp_path / ".funnel" / "people" / "snapshots").glob("*"))
+
+
+def test_a_secret_cannot_be_rotated_without_record_keys(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="names no record_key"):
+        release(str(make_project(tmp_path)), rotate_secret=True)
+
+
+def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="no Secret block 'of-people'"):
+        find_secret("prefect:of-people", tmp_path, None, False)
+    Secret(value="a long phrase that only the orchestrator holds").save("of-people")
+    found = find_secret("prefect:of-people", tmp_path, None, False)
+    assert found.record_key(("id",)).secret == b"a long phrase that only the orchestrator holds"

@@ -1,0 +1,60 @@
+"""Workers of Dask, on a real cluster of separate processes, one of which is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.errors import PipelineError
+from funnel.joint import Joint
+from funnel.sampling import count_partition, release_rows
+from funnel.settings import EngineSettings
+from funnel.source import file_digest
+from tasks import dask_workers
+from tasks.dask_workers import DaskWorkers
+from tasks.engines import workers_of
+from tests.snapshots import ROWS, planned, snapshot
+
+
+def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
+    source = snapshot(tmp_path)
+    release_rows(planned(source, "one", shuffle=True, keyed=True), tmp_path / "one.parquet")
+    plan = planned(source, "dask", shuffle=True, keyed=True)
+    killed: list[int] = []
+    with workers_of(EngineSettings(kind="dask", workers=2)) as workers:
+        assert isinstance(workers, DaskWorkers)
+        processes = workers.client.run(os.getpid)
+        assert len(set(processes.values()) | {os.getpid()}) == 3
+
+        def kill(what: str, done: int, total: int | None) -> None:
+            if not killed and done < ROWS:
+                killed.append(next(iter(processes.values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        release_rows(plan, tmp_path / "dask.parquet", workers, kill)
+        assert killed
+        assert file_digest(tmp_path / "dask.parquet") == file_digest(tmp_path / "one.parquet")
+        # Counting distributes over the same partitions.
+        order = {"x": ["a", "b"], "z": ["0", "1", "elsewhere"]}
+        tasks = [(str(source), groups, ("x",), ("z",), order) for groups in plan.groups]
+        counted = Joint.from_parts([part for _, part in workers.run(count_partition, tasks)], order)
+        whole = Joint.from_table(pq.read_table(source), "x", "z")
+        assert (counted.counts == whole.counts).all()
+        # An error of a task is that of the release.
+        (tmp_path / "dask").rename(tmp_path / "elsewhere")
+        with pytest.raises(FileNotFoundError):
+            release_rows(plan, tmp_path / "again.parquet", workers)
+
+
+def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_workers, "_CONNECT_SECONDS", 1)
+    engine = EngineSettings(kind="dask", scheduler="tcp://127.0.0.1:9")
+    with (
+        pytest.raises(PipelineError, match=r"no workers of Dask can be had at tcp://127\.0\.0\.1:9"),
+        workers_of(engine),
+    ):
+        pass

@@ -1,0 +1,69 @@
+"""Sources that are damaged or odd: one clear sentence and nothing left, or a snapshot that is right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.errors import DataError, FunnelError
+from funnel.guarantees import parse_guarantee
+from funnel.joint import Joint
+from funnel.mechanisms import fit
+from funnel.release.layout import versions
+from funnel.sampling import plan_rows, release_rows
+from tasks.ingest import ingest
+from tests.projects import adult_rows, make_project
+
+
+def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
+    with pytest.raises(error) as caught:
+        ingest.fn(str(spec), str(spec.parent / ".funnel" / "people"))
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert versions(spec.parent / "releases" / "people") == []
+    snapshots = spec.parent / ".funnel" / "people" / "snapshots"
+    assert not snapshots.exists() or list(snapshots.iterdir()) == []
+
+
+def test_damaged_and_unfit_sources_are_refused(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    source = tmp_path / "people.parquet"
+    content = source.read_bytes()
+    source.write_bytes(content[:-1000])
+    refused(spec, DataError, "people.parquet", "cut short")
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    source.write_bytes(content[:4] + bytes(footer - 4) + content[footer:])
+    refused(spec, DataError, "people.parquet", "damaged")
+    nested = adult_rows().set_column(
+        adult_rows().column_names.index("relationship"), "relationship", pa.array([["Wife"]] * 3000)
+    )
+    pq.write_table(nested, source)
+    refused(spec, DataError, "'relationship'", "list")
+
+
+def test_a_dictionary_with_duplicates_is_read_by_what_it_says(tmp_path: Path) -> None:
+    indices = [None if i % 5 == 3 else i % 5 for i in range(3000)]
+    entries = ["Wife", "Own-child", "Wife", "nobody", "Husband"]
+    coded = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), pa.array(entries))
+    table = adult_rows()
+    table = table.set_column(table.column_names.index("relationship"), "relationship", coded)
+    spec = make_project(tmp_path, table=table)
+    snapshot = ingest.fn(str(spec), str(tmp_path / ".funnel" / "people"))
+    seen = Counter(pq.read_table(snapshot.data.path)["relationship"].to_pylist())
+    assert seen == {"Wife": 1200, "Own-child": 600, "Husband": 600, "(missing)": 600}
+
+
+def test_a_full_disk_stops_the_engine_without_a_file(tmp_path: Path) -> None:
+    source = tmp_path / "people.parquet"
+    pq.write_table(adult_rows(), source)
+    joint = Joint.from_table(adult_rows(), "marital-status", "relationship")
+    channel = fit("grr", joint, parse_guarantee("lip:1.0"))
+    (tmp_path / "work").mkdir()
+    plan = plan_rows(source, "digest", channel, tmp_path / "work", shuffle=True)
+    with pytest.raises(OSError, match="No space left on device"):
+        release_rows(plan, "/dev/full")
+    assert not list((tmp_path / "work").glob(".*"))

@@ -1,0 +1,78 @@
+"""The release secret: made once, private, and never lost or exchanged in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from funnel.errors import LedgerError, SpecError
+from tasks.secret import FILE, NEXT, find_secret, settle_secret
+
+
+def test_a_file_is_made_on_first_use_and_found_again(tmp_path: Path) -> None:
+    made = find_secret("file", tmp_path / "work", None, False)
+    path = tmp_path / "work" / FILE
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(bytes.fromhex(path.read_text())) == 32
+    assert find_secret("file", tmp_path / "work", made.fingerprint, False) == made
+    assert made.record_key(("id",)).secret.hex() == path.read_text()
+    assert path.read_text() not in repr(made)
+
+
+def test_a_secret_that_is_gone_or_another_is_refused(tmp_path: Path) -> None:
+    made = find_secret("file", tmp_path, None, False)
+    (tmp_path / FILE).write_text("ab" * 31 + "cd")
+    with pytest.raises(LedgerError, match=r"is not the one .* --rotate-secret"):
+        find_secret("file", tmp_path, made.fingerprint, False)
+    with pytest.raises(LedgerError, match="changed during the release"):
+        made.record_key(("id",))
+    (tmp_path / FILE).unlink()
+    with pytest.raises(LedgerError, match=r"is gone; restore it from a backup"):
+        find_secret("file", tmp_path, made.fingerprint, False)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_rotation_counts_once_it_is_published(tmp_path: Path, published: bool) -> None:
+    made = find_secret("file", tmp_path, None, False)
+    rotated = find_secret("file", tmp_path, made.fingerprint, True)
+    assert rotated.fingerprint != made.fingerprint
+    # The run is killed here; whether its version had appeared decides.
+    found = find_secret("file", tmp_path, (rotated if published else made).fingerprint, False)
+    assert found.fingerprint == (rotated if published else made).fingerprint
+    assert Path(found.place).name == FILE
+    assert not (tmp_path / NEXT).exists()
+
+
+def test_a_rotation_is_settled_after_publication(tmp_path: Path) -> None:
+    made = find_secret("file", tmp_path, None, False)
+    rotated = find_secret("file", tmp_path, made.fingerprint, True)
+    settle_secret(rotated)
+    assert find_secret("file", tmp_path, rotated.fingerprint, False).fingerprint == rotated.fingerprint
+    settle_secret(find_secret("file", tmp_path, rotated.fingerprint, False))
+
+
+def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    find_secret("file", tmp_path, None, False)
+    (tmp_path / FILE).chmod(0o640)
+    with pytest.raises(SpecError, match="chmod 600"):
+        find_secret("file", tmp_path, None, False)
+
+
+def test_a_secret_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SpecError, match="FUNNEL_TEST_SECRET, which is not set"):
+        find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, None, False)
+    monkeypatch.setenv("FUNNEL_TEST_SECRET", "short")
+    with pytest.raises(SpecError, match="has 5 bytes") as caught:
+        find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, None, False)
+    assert "short" not in str(caught.value)
+    monkeypatch.setenv("FUNNEL_TEST_SECRET", "0123456789abcdef" * 4)
+    found = find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, None, False)
+    assert found.record_key(("id",)).secret == bytes.fromhex("0123456789abcdef" * 4)
+    with pytest.raises(SpecError, match="put a new one there"):
+        find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, found.fingerprint, True)
+    monkeypatch.setenv("FUNNEL_TEST_SECRET", "a long phrase from a vault, kept for years")
+    with pytest.raises(LedgerError, match="is not the one"):
+        find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, found.fingerprint, False)
+    assert find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, found.fingerprint, True) != found
