@@ -247,7 +247,7 @@ def _child(folder: Path, name: str, rows: int) -> None:
 def main() -> None:
     """Run the groups named on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], default=list(GROUPS))
+    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], default=[])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "funnel-benchmark")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -258,7 +258,7 @@ def main() -> None:
         _child(arguments.folder, arguments.child[0], int(arguments.child[1]))
         return
     results: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    for group in arguments.groups:
+    for group in arguments.groups or GROUPS:
         results |= GROUPS[group](arguments.folder, arguments.rounds)
         results["machine"] = {"cores": os.cpu_count(), "pyarrow": pa.__version__}
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
