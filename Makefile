@@ -55,6 +55,8 @@ lock: $(STAMPS)/dev
 bench: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python -m benchmarks.ldp_polytope
 	$(BIN)/python -m benchmarks.solver
+	$(BIN)/python -m benchmarks.robust
+	$(BIN)/python -m benchmarks.sanitise
 
 clean:
 	rm -rf $(VENV) .funnel build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import funnel
-from benchmarks.robust_tables import write_figures, write_tables
+from benchmarks.robust_tables import PLANES, write_figures, write_tables
 from funnel import LDP, RLDP, Joint, measures
 from funnel.errors import FunnelError
 from funnel.joint import FloatArray
@@ -150,7 +150,7 @@ class Law:
             self.joint, self.guarantee, GAP, self.limit, reads_secret=True, counts="secret and inputs"
         )
         return {
-            "robust-optimal": best.utility / self.read.entropy,
+            PLANES: best.utility / self.read.entropy,
             "bound": best.bound / self.read.entropy,
             "entropy": self.read.entropy,
         }

@@ -68,4 +68,6 @@ def plain_errors(function: Callable[P, R]) -> Callable[P, R]:
 def _sentence(error: OSError) -> str:
     place = f" {error.filename}" if error.filename else " a file of the release"
     reason = error.strerror or type(error).__name__
+    if isinstance(error, ConnectionError):
+        return f"the connection for{place} was lost: {reason}; run the release again"
     return f"cannot write or read{place}: {reason}; make room or give permission, then run the release again"

@@ -124,7 +124,7 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
     # The next run removes what is there, and puts there the rows that may have been seen, rather than others.
     s3.pipe_file("bucket/out/people/1.1.0/stray", b"")
     newer = release(str(spec))
-    assert (newer["version"], newer["fresh"], newer["rows"]) == ("1.1.0", False, 3500)
+    assert (newer["version"], newer["drawn"], newer["rows"]) == ("1.1.0", False, 3500)
     after = objects(s3)
     assert set(after) == {*before, *(f"1.1.0/{name}" for name in public)}
     assert after["1.1.0/data/records.parquet"] == torn["1.1.0/data/records.parquet"]
