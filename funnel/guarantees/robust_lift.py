@@ -21,7 +21,9 @@ _SPLITS = 16
 _EDGE = 2.0**-15
 # How close bound and attained value come, relatively; a hundred times as wide, again and again, once so many
 # intervals were cut.
-_CLOSE, _MOST = 1e-7, 800
+_CLOSE, _MOST = 1e-7, 400
+# Entries of all tasks beyond which a search would take minutes: no bound is found then.
+_LARGEST = 2**14
 # A round that raises the ratio by this share is followed by one without cuts.
 _RISES = 1e-3
 _UNIT = 2.0**-53
@@ -34,7 +36,8 @@ class WorstLift:
     Attributes
     ----------
     bound : float
-        Not exceeded by any law in F; infinite if the channel excludes a secret under an output.
+        Not exceeded by any law in F; infinite if the channel excludes a secret under an output, or is too large to be
+        searched.
     attained : float
         What ``law`` attains: mostly within a relative 1e-7 of the bound, further below where cells that were
         never seen leave the multipliers undetermined. The bound holds all the same.
@@ -120,6 +123,10 @@ def worst_lift_over(rows: FloatArray, neighbourhood: Neighbourhood, upward: bool
         nominal = np.nan_to_num(given / average[:, None], nan=1.0)
     nominal = nominal if upward else 1 / nominal
     tasks = _tasks(rows, neighbourhood, upward, reads_secret)
+    if tasks.own.size > _LARGEST:
+        y, s = (int(k) for k in np.unravel_index(int(nominal.argmax()), nominal.shape))
+        estimate = neighbourhood.law * neighbourhood.prior[:, None]
+        return WorstLift(np.inf, _ratio(rows[y], estimate, s, upward), y, s, estimate)
     low, high = _range(neighbourhood)
     # Where an interval of P(s) begins and ends, in logits.
     edges = np.linspace(_logit(low), _logit(high), _INTERVALS + 1)

@@ -71,6 +71,11 @@ def robust_lifts(joint: Joint, protocol: Protocol, alpha: float = 0.05) -> Robus
     alpha : float
         Strictly between 0 and 1.
 
+    Notes
+    -----
+    Where the search is cut short, or the channel too large for it, the bound is that on the ratio
+    ``P(y|s)/P(y|s')``, the level of RLDP.
+
     Raises
     ------
     DataError

@@ -114,3 +114,12 @@ def test_an_output_that_excludes_a_secret_has_no_level() -> None:
     assert math.isfinite(found.upward.bound)
     with pytest.raises(DataError, match="no record"):
         measures.robust_lifts(Joint.from_counts([[3, 1], [0, 0]]), protocol)
+
+
+def test_channels_too_large_to_search_get_the_bound_on_ratios() -> None:
+    joint = Joint.from_counts(np.random.default_rng(0).integers(20, 400, size=(15, 60)))
+    protocol = funnel.fit("grr", joint, LIP(1.0))
+    found = measures.robust_lifts(joint, protocol)
+    assert found.level == pytest.approx(RLDP(1.0).level(joint, protocol).value, rel=1e-9)
+    assert LIP(1.0).level(joint, protocol).value <= found.attained + 1e-12
+    assert found.attained <= found.level
