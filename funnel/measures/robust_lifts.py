@@ -32,7 +32,7 @@ class RobustLifts:
     @property
     def worst(self) -> WorstLift:
         """The larger of both."""
-        return max(self.upward, self.downward, key=lambda side: side.bound)
+        return max(self.upward, self.downward, key=lambda side: (side.bound, side.attained))
 
     @property
     def level(self) -> float:
