@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import difflib
 import json
 import re
@@ -44,6 +45,12 @@ def plain_number(value: int | float) -> str:
     """A number as people write it: without a decimal point where it is whole."""
     whole = isinstance(value, int) or (value.is_integer() and abs(value) < 1e15)
     return str(int(value)) if whole else repr(value)
+
+
+def at_most(limit: float, digits: int = 4) -> str:
+    """A limit with so many significant digits, rounded up: what is written is one that holds."""
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{float(context.create_decimal(repr(float(limit)))):.{digits}g}"
 
 
 def _plain(name: str) -> str:

@@ -15,6 +15,7 @@ from funnel.guarantees.lip import log_lifts, posterior_range
 from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
+from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class ALIP(TwoSided, PosteriorGuarantee):
     @property
     def meaning(self) -> str:
         """How far a belief can rise and fall."""
-        rise = "" if math.isinf(self.upper) else f"rises by more than a factor {capped_exp(self.upper):.4g}"
-        fall = "" if math.isinf(self.lower) else f"falls by more than a factor {capped_exp(self.lower):.4g}"
+        rise = "" if math.isinf(self.upper) else f"rises by more than a factor {at_most(capped_exp(self.upper))}"
+        fall = "" if math.isinf(self.lower) else f"falls by more than a factor {at_most(capped_exp(self.lower))}"
         return (
             "Whoever sees a published record, and knows how common each value of the secret is, has no belief in any "
             f"of them that {' or '.join(filter(None, (rise, fall)))}."

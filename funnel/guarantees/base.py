@@ -216,7 +216,8 @@ def checked_number(guarantee: Guarantee, field: str, infinite: bool = False) -> 
         value = math.inf
     if not value >= 0 or (math.isinf(value) and not infinite):
         unit = "" if field == "alpha" else " (nats)"
-        raise SpecError(f"{guarantee.name} needs a finite {field} >= 0{unit}, not {given!r}")
+        kind = "" if infinite else "finite "
+        raise SpecError(f"{guarantee.name} needs a {kind}{field} >= 0{unit}, not {given!r}")
     object.__setattr__(guarantee, field, value)
 
 

@@ -13,6 +13,7 @@ from funnel.guarantees.base import Guarantee, Level, Witness, checked_number
 from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
 from funnel.protocol import WeightArray
+from funnel.wording import at_most
 
 _BITS = 192
 
@@ -71,8 +72,8 @@ class MutualInformation(Guarantee):
     def meaning(self) -> str:
         """An average over records."""
         return (
-            f"On average over all records, a published record tells at most {self.bound:g} nats about the secret. "
-            "That is an average: a rare published value may tell far more about the records that have it."
+            f"On average over all records, a published record tells at most {at_most(self.bound)} nats about the "
+            "secret. That is an average: a rare published value may tell far more about the records that have it."
         )
 
     def _witness(self, joint: Joint, law: np.ndarray[tuple[int, ...], np.dtype[np.object_]], y: int) -> Witness:

@@ -44,10 +44,10 @@ def read_numbers(text: str, kinds: Mapping[str, type[Guarantee]]) -> tuple[type[
     for place, part in enumerate(rest.split(",") if colon else []):
         key, equals, number = part.rpartition("=")
         key = key.strip() if equals else next(iter(fields[place:]), "")
-        if not key:
+        if not key and not equals:
             raise SpecError(f"{kind.name} takes {_number_of(fields)}, but {text!r} has more; write {kind.example!r}")
         if key not in fields:
-            raise SpecError(f"{kind.name} does not take {key}; write for instance {kind.example!r}")
+            raise SpecError(f"{kind.name} does not take {key or repr(key)}; write for instance {kind.example!r}")
         if key in numbers:
             raise SpecError(f"guarantee {text!r} gives {key} twice; write {kind.example!r}")
         try:

@@ -16,6 +16,7 @@ from funnel.guarantees.exact import capped_exp, exp_below
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
+from funnel.wording import at_most
 
 # Outweighs the rounding of a rational to a float.
 _BELOW = 1 - Fraction(1, 2**52)
@@ -115,8 +116,8 @@ class RLDP(OutputGuarantee):
         """The promise of LDP, whatever the true frequencies are within what the data allow."""
         return (
             "Whoever sees a published record changes the odds they give to one value of the secret against another by "
-            f"at most a factor {capped_exp(self.epsilon):.4g}, under every law of the data that the sample does not "
-            f"rule out at significance {self.alpha:g}, not under the estimated one alone."
+            f"at most a factor {at_most(capped_exp(self.epsilon))}, under every law of the data that the sample does "
+            f"not rule out at significance {self.alpha:g}, not under the estimated one alone."
         )
 
 

@@ -14,6 +14,7 @@ from funnel.guarantees.events import Comparisons, extremes
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
+from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ class SRLIP(ConeGuarantee):
     def meaning(self) -> str:
         """The promise of LIP, also to those who know more."""
         return (
-            "Whoever sees a published record changes their belief in any value of the secret by at most a factor "
-            f"{capped_exp(self.epsilon):.4g}, also if they already know some of the published columns of that person."
+            "Whoever sees a published record changes their belief in any value of the secret by at most a "
+            f"factor {at_most(capped_exp(self.epsilon))}, also if they already know some of the published columns of "
+            "that person."
         )
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:

@@ -55,6 +55,8 @@ class TwoSided(Guarantee):
     def with_budget(self, budget: float) -> Self:
         """Both budgets scaled so that the larger is ``budget``; an infinite one stays infinite."""
         largest = self.budget
+        if budget == largest:
+            return self
 
         def scaled(side: float) -> float:
             return side if math.isinf(side) else budget if side == largest else side / largest * budget

@@ -42,6 +42,7 @@ def render_report(content: ReportContent) -> str:
     """
     promised = promise(content.guarantee, content.joint.p_secret)
     strength = tables.lift_strength(content, promised)
+    worst = tables.worst(content)
     return (
         _environment()
         .get_template("report.html.jinja")
@@ -49,7 +50,7 @@ def render_report(content: ReportContent) -> str:
             content=content,
             findings=content.findings,
             promised=promised,
-            worst=tables.worst(content),
+            worst=worst,
             beliefs=tables.belief_rows(content, promised),
             example=_example(content, promised),
             outputs=tables.output_rows(content),
@@ -57,7 +58,7 @@ def render_report(content: ReportContent) -> str:
             lift_rows=tables.lift_rows(content, strength),
             bound=_bound(content.guarantee),
             infinite=math.isinf(content.findings.level),
-            infinity=math.inf,
+            ruled_out=_rules_out(content, worst),
             level_factor=_level_factor(content.findings),
             heat_map=heat_map(content.protocol),
             heat_map_labelled=is_labelled(content.protocol),
@@ -77,6 +78,13 @@ def _example(content: ReportContent, promised: Promise) -> tables.BeliefRow | No
     least, most = float(promised.belief[0][s]), float(promised.belief[1][s])
     seen = posterior[posterior == posterior]
     return tables.BeliefRow(label, prior, least, most, float(seen.min()), float(seen.max()))
+
+
+def _rules_out(content: ReportContent, worst: tables.Worst) -> bool:
+    """Whether the level is infinite because an output excludes a secret, not because a budget of zero is exceeded."""
+    findings = content.findings
+    excluded = bool(worst.given) or 0 in (worst.posterior, worst.other_posterior)
+    return math.isinf(findings.level) and findings.level_ratio is None and excluded
 
 
 def _leakage_chart(content: ReportContent, promised: Promise) -> Markup:
@@ -121,6 +129,7 @@ def _environment() -> Environment:
         "percent_at_least": numbers.percent_at_least,
         "significant": numbers.significant,
         "significant_at_most": numbers.significant_at_most,
+        "significant_at_least": numbers.significant_at_least,
         "level": numbers.level,
         "level_in_full": numbers.level_in_full,
         "plain": numbers.plain,
@@ -129,6 +138,7 @@ def _environment() -> Environment:
         "probability": numbers.probability,
     }
     environment.filters.update(filters)
+    environment.tests["infinite"] = math.isinf
     return environment
 
 

@@ -79,6 +79,11 @@ def significant_at_most(value: float, digits: int = 3) -> str:
     return significant(value, digits, ROUND_CEILING)
 
 
+def significant_at_least(value: float, digits: int = 3) -> str:
+    """A lower limit with this many significant digits, rounded down."""
+    return significant(value, digits, ROUND_FLOOR)
+
+
 def level(value: float) -> str:
     """A level in nats with six decimals, rounded up: what is written is a bound that holds."""
     if math.isinf(value):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.wording import listed, nearest, plain_number, toml_key
+from funnel.wording import at_most, listed, nearest, plain_number, toml_key
 
 NAMES = ("marital-status", "education", "education-num", "native-country")
 
@@ -47,3 +47,20 @@ def test_a_number_is_written_with_its_value(number: int | float) -> None:
 
 def test_whole_numbers_have_no_decimal_point() -> None:
     assert [plain_number(n) for n in (25, 25.0, 0.5, 1e20)] == ["25", "25", "0.5", "1e+20"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (0.0, "0"),
+        (2.718281828, "2.719"),
+        (3.6692, "3.67"),
+        (99999.0, "1e+05"),
+        (1.0001e300, "1.001e+300"),
+    ],
+)
+def test_a_limit_is_written_rounded_up(limit: float, text: str) -> None:
+    assert at_most(limit) == text
+    assert float(text) >= limit

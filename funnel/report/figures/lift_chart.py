@@ -44,7 +44,8 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
         axes.plot(values[~excluded], rows[~excluded], "o", color=ACCENT, markersize=5.5, alpha=0.55, markeredgewidth=0)
         # An output that excludes a value has no place on a logarithmic axis: an arrow at its end.
         axes.plot(np.full(excluded.sum(), -half_width), rows[excluded], "<", color=WARN, markersize=7, clip_on=False)
-        for sign, limit in drawn_limits:
+        # Two limits at one place, of a bound that allows no change at all, are named once.
+        for sign, limit in {limit if sign == "×" else -limit: (sign, limit) for sign, limit in drawn_limits}.values():
             if limit < half_width:
                 draw_limit(axes, -limit if sign == "÷" else limit, f"limit {sign} {np.exp(limit):.3g}")
         axes.set_yticks(range(len(shown)), [short(secrets[s], 30) for s in shown], color=INK)
@@ -55,7 +56,8 @@ def lift_chart(lift: FloatArray, secrets: tuple[str, ...], limits: tuple[float, 
             figure,
             "lift",
             f"Chart of {drawn:,} lifts, one line for each of {len(shown):,} values of the secret, one dot for each "
-            f"published value, with the limits of the guarantee. The table below gives the numbers.",
+            f"published value{', with the limits of the guarantee' if drawn_limits else ''}. The table below gives the "
+            f"numbers.",
         )
 
 

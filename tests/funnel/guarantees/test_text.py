@@ -26,6 +26,17 @@ def test_every_guarantee_has_an_example_that_is_read_back() -> None:
         assert funnel.parse_guarantee(str(guarantee)) == guarantee
 
 
+@given(budgets, budgets, budgets)
+def test_the_larger_budget_is_what_it_is_set_to(one: float, other: float, budget: float) -> None:
+    for guarantee in (ALIP(one, other), ALIP(math.inf, one), L1Lift(one, 0.0)):
+        scaled = guarantee.with_budget(budget)
+        assert scaled.budget == budget
+        for before, after in ((guarantee.lower, scaled.lower), (guarantee.upper, scaled.upper)):
+            expected = before if math.isinf(before) else before / guarantee.budget * budget
+            assert after == pytest.approx(expected, rel=1e-12)
+        assert guarantee.with_budget(guarantee.budget) == guarantee
+
+
 @given(budgets, budgets, st.integers(2, 1000))
 def test_what_is_written_is_read_back(one: float, other: float, order: int) -> None:
     for guarantee in (ALIP(one, other), L1Lift(math.inf, one), AlphaLift(one, other, order), MutualInformation(one)):
@@ -43,8 +54,8 @@ def test_what_is_written_is_read_back(one: float, other: float, order: int) -> N
         ("alip:1,lower=2", "gives lower twice"),
         ("alip:lowest=1,upper=2", "alip does not take lowest"),
         ("alip:inf,inf", "two infinite ones promise nothing"),
-        ("alip:-1,1", "alip needs a finite lower >= 0"),
-        ("alip:nan,1", "alip needs a finite lower >= 0"),
+        ("alip:-1,1", "alip needs a lower >= 0 (nats), not -1.0"),
+        ("alip:nan,1", "alip needs a lower >= 0 (nats), not nan"),
         ("perfect:1", "perfect takes no numbers, but 'perfect:1' has more"),
         ("alpha-lift:1,1,2.5", "needs a whole alpha from 2 to 1000"),
         ("alpha-lift:1,1,1", "needs a whole alpha from 2 to 1000"),
@@ -53,6 +64,7 @@ def test_what_is_written_is_read_back(one: float, other: float, order: int) -> N
         ("rldp:1,1.5", "strictly between 0 and 1"),
         ("chi-lift:1,1", "did you mean 'chi2-lift'"),
         ("", "unknown guarantee ''"),
+        ("lip:=1", "lip does not take ''; write"),
         ("lip:", "needs a number after the colon"),
     ],
 )

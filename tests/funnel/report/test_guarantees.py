@@ -1,0 +1,170 @@
+"""The page under every guarantee: its numbers, its words, its limits in the chart, and its strongest case."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel import Alphabet, Guarantee, Joint, Protocol, parse_guarantee
+from funnel.guarantees import names
+from funnel.report import ReportContent, render_report
+from funnel.report.figures import lift_chart
+from funnel.report.promise import promise
+from funnel.wording import at_most
+
+Builder = Callable[..., ReportContent]
+Reader = Callable[[str], Any]
+
+JOINT = Joint.from_counts(
+    [[400, 100, 50, 20], [100, 300, 250, 90], [30, 60, 20, 10]],
+    Alphabet(("status",), (("single",), ("married",), ("widowed",))),
+    Alphabet(("city", "work"), (("north", "yes"), ("north", "no"), ("south", "yes"), ("south", "no"))),
+)
+MATRIX = 0.7 * np.eye(4) + 0.3 / 4
+# Under these every protocol is far from telling nothing, so each is given as much as the protocol needs.
+KINDS = [
+    "lip:1",
+    "ldp:1",
+    "rldp:1",
+    "srlip:1",
+    "alip:1.3,0.7",
+    "alip:inf,0.7",
+    "alip:0.7,inf",
+    "l1-lift:1,1",
+    "chi2-lift:inf,1",
+    "alpha-lift:1,1,3",
+    "mi:0.1",
+]
+
+
+@pytest.fixture(scope="module")
+def protocol(make_protocol: Callable[..., Protocol]) -> Protocol:
+    """One protocol for all of them: the record as it is with probability 0.775."""
+    outputs = [symbol for symbol in JOINT.inputs.symbols]
+    return make_protocol(JOINT, MATRIX, outputs, parse_guarantee("lip:1"))
+
+
+def declared(text: str, protocol: Protocol, share: float = 1.05) -> Guarantee:
+    """The guarantee that the protocol meets with this much to spare, to three digits."""
+    guarantee = parse_guarantee(text)
+    return guarantee.with_budget(round(share * guarantee.level(JOINT, protocol).value, 3))
+
+
+def numbers_of(guarantee: Guarantee) -> list[str]:
+    return [f"{value:.15g}" for value in vars(guarantee).values()]
+
+
+def test_every_kind_is_rendered_here() -> None:
+    assert {parse_guarantee(text).name for text in KINDS} | {"perfect"} == set(names())
+
+
+@pytest.mark.parametrize("text", KINDS)
+def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content: Builder, read_page: Reader) -> None:
+    guarantee = declared(text, protocol)
+    content = make_content(JOINT, protocol, guarantee)
+    page = read_page(render_report(content))
+    summary, person, leakage = (page.sections[name] for name in ("summary", "person", "leakage"))
+    assert summary.startswith("Pass")
+    assert guarantee.title in summary
+    for number in numbers_of(guarantee):
+        assert f"= {number}" in summary
+        assert f"= {number}" in leakage
+    assert f"{guarantee} holds." in leakage
+    assert repr(content.findings.level) in leakage
+    assert "infinite" not in page.text + page.figure_text
+    assert not re.search(r"\b(nan|None|undefined|Fraction)\b", page.text + page.figure_text)
+    if guarantee.name not in ("lip", "ldp"):
+        assert guarantee.meaning in summary
+        assert guarantee.meaning in person
+    promised = promise(guarantee, JOINT.p_secret)
+    assert ("Allowed at most" in person) == (promised.belief is not None)
+    assert ("limits of the guarantee" in page.text) == (promised.lift_limits is not None)
+    assert ("limit of the guarantee" in page.text) == (promised.ratio_limit is not None)
+    # The strongest case names what the findings do.
+    assert f"“{content.findings.witness_output}”" in person
+    assert f"“{content.findings.witness_secret}”" in person
+
+
+def test_the_page_of_perfect_privacy(
+    make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
+) -> None:
+    perfect = parse_guarantee("perfect")
+    silent = make_protocol(JOINT, np.full((4, 4), 0.25), list(JOINT.inputs.symbols), perfect)
+    page = read_page(render_report(make_content(JOINT, silent, perfect)))
+    assert perfect.meaning in page.sections["summary"]
+    assert "perfect holds." in page.sections["leakage"]
+    assert "every lift is 1" in page.sections["leakage"]
+    assert "no published value changes any belief at all" in page.sections["person"]
+    assert page.figure_text.count("limit") == 1
+
+
+def test_the_page_names_what_the_observer_knows(protocol: Protocol, make_content: Builder, read_page: Reader) -> None:
+    content = make_content(JOINT, protocol, declared("srlip:1", protocol))
+    given = content.findings.witness_given
+    assert len(given) == 1
+    page = read_page(render_report(content))
+    knowledge = f"whose {given[0][0]} is “{given[0][1]}”"
+    assert f"Among the people {knowledge}, a record that shows" in page.sections["person"]
+    assert knowledge in page.sections["leakage"]
+
+
+def test_the_page_of_an_observer_who_rules_a_value_out(
+    make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
+) -> None:
+    """Nobody alone is ruled out by an output, but one whose other column is known is."""
+    joint = Joint.from_counts([[400, 100, 50, 0], [100, 300, 250, 90]], JOINT.secret.symbols[:2], JOINT.inputs)
+    guarantee = parse_guarantee("srlip:1")
+    exact = make_protocol(joint, [[1, 0, 1, 0], [0, 1, 0, 1]], [("any", "yes"), ("any", "no")], guarantee)
+    content = make_content(joint, exact, guarantee)
+    assert content.findings.level == math.inf
+    page = read_page(render_report(content))
+    assert page.sections["summary"].startswith("Fail")
+    assert "Nobody whose S is “single” whose city is “south” can have the published value" in page.sections["person"]
+    assert "infinite: a published value rules out a value" in page.sections["leakage"]
+
+
+@pytest.mark.parametrize("text", ["alip:0,1", "l1-lift:0,1"])
+def test_a_budget_of_zero_that_is_exceeded_rules_nothing_out(
+    text: str, protocol: Protocol, make_content: Builder, read_page: Reader
+) -> None:
+    """The level is infinite, because no scale of the two budgets would do, but every belief stays possible."""
+    content = make_content(JOINT, protocol, parse_guarantee(text))
+    assert content.findings.level == math.inf
+    page = read_page(render_report(content))
+    assert page.sections["summary"].startswith("Fail")
+    assert "rule" not in page.sections["person"]
+    assert "rules out" not in page.sections["leakage"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "limits"),
+    [
+        ("alip:1.3,0.7", "every lift lies between 0.272 and 2.02 (alip:1.3,0.7)", ["limit ÷ 3.67", "limit × 2.01"]),
+        ("alip:inf,0.7", "every lift is at most 2.02 (alip:inf,0.7)", ["limit × 2.01"]),
+        ("alip:1.3,inf", "every lift is at least 0.272 (alip:1.3,inf)", ["limit ÷ 3.67"]),
+    ],
+)
+def test_both_sides_of_a_bound_are_named(
+    text: str, words: str, limits: list[str], protocol: Protocol, make_content: Builder, read_page: Reader
+) -> None:
+    guarantee = parse_guarantee(text)
+    content = make_content(JOINT, protocol, guarantee)
+    page = read_page(render_report(content))
+    assert words in page.sections["leakage"]
+    chart = str(lift_chart(content.findings.lift, JOINT.secret.labels, guarantee.lift_limits))
+    for drawn in (page.figure_text, chart):
+        assert re.findall(r"limit [÷×] [0-9.]+", drawn) == limits
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.7, 1.3, 2.0, math.pi])
+def test_factors_in_words_are_never_below_the_bound(budget: float) -> None:
+    for text in (f"alip:inf,{budget!r}", f"alip:{budget!r},inf", f"srlip:{budget!r}", f"rldp:{budget!r}"):
+        found = re.search(r"factor ([0-9.]+[0-9])", parse_guarantee(text).meaning)
+        assert found is not None
+        assert math.exp(budget) <= float(found[1]) <= math.exp(budget) * 1.001
+    assert f"at most {at_most(budget)} nats" in parse_guarantee(f"mi:{budget!r}").meaning
