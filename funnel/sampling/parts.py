@@ -76,7 +76,7 @@ def draw_partition(plan: Plan, index: int) -> Done:
 
         def codes() -> Iterator[tuple[OutputArray, DigestArray | None]]:
             for outputs, inputs, digests in _drawn(plan, index):
-                pairs.__iadd__(count_pairs(inputs, outputs, a, b))
+                pairs[...] += count_pairs(inputs, outputs, a, b)
                 yield outputs, digests
 
         bounds: list[tuple[int, ...]] = []

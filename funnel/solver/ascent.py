@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
-from scipy import optimize
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.lp import sparse_optimum
 from funnel.solver.region import Region
 
-# The stubs know no sparse conditions.
-_solve: Any = optimize.linprog
 _STEPS = 12
 _WORTHWHILE = 1e-6
 # Zeros get the slope at this share: the true one is infinite, and would keep every zero for ever.
@@ -39,6 +34,8 @@ def ascend(region: Region, outputs_each: int = 2) -> FloatArray:
     ndarray, shape (k, a)
         A start for column generation: no bound comes with it, and a programme that fails ends the ascent.
     """
+    import scipy.sparse as sp
+
     d, a = region.counted, region.inputs
     outputs = d * outputs_each
     if outputs * a > _LARGEST:
@@ -55,18 +52,10 @@ def ascend(region: Region, outputs_each: int = 2) -> FloatArray:
     slopes = np.log(np.maximum(np.tile(np.eye(d), (outputs_each, 1)), _FLOOR))
     best, found = -np.inf, np.zeros((0, a))
     for _ in range(_STEPS):
-        result = _solve(
-            -(slopes @ image).ravel(),
-            A_ub=conditions,
-            b_ub=np.zeros(conditions.shape[0]),
-            A_eq=totals,
-            b_eq=region.law,
-            method="highs-ds",
-            options={"primal_feasibility_tolerance": 1e-10},
-        )
-        if result.status != 0:
+        best_masses = sparse_optimum((slopes @ image).ravel(), conditions, totals, region.law)
+        if best_masses is None:
             break
-        masses = np.maximum(result.x.reshape(outputs, a), 0.0)
+        masses = np.maximum(best_masses.reshape(outputs, a), 0.0)
         weight = masses.sum(axis=1)
         used = weight > 1e-12
         posteriors = masses[used] / weight[used, None]

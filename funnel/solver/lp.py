@@ -1,6 +1,8 @@
-"""The linear programmes of the optimiser over HiGHS: warm-started, changed in place, single-threaded."""
+"""The linear programmes of the optimiser over HiGHS: one that is changed in place and warm-started, and sparse ones."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import highspy
 import numpy as np
@@ -82,3 +84,33 @@ class MasterProgramme:
             raise SolverError(f"the linear programme over {len(self)} columns failed: {status.name}")
         solution = self._solver.getSolution()
         return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
+
+
+def sparse_optimum(gain: FloatArray, conditions: Any, equations: Any, values: FloatArray) -> FloatArray | None:
+    """The x >= 0 with the largest ``gain @ x`` for which ``conditions @ x <= 0`` and ``equations @ x = values``.
+
+    Parameters
+    ----------
+    gain : ndarray, shape (n,)
+    conditions, equations : scipy sparse matrices, shapes (m, n) and (k, n)
+    values : ndarray, shape (k,)
+
+    Returns
+    -------
+    ndarray, shape (n,), or None
+        None if there is none, or the solver does not find it.
+    """
+    from scipy.optimize import linprog
+
+    # The stubs know no sparse conditions.
+    solve: Any = linprog
+    result = solve(
+        -gain,
+        A_ub=conditions,
+        b_ub=np.zeros(conditions.shape[0]),
+        A_eq=equations,
+        b_eq=values,
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10},
+    )
+    return np.asarray(result.x, dtype=np.float64) if result.status == 0 else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
@@ -82,6 +81,8 @@ def _closely(shares: FloatArray, gains: FloatArray) -> FloatArray:
     What is left of an equation is repaired later, at the price of utility. One equation Σ_y P(y|x) = 1 for every
     input: the solver's absolute tolerance then weighs rare inputs like others.
     """
+    from scipy.optimize import linprog
+
     for tolerance in _TOLERANCES:
         result = linprog(
             -gains,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
-from scipy import optimize
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.lp import sparse_optimum
 from funnel.solver.split import Split
 
-# The stubs know no sparse conditions.
-_solve: Any = optimize.linprog
 _LARGEST = 20_000_000
 _ACTIVE = 1e-8
 _EXACT = 1e-13
@@ -96,6 +91,8 @@ def repaired(split: Split, law: FloatArray, tighter_rows: FloatArray, image: Flo
     Split or None
         None where no protocol with these zeros is in the tighter polytope, or the programme is too large.
     """
+    import scipy.sparse as sp
+
     output, symbol = np.nonzero(split.posteriors > 0)
     number = len(output)
     masses = split.posteriors * split.mass[:, None]
@@ -112,20 +109,11 @@ def repaired(split: Split, law: FloatArray, tighter_rows: FloatArray, image: Flo
     counted = split.posteriors if image is None else split.posteriors @ image.T
     slopes = np.log(np.maximum(counted, 1e-300))
     gain = masses[output, symbol] * (slopes if image is None else slopes @ image)[output, symbol]
-    result = _solve(
-        -gain,
-        A_ub=conditions,
-        b_ub=np.zeros(len(place)),
-        A_eq=shares,
-        b_eq=np.ones(len(law)),
-        bounds=(0, None),
-        method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10},
-    )
-    if result.status != 0:
+    moves = sparse_optimum(gain, conditions, shares, np.ones(len(law)))
+    if moves is None:
         return None
     moved = np.zeros_like(masses)
-    moved[output, symbol] = masses[output, symbol] * result.x
+    moved[output, symbol] = masses[output, symbol] * moves
     mass = moved.sum(axis=1)
     used = mass > 0
     posteriors = moved[used] / mass[used, None]
