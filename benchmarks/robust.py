@@ -12,7 +12,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -156,13 +156,26 @@ class Law:
         }
 
 
-def measured(group: str, keys: Iterable[Row], law_of: Callable[[Row], Law], parts: dict[str, tuple[int, str]]) -> None:
-    """Measure what is missing: parts by name, each for laws below a number, known by one of its labels."""
+# What is measured of a law, with a label by which a row is known to have it.
+PARTS = {
+    "published": "grr",
+    "polyopt": "polyopt",
+    "optimum": "bound",
+    "levels": "level of grr",
+    "reporting": "grr, calibrated",
+    "polyopt_calibrated": "polyopt, calibrated",
+}
+
+
+def measured(
+    group: str, keys: Iterable[Row], law_of: Callable[[Row], Law], laws: dict[str, int], only: Sequence[str] | None
+) -> None:
+    """Measure what is missing: parts by name, or only some of them, each for laws below a number."""
     rows = Rows(group)
-    for part, (laws, label) in parts.items():
+    for part in [name for name in laws if not only or name in only]:
         for key in keys:
             row = rows.find(**key)
-            if key["law"] >= laws or label in row:
+            if key["law"] >= laws[part] or PARTS[part] in row:
                 continue
             started = time.perf_counter()
             found = getattr(law_of(key), part)()
@@ -173,32 +186,32 @@ def measured(group: str, keys: Iterable[Row], law_of: Callable[[Row], Law], part
 
 def figure2(arguments: argparse.Namespace) -> None:
     """|S| = |U| = 3, n = 1000."""
-    parts = {
-        "published": (arguments.laws, "grr"),
-        "polyopt": (arguments.laws, "polyopt"),
-        "optimum": (arguments.optimised, "bound"),
-        "levels": (arguments.optimised, "level of grr"),
-        "reporting": (arguments.calibrated, "grr, calibrated"),
-        "polyopt_calibrated": (arguments.calibrated, "polyopt, calibrated"),
+    laws = {
+        "published": arguments.laws,
+        "polyopt": arguments.laws,
+        "optimum": arguments.optimised,
+        "levels": arguments.optimised,
+        "reporting": arguments.calibrated,
+        "polyopt_calibrated": arguments.calibrated,
     }
-    chosen = {name: part for name, part in parts.items() if not arguments.part or name in arguments.part}
     keys = [{"law": law, "epsilon": epsilon} for law in range(arguments.laws) for epsilon in EPSILONS]
-    measured("figure2", keys, lambda key: Law(jeffreys(key["law"], 3, 1000), key["epsilon"], 80.0), chosen)
+    measured(
+        "figure2", keys, lambda key: Law(jeffreys(key["law"], 3, 1000), key["epsilon"], 80.0), laws, arguments.part
+    )
 
 
 def figure3(arguments: argparse.Namespace) -> None:
     """|S| = |U| = 5, ε = 1, n from 100 to 100,000."""
-    parts = {
-        "published": (arguments.laws, "grr"),
-        "reporting": (arguments.calibrated, "grr, calibrated"),
-        "polyopt": (arguments.optimised, "polyopt"),
-        "optimum": (arguments.optimised, "bound"),
-        "levels": (arguments.optimised, "level of grr"),
-        "polyopt_calibrated": (arguments.optimised, "polyopt, calibrated"),
+    laws = {
+        "published": arguments.laws,
+        "reporting": arguments.calibrated,
+        "polyopt": arguments.optimised,
+        "optimum": arguments.optimised,
+        "levels": arguments.optimised,
+        "polyopt_calibrated": arguments.optimised,
     }
-    chosen = {name: part for name, part in parts.items() if not arguments.part or name in arguments.part}
     keys = [{"law": law, "n": n} for law in range(arguments.laws) for n in SIZES]
-    measured("figure3", keys, lambda key: Law(jeffreys(key["law"], 5, key["n"]), 1.0, 20.0), chosen)
+    measured("figure3", keys, lambda key: Law(jeffreys(key["law"], 5, key["n"]), 1.0, 20.0), laws, arguments.part)
 
 
 def adult(arguments: argparse.Namespace) -> None:
@@ -298,7 +311,7 @@ def main() -> None:
     parser.add_argument("--laws", default=200, type=int)
     parser.add_argument("--optimised", default=10, type=int, help="laws for which the optimum over F is computed")
     parser.add_argument("--calibrated", default=40, type=int, help="laws for which mechanisms are calibrated")
-    parser.add_argument("--part", action="append", help="measure only this part, such as polyopt")
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="measure only this part, such as polyopt")
     parser.add_argument("--limit", default=60.0, type=float, help="seconds for an optimisation on Adult")
     arguments = parser.parse_args()
     for group in arguments.groups or GROUPS:

@@ -99,7 +99,8 @@ class Console:
             Text(
                 f"{spec.title}\n{joint.n:,} records; secret {', '.join(spec.secret)} ({len(joint.secret)} values), "
                 f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats)"
-            )
+            ),
+            soft_wrap=True,
         )
         if len(compared) > 1:
             # A terminal too narrow breaks lines; rich itself would cut columns off.
@@ -108,7 +109,8 @@ class Console:
                 Text(
                     "Share of H(X) kept; in brackets, what may not be used as the spec is. Give one --guarantee to see "
                     "levels, times and why a mechanism is not used."
-                )
+                ),
+                soft_wrap=True,
             )
             for (guarantee, _), warnings in zip(compared, doubts, strict=True):
                 for warning in warnings:
@@ -119,13 +121,14 @@ class Console:
             out.print(_plan_table(rows))
             for row in rows:
                 if row.reason is not None:
-                    out.print(Text(f"{row.mechanism} is not used: {row.reason}"))
+                    out.print(Text(f"{row.mechanism} is not used: {row.reason}"), soft_wrap=True)
                 if not row.finished and row.bound is not None and row.utility is not None:
                     out.print(
                         Text(
                             f"{row.mechanism} was stopped by the time limit: within {row.bound - row.utility:.2g} nats "
                             "of the optimum"
-                        )
+                        ),
+                        soft_wrap=True,
                     )
             for warning in warnings:
                 out.print(Text(f"warning: {warning}"), soft_wrap=True)

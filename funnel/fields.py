@@ -1,4 +1,4 @@
-"""The kinds of values a setting may have: lines of text, labels, lists of columns, links, numbers above zero."""
+"""The kinds of values a setting may have: lines of text, labels, lists of columns, addresses, links, numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictFloat, StrictStr
+
+from funnel.storage import check_address
 
 # Categories become labels in tables and figures; what is longer is free text, not a category.
 MAX_LABEL = 200
@@ -67,6 +69,7 @@ Line = Annotated[StrictStr, AfterValidator(_one_line)]
 Label = Annotated[StrictStr, AfterValidator(_label)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 Columns = Annotated[tuple[str, ...], BeforeValidator(_columns)]
+Address = Annotated[Line, AfterValidator(check_address)]
 Link = Annotated[StrictStr, AfterValidator(_link)]
 WebAddress = Annotated[StrictStr, AfterValidator(_web_address)]
 Email = Annotated[StrictStr, AfterValidator(_email)]

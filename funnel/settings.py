@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from funnel.errors import SpecError
-from funnel.fields import Email, Label, Line, Link, Positive, Texts, WebAddress
+from funnel.fields import Address, Email, Label, Line, Link, Positive, Texts, WebAddress
 from funnel.storage import check_address, is_url
 from funnel.wording import did_you_mean, listed, plain_number
 
@@ -71,7 +71,7 @@ class SourceSettings(Section):
         The name of that category.
     """
 
-    path: Line
+    path: Address
     format: Literal["parquet", "csv"]
     delimiter: StrictStr = ","
     missing: Texts = ("",)
@@ -91,11 +91,6 @@ class SourceSettings(Section):
         if suffix not in _FORMATS:
             raise ValueError(f'cannot tell the format by {suffix!r}; add format = "parquet" or format = "csv"')
         return {**value, "format": _FORMATS[suffix]}
-
-    @field_validator("path")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        return check_address(value)
 
     @field_validator("delimiter")
     @classmethod
@@ -303,15 +298,10 @@ class OutputSettings(Section):
         Whether to put the released rows in random order, so that the order of the source tells nothing.
     """
 
-    folder: Line = "releases"
+    folder: Address = "releases"
     workspace: Line | None = None
     csv: StrictBool = False
     shuffle: StrictBool = True
-
-    @field_validator("folder")
-    @classmethod
-    def _writable(cls, value: str) -> str:
-        return check_address(value)
 
     @field_validator("workspace")
     @classmethod

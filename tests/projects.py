@@ -1,4 +1,4 @@
-"""Small release projects for tests: a source cut from the real Adult data, and its spec."""
+"""Small release projects for tests: a source cut from the real Adult data, its spec, and specs in memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from funnel.spec import ReleaseSpec
 
 ROOT = Path(__file__).parents[1]
 ADULT = ROOT / "data" / "adult.parquet"
@@ -26,6 +29,21 @@ path = "people.parquet"
 [metadata]
 licence = "CC-BY-4.0"
 """
+
+
+def spec_of(path: str, folder: str | Path, **changes: Any) -> ReleaseSpec:
+    """The spec of a source that need not be there: its column ``s`` is secret, ``x`` is published."""
+    settings: dict[str, Any] = {
+        "name": "test",
+        "title": "Test",
+        "secret": ["s"],
+        "publish": ["x"],
+        "guarantee": "lip:1.0",
+        "metadata": {"licence": "CC0-1.0"},
+        **changes,
+        "source": {"path": path, **changes.get("source", {})},
+    }
+    return ReleaseSpec.of(settings, folder)
 
 
 def adult_rows(start: int = 0, rows: int = 3000) -> pa.Table:

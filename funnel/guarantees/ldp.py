@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, PosteriorGuarantee, Witness, checked_number
+from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
 from funnel.guarantees.events import CLOSE, probability, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.lip import log_lifts
+from funnel.guarantees.one_budget import OneBudget
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True)
-class LDP(PosteriorGuarantee):
+class LDP(OneBudget, PosteriorGuarantee):
     """ε-LDP with respect to S (PF definition 1, equations (1) and (5)).
 
     ``P(y|s) <= e^ε P(y|s')`` for every output y and all secrets s, s' that occur: between any two secrets, the odds
@@ -34,22 +35,9 @@ class LDP(PosteriorGuarantee):
         If ε is not a finite number >= 0.
     """
 
-    epsilon: float
     name: ClassVar[str] = "ldp"
     title: ClassVar[str] = "local differential privacy"
     example: ClassVar[str] = "ldp:1.0"
-
-    def __post_init__(self) -> None:
-        checked_number(self, "epsilon")
-
-    @property
-    def budget(self) -> float:
-        """ε."""
-        return self.epsilon
-
-    def with_budget(self, budget: float) -> Self:
-        """LDP with another ε."""
-        return type(self)(budget)
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε π_t/p_t`` for a posterior π and all s ≠ t, shape (c(c-1), c)."""

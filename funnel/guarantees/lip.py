@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, PosteriorGuarantee, Witness, checked_number
+from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
 from funnel.guarantees.events import extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
+from funnel.guarantees.one_budget import OneBudget
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True)
-class LIP(PosteriorGuarantee):
+class LIP(OneBudget, PosteriorGuarantee):
     """ε-LIP with respect to S (PF definition 2, equation (2)).
 
     ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y and every secret s that occurs. Since
@@ -32,22 +33,9 @@ class LIP(PosteriorGuarantee):
         If ε is not a finite number >= 0.
     """
 
-    epsilon: float
     name: ClassVar[str] = "lip"
     title: ClassVar[str] = "local information privacy"
     example: ClassVar[str] = "lip:1.0"
-
-    def __post_init__(self) -> None:
-        checked_number(self, "epsilon")
-
-    @property
-    def budget(self) -> float:
-        """ε."""
-        return self.epsilon
-
-    def with_budget(self, budget: float) -> Self:
-        """LIP with another ε."""
-        return type(self)(budget)
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε`` and ``π_s/p_s >= e^-ε`` for a posterior π summing to 1, shape (2c, c)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from funnel.confidence import confidence_radius
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Level, OutputGuarantee, Witness, checked_number
 from funnel.guarantees.exact import capped_exp, exp_below
+from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -23,7 +24,7 @@ _BELOW = 1 - Fraction(1, 2**52)
 
 
 @dataclass(frozen=True)
-class RLDP(OutputGuarantee):
+class RLDP(OneBudget, OutputGuarantee):
     """(ε, F)-robust LDP with respect to S (RLDP definition 2, equation (3)).
 
     ``P(y|s) <= e^ε P(y|s')`` for every output y, all secrets s, s', and every law P of (S, X) in the confidence set
@@ -51,7 +52,6 @@ class RLDP(OutputGuarantee):
     it may err towards refusing only. F itself is asymptotic in n.
     """
 
-    epsilon: float
     alpha: float = 0.05
     name: ClassVar[str] = "rldp"
     title: ClassVar[str] = "robust local differential privacy"
@@ -60,19 +60,10 @@ class RLDP(OutputGuarantee):
     arithmetic: ClassVar[str] = "with every rounding taken against the release"
 
     def __post_init__(self) -> None:
-        checked_number(self, "epsilon")
+        super().__post_init__()
         checked_number(self, "alpha")
         if not 0 < self.alpha < 1:
             raise SpecError(f"rldp needs a significance alpha strictly between 0 and 1, not {self.alpha!r}")
-
-    @property
-    def budget(self) -> float:
-        """ε."""
-        return self.epsilon
-
-    def with_budget(self, budget: float) -> Self:
-        """RLDP with another ε and the same α."""
-        return replace(self, epsilon=budget)
 
     def neighbourhood(self, joint: Joint) -> Neighbourhood:
         """F around the counts of the joint law that a channel reads."""

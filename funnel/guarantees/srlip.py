@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.guarantees.base import ConeGuarantee, Level, Witness, checked_number
+from funnel.guarantees.base import ConeGuarantee, Level, Witness
 from funnel.guarantees.events import Comparisons, extremes
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
+from funnel.guarantees.one_budget import OneBudget
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
-class SRLIP(ConeGuarantee):
+class SRLIP(OneBudget, ConeGuarantee):
     """ε-SRLIP with respect to S for several published columns X = X¹ × … × Xᵐ (PF definition 4, equation (19)).
 
     ``e^-ε P(y|x_J) <= P(y|s, x_J) <= e^ε P(y|x_J)`` for every output y, every set J of columns (the empty one
@@ -43,22 +44,9 @@ class SRLIP(ConeGuarantee):
     2^m sets J: O(2^m c a) conditions at most, of which those that occur count.
     """
 
-    epsilon: float
     name: ClassVar[str] = "srlip"
     title: ClassVar[str] = "side-channel resistant local information privacy"
     example: ClassVar[str] = "srlip:1.0"
-
-    def __post_init__(self) -> None:
-        checked_number(self, "epsilon")
-
-    @property
-    def budget(self) -> float:
-        """ε."""
-        return self.epsilon
-
-    def with_budget(self, budget: float) -> Self:
-        """SRLIP with another ε."""
-        return type(self)(budget)
 
     def comparisons(self, joint: Joint) -> Comparisons:
         """Every (s, x_J) that occurs against x_J.

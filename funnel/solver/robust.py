@@ -67,7 +67,6 @@ class _Cuts:
         self._shape = counts.shape
         self._seen = np.flatnonzero(seen)
         self._law = read.p_input
-        self._near = near
         self._pairs: list[tuple[FloatArray, FloatArray]] = []
         c = counts.shape[0]
         for s in range(c):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import funnel
+
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```.*$", re.MULTILINE)
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n+^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -34,3 +36,19 @@ def test_the_program_of_the_readme_prints_what_it_says(monkeypatch: pytest.Monke
     with contextlib.redirect_stdout(printed):
         exec(compile(found[1], "README.md", "exec"), {"__name__": "readme"})
     assert printed.getvalue() == found[2]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_plans_on_pages_list_every_mechanism(page: str) -> None:
+    """Of one bound and of several."""
+    tables = re.findall(
+        r"^mechanism  .*\n((?:[a-z-]+  .*\n)+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(tables) == 2
+    for table in tables:
+        assert sorted(line.split()[0] for line in table.splitlines()) == sorted(funnel.mechanisms())
+
+
+def test_the_readme_counts_the_mechanisms() -> None:
+    numbers = {16: "Sixteen", 17: "Seventeen", 18: "Eighteen"}
+    assert f"{numbers[len(funnel.mechanisms())]}\nmechanisms are compared" in (ROOT / "README.md").read_text("utf-8")

@@ -25,6 +25,10 @@ def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) ->
     assert shown.exit_code == 0
     for word in ("optimal", "grr", "conditional-reporting is not used: reads the secret", "identity is not used: "):
         assert word in shown.stdout
+    # Sentences are not broken where there is no terminal: scripts read them line by line.
+    reasons = [line for line in shown.stdout.splitlines() if " is not used: " in line]
+    assert any(len(line) > 80 for line in reasons)
+    assert shown.stdout.endswith(reasons[-1] + "\n")
     assert set(path.name for path in tmp_path.iterdir()) == {"people.parquet", "people.toml"}
 
 

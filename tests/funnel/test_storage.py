@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pytest
@@ -12,19 +11,11 @@ from funnel.errors import DataError, SpecError
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import attempt, filesystem
-
-GOOD: dict[str, Any] = {
-    "name": "test",
-    "title": "Test",
-    "secret": ["s"],
-    "publish": ["x"],
-    "guarantee": "lip:1.0",
-    "metadata": {"licence": "CC0-1.0"},
-}
+from tests.projects import spec_of
 
 
 def spec(source: str = "a.parquet", **output: str) -> ReleaseSpec:
-    return ReleaseSpec.of({**GOOD, "source": {"path": source}, "output": output}, "/project")
+    return spec_of(source, "/project", output=output)
 
 
 @pytest.mark.parametrize(

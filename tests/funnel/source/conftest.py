@@ -17,6 +17,7 @@ import pytest
 
 from funnel.errors import DataError
 from funnel.spec import ReleaseSpec
+from tests.projects import spec_of
 
 
 @dataclass
@@ -44,17 +45,7 @@ class Workshop:
         return self.spec(path, **changes)
 
     def spec(self, path: Path, **changes: Any) -> ReleaseSpec:
-        settings: dict[str, Any] = {
-            "name": "test",
-            "title": "Test",
-            "secret": ["s"],
-            "publish": ["x"],
-            "guarantee": "lip:1.0",
-            "metadata": {"licence": "CC0-1.0"},
-            **changes,
-            "source": {"path": path.name, **changes.get("source", {})},
-        }
-        return ReleaseSpec.of(settings, path.parent)
+        return spec_of(path.name, path.parent, **changes)
 
     def _new(self, suffix: str) -> Path:
         return self.folder / f"source{next(self.numbers)}.{suffix}"

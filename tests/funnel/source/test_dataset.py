@@ -14,23 +14,9 @@ import pytest
 
 from funnel.source import count_joint, open_source
 from funnel.source.reader import Source
-from funnel.spec import ReleaseSpec
+from tests.projects import spec_of
 
 Refusal = Callable[..., str]
-
-
-def spec_of(path: str, folder: Path, **changes: Any) -> ReleaseSpec:
-    settings: dict[str, Any] = {
-        "name": "test",
-        "title": "Test",
-        "secret": ["s"],
-        "publish": ["x"],
-        "guarantee": "lip:1.0",
-        "metadata": {"licence": "CC0-1.0"},
-        "source": {"path": path, **changes.pop("source", {})},
-        **changes,
-    }
-    return ReleaseSpec.of(settings, folder)
 
 
 def part(path: Path, s: Any, x: Any = None) -> None:
