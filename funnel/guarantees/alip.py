@@ -40,6 +40,9 @@ class ALIP(TwoSided, PosteriorGuarantee):
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε_u`` and ``π_s/p_s >= e^-ε_l``, shape (2c, c), or (c, c) for one finite budget."""
         lifts = np.diag(1 / prior)
+        if self.is_perfect:
+            # Lifts that are all on one side of 1 are all 1. Said as equations: rounding leaves a flat cone empty.
+            return np.vstack([lifts - 1, 1 - lifts])
         rows = [np.zeros((0, len(prior)))]
         if math.isfinite(self.upper):
             rows.append(lifts - capped_exp(self.upper))

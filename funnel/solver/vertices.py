@@ -72,7 +72,10 @@ def enumerate_vertices(
         return _by_double_description(*apart, joint.p_input, deadline, time_limit)
     except InconsistentVerticesError as error:
         if a <= _SMALL and not len(apart.equalities) and isinstance(guarantee, PosteriorGuarantee):
-            return exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts, deadline)
+            exact = exact_vertices(guarantee.posterior_cone(joint.p_secret), joint.counts, deadline)
+            # Exactly as rounded to floats, a cone that is nearly flat can be empty.
+            if len(exact):
+                return exact
         raise SolverError(
             f"vertex enumeration over {a} distinct inputs is numerically inconsistent ({error}); change epsilon or "
             "group rare categories"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
 import funnel
-from funnel import ALIP, LDP, LIP, SRLIP, Alphabet, InfeasibleGuarantee, Joint, Protocol, measures
+from funnel import ALIP, LDP, LIP, SRLIP, Alphabet, Chi2Lift, InfeasibleGuarantee, Joint, L1Lift, Protocol, measures
+from funnel.joint import FloatArray
+from funnel.measures import mutual_information
+from funnel.measures.information import information_of
+from funnel.mechanisms.base import calibrate
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.merging import partition_weights, symbol_risks
 from funnel.protocol import DENOMINATOR
@@ -122,3 +129,67 @@ def test_the_watchdog_says_nothing_rather_than_too_much() -> None:
     assert (protocol.weights == DENOMINATOR).all()
     with pytest.raises(InfeasibleGuarantee):
         funnel.fit("identity", joint, LDP(0.1))
+
+
+# A trait x = 1 that is rare, and a hundred times as common where s = 1: [s][x].
+RARE_TRAIT = [[99990, 10], [990, 10]]
+
+
+def channel(joint: Joint, matrix: FloatArray) -> Protocol:
+    """A channel (b, a) over all columns of a joint law as a protocol with numbered outputs."""
+    weights = integer_weights(matrix)
+    columns = joint.inputs.columns
+    outputs = Alphabet(columns, tuple((str(y),) * len(columns) for y in range(len(weights))))
+    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, outputs)
+
+
+def both(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Two independent reports of the same input, (b, a) and (b', a) to (b b', a)."""
+    return (one[:, None, :] * other[None]).reshape(-1, one.shape[1])
+
+
+def test_two_releases_of_the_same_record_leak_more_than_their_levels_add_up_to() -> None:
+    """Neither LIP nor LDP with respect to S composes: S is protected only through X, of which two reports tell more."""
+    joint = Joint.from_counts(RARE_TRAIT)
+    report = np.array([[0.9, 0.0], [0.1, 1.0]])
+    for kind in (LIP, LDP):
+        single = kind(1.0).level(joint, channel(joint, report)).value
+        assert kind(1.0).level(joint, channel(joint, both(report, report))).value > 2.5 * 2 * single
+
+
+def test_conditional_reporting_solved_for_the_lip_level_is_not_ldp() -> None:
+    """PF below proposition 1: "one can find the α to have CR satisfy ε-LDP by solving L(α) = ε" - that gives LIP."""
+    joint = Joint.from_counts([[30, 10, 20], [10, 30, 20]])
+    by_lip, by_ldp = (funnel.fit("conditional-reporting", joint, kind(0.4)) for kind in (LIP, LDP))
+    assert LIP(0.4).holds(joint, by_lip)
+    assert not LDP(0.4).holds(joint, by_lip)
+    assert LDP(0.4).holds(joint, by_ldp)
+    assert mutual_information(joint, by_ldp) < mutual_information(joint, by_lip)
+
+
+def test_a_bound_on_lifts_is_no_bound_on_their_averages_where_lifts_may_fall_further_than_rise() -> None:
+    """ALIP propositions 3.1 and 3.2: a mechanism that checks ALIP in place of the l1- or χ²-lift breaks those."""
+    joint = Joint.from_counts([[9, 81], [0, 10]])
+    upper, lower = math.log(10 / 9) + 1e-9, math.inf
+    protocol = channel(joint, np.eye(2))
+    assert ALIP(lower, upper).holds(joint, protocol)
+    for kind in (L1Lift, Chi2Lift):
+        assert not kind(lower, upper).holds(joint, protocol)
+        assert kind(lower, upper).holds(joint, funnel.fit("subset-merging", joint, kind(lower, upper)))
+
+
+def unary_encoding(size: int, alpha: float) -> FloatArray:
+    """OUE(α) with all its 2^a outputs (PF equation (28)), shape (2^a, a)."""
+    subsets = np.array(list(itertools.product((0, 1), repeat=size)))
+    exponents = size - subsets.sum(axis=1)[:, None] - (1 - subsets)
+    return np.asarray(np.exp(exponents * alpha) / (2 * (np.exp(alpha) + 1) ** (size - 1)))
+
+
+def test_unary_encoding_may_beat_randomised_response() -> None:
+    """PF section VII.C has OUE below GRR; at a small budget and a larger alphabet it is above."""
+    joint = Joint.from_counts([[1, 5, 1, 5, 5, 4], [1, 5, 5, 5, 4, 2]])
+    guarantee = LIP(0.02)
+    _, weights = calibrate(lambda alpha: unary_encoding(6, alpha), joint, guarantee)
+    assert guarantee.holds_for(joint, weights)
+    unary = information_of((weights / 2.0**63 * joint.p_input).T)
+    assert unary > 1.3 * mutual_information(joint, funnel.fit("grr", joint, guarantee))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from funnel import LDP, LIP, Guarantee, Joint, SolverError
+import funnel
+from funnel import ALIP, LDP, LIP, Guarantee, Joint, PerfectPrivacy, SolverError
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.guarantees.exact import exp_below
 from funnel.solver.completeness import InconsistentVerticesError, require_complete
@@ -69,6 +70,28 @@ def test_perfect_privacy_is_an_equality(joint: Joint, kind: type[Guarantee]) -> 
     if len(joint.secret) > 1:
         expected = vertices_by_fractions(cone_by_fractions(joint, LIP(0.0), exp_below(0.0)))
         assert same_points(vertices, expected)
+
+
+@pytest.mark.parametrize("text", ["alip:0,1", "alip:0,inf", "alip:1,0", "alip:inf,0"])
+@pytest.mark.parametrize(
+    "counts", [[[9, 0, 3], [9, 2, 0], [9, 0, 3]], [[0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 5, 0]], [[1, 2, 3], [4, 5, 6]]]
+)
+def test_a_side_of_zero_has_the_optimum_of_perfect_privacy(counts: list[list[int]], text: str) -> None:
+    """Lifts that are all on one side of 1 are all 1: the region is flat, which rounding must not make empty."""
+    joint, guarantee = Joint.from_counts(counts), funnel.parse_guarantee(text)
+    found = funnel.optimal(joint, guarantee)
+    assert guarantee.holds(joint, found.protocol)
+    assert found.utility == pytest.approx(funnel.optimal(joint, PerfectPrivacy()).utility, abs=1e-6)
+
+
+def test_a_region_that_rounding_makes_empty_is_no_list_of_no_vertices() -> None:
+    """As floats the conditions of so small a budget contradict each other; columns find what there is."""
+    joint, guarantee = Joint.from_counts([[9, 0, 3], [9, 2, 0], [9, 0, 3]]), ALIP(1e-17, 1.0)
+    with pytest.raises(SolverError):
+        enumerate_vertices(joint, guarantee)
+    found = funnel.optimal(joint, guarantee)
+    assert guarantee.holds(joint, found.protocol)
+    assert found.bound >= funnel.optimal(joint, PerfectPrivacy()).utility
 
 
 @pytest.mark.parametrize("guarantee", [LIP(0.4), LDP(0.4)])
