@@ -47,8 +47,9 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False) -> dict
     Returns
     -------
     dict
-        ``status`` is ``"published"`` or ``"unchanged"``; further: version, folder, report, level, utility, share,
-        mechanism, rows, outside, cached steps, warnings.
+        ``status`` is ``"published"`` or ``"unchanged"``; with both: version, folder, report, cached steps. Published:
+        guarantee, level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were drawn or taken
+        over, and whether that is a fresh draw about these people.
 
     Raises
     ------

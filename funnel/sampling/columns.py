@@ -20,7 +20,9 @@ GROUP_ROWS = 1 << 20
 
 # Statistics of a page are made for every piece that is encoded at a time, so large pieces cost a third less.
 _PIECE_ROWS = 1 << 16
-COMPRESSION = "zstd"
+
+WRITE_SETTINGS: dict[str, Any] = {"compression": "zstd", "write_batch_size": _PIECE_ROWS}
+"""How released files are written; what a copy must be written with to be compared with a release."""
 
 
 class OutputColumns:
@@ -99,7 +101,3 @@ class ReleaseWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._writer.close()
-
-
-WRITE_SETTINGS: dict[str, Any] = {"compression": COMPRESSION, "write_batch_size": _PIECE_ROWS}
-"""How released files are written; what a copy must be written with to be compared with a release."""

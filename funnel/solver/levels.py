@@ -23,7 +23,6 @@ _CLOSE = 1e-9
 _GRID = 7
 _ROUND = 64
 _TRIED = 32
-_WORTHWHILE = 0.0
 _STEP = 1e-4
 
 
@@ -135,7 +134,7 @@ class LevelPricer:
         found, boxes, since, best = np.zeros((0, len(prices))), 0, 0, 0.0
         while len(secret):
             late = deadline is not None and time.perf_counter() > deadline and boxes > 0
-            if late or (since > patience and best > _WORTHWHILE * bound.max()):
+            if late or (since > patience and best > 0):
                 return Priced(found, max(target, float(bound.max())), boxes)
             order = np.argsort(-bound, kind="stable")
             here, later = order[:_ROUND], order[_ROUND:]
