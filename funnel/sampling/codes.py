@@ -107,11 +107,13 @@ class InputEncoder:
     def _indices(self, column: pa.DictionaryArray, j: int) -> npt.NDArray[np.integer[Any]]:
         """Index of every row into the distinct values; the one after the last is for nulls."""
         indices, size = column.indices, len(column.dictionary)
+        # Before nulls get an index of their own, which a damaged column could hold as well.
+        least, most = (pc.min_max(indices)[end].as_py() for end in ("min", "max"))
+        if most is not None and not 0 <= least <= most < size:
+            raise DataError(f"column {self.columns[j]!r} refers to categories that its dictionary lacks; make it anew")
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(size)
         rows: npt.NDArray[np.integer[Any]] = indices.to_numpy(zero_copy_only=False)
-        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) <= size:
-            raise DataError(f"column {self.columns[j]!r} refers to categories that its dictionary lacks; make it anew")
         return rows
 
     def _levels_of(self, dictionary: pa.Array, j: int) -> CodeArray:

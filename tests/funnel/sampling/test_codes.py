@@ -132,6 +132,15 @@ def test_columns_that_cannot_be_read_are_refused() -> None:
         input_codes(pa.record_batch({"x": pa.array([["a"]])}), alphabet)
 
 
+@pytest.mark.parametrize("indices", [[0, 2, 1], [0, -1, 1], [None, 2, 1], [None, -1, 0]])
+def test_a_dictionary_that_lacks_an_entry_is_refused(indices: list[int | None]) -> None:
+    """Not taken for a null, whose index is the one after the last."""
+    damaged = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), pa.array(["a", "b"]), safe=False)
+    encoder = InputEncoder(Alphabet(("x",), (("a",), ("b",))))
+    with pytest.raises(DataError, match="categories that its dictionary lacks"):
+        encoder.codes(pa.record_batch({"x": damaged}))
+
+
 def test_pairs_are_counted_with_the_outsiders_last() -> None:
     inputs, outputs = np.array([0, 1, 1, -1, 2, -1]), np.array([3, 0, 0, 1, 3, 1], dtype=np.uint8)
     expected = np.zeros((4, 4), dtype=np.int64)
