@@ -43,13 +43,14 @@ from funnel.sampling import (
     sanitised_codes,
 )
 from funnel.settings import EngineSettings
+from funnel.tables import open_paged
 from tasks.engines import workers_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "sanitise.json"
 GUARANTEE = "lip:1.0"
 ROWS = 20_000_000
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 16
 RECORD_KEY = RecordKey((KEY,), bytes(range(32)))
 
 Results = dict[str, dict[str, Any]]
@@ -69,7 +70,7 @@ def protocol(folder: Path) -> Protocol:
 
 def batches(source: Path, columns: list[str], batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """One worker's reading: one thread."""
-    with pq.ParquetFile(source) as file:
+    with open_paged(source) as file:
         yield from file.iter_batches(batch_rows, columns=columns, use_threads=False)
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
+from funnel.tables import numbers_of
 
 CodeArray = npt.NDArray[np.int64]
 OUTSIDE = -1
@@ -109,7 +110,7 @@ class InputEncoder:
         indices, size = column.indices, len(column.dictionary)
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(size)
-        rows: npt.NDArray[np.integer[Any]] = indices.to_numpy(zero_copy_only=False)
+        rows = numbers_of(indices)
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) <= size:
             raise DataError(f"column {self.columns[j]!r} refers to categories that its dictionary lacks; make it anew")
         return rows
