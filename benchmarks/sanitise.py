@@ -50,7 +50,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "sanitise.json"
 GUARANTEE = "lip:1.0"
 ROWS = 20_000_000
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 17
 RECORD_KEY = RecordKey((KEY,), bytes(range(32)))
 
 Results = dict[str, dict[str, Any]]
