@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import DataError, Joint, SpecError
@@ -214,6 +214,7 @@ def test_counts_of_partitions_add_up_to_those_of_the_table() -> None:
         Joint.from_parts([whole, other], order)
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 3), st.integers(0, 2**32))
 def test_counting_rows_in_pairs_misses_none(c: int, a: int, extra: int, seed: int) -> None:
     rows = 4 * 256 * c * a + extra
