@@ -33,6 +33,7 @@ from funnel.mechanisms import fit
 from funnel.protocol import Protocol
 from funnel.sampling import (
     GROUP_ROWS,
+    KEY_COLUMN,
     WRITE_SETTINGS,
     Processes,
     RecordKey,
@@ -43,6 +44,8 @@ from funnel.sampling import (
     sanitised_codes,
 )
 from funnel.settings import EngineSettings
+from funnel.source import KEY_TYPE, KeyColumn
+from funnel.tables import open_paged
 from tasks.engines import workers_of
 
 HERE = Path(__file__).parent
@@ -69,7 +72,7 @@ def protocol(folder: Path) -> Protocol:
 
 def batches(source: Path, columns: list[str], batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """One worker's reading: one thread."""
-    with pq.ParquetFile(source) as file:
+    with open_paged(source) as file:
         yield from file.iter_batches(batch_rows, columns=columns, use_threads=False)
 
 
@@ -94,11 +97,17 @@ def release(source: Path, target: Path, channel: Protocol, *, keyed: bool = Fals
 
 
 def engine_release(
-    source: Path, target: Path, channel: Protocol, workers: Workers | None = None, *, shuffle: bool = False
+    source: Path,
+    target: Path,
+    channel: Protocol,
+    workers: Workers | None = None,
+    *,
+    shuffle: bool = False,
+    record_key: RecordKey | None = None,
 ) -> None:
     """What ``funnel release`` does: partitions, parts, one file."""
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
-        plan = plan_rows(source, "", channel, work, shuffle=shuffle)
+        plan = plan_rows(source, "", channel, work, shuffle=shuffle, record_key=record_key)
         release_rows(plan, target, workers)
 
 
@@ -137,7 +146,7 @@ def dask(folder: Path, rounds: int) -> Results:
 def flow(folder: Path, rounds: int) -> Results:
     """End to end, order kept and shuffled, unsorted and sorted, fresh and keyed."""
     channel, target = protocol(folder), folder / "out.parquet"
-    unsorted, ordered = _source(folder, ROWS), _source(folder, ROWS, in_order=True)
+    unsorted, ordered, with_digests = _source(folder, ROWS), _source(folder, ROWS, in_order=True), _snapshot(folder)
     measures: Timed = {
         "copy": lambda: copy(unsorted, target),
         "copy with pyarrow's defaults": lambda: copy(unsorted, target, {"compression": "zstd"}),
@@ -145,6 +154,10 @@ def flow(folder: Path, rounds: int) -> Results:
         "order kept, record keys": lambda: release(unsorted, target, channel, keyed=True),
         "shuffled": lambda: engine_release(unsorted, target, channel, shuffle=True),
         "shuffled, record keys": lambda: release(unsorted, target, channel, keyed=True, shuffle=True),
+        "order kept, digests of keys": lambda: engine_release(with_digests, target, channel, record_key=RECORD_KEY),
+        "shuffled, digests of keys": lambda: engine_release(
+            with_digests, target, channel, shuffle=True, record_key=RECORD_KEY
+        ),
     }
     on_ordered: Timed = {
         "copy of sorted input": lambda: copy(ordered, target),
@@ -211,6 +224,23 @@ def _source(folder: Path, rows: int, *, in_order: bool = False) -> Path:
     return path
 
 
+def _snapshot(folder: Path) -> Path:
+    """As a release finds its rows after ingest: with the digests of keys, which are known to be distinct."""
+    path = folder / f"snapshot-{ROWS}.parquet"
+    if not path.exists():
+        fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in COLUMNS]
+        schema = pa.schema([*fields, (KEY_COLUMN, KEY_TYPE)])
+        with (
+            KeyColumn(RECORD_KEY, (), folder) as keys,
+            pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=list(COLUMNS)) as writer,
+        ):
+            for batch in batches(_source(folder, ROWS), [*COLUMNS, KEY]):
+                columns = [*(batch.column(name) for name in COLUMNS), keys.column(batch)]
+                writer.write_table(pa.table(columns, schema=schema))
+            keys.check()
+    return path
+
+
 def _alternated(measures: Timed, rounds: int) -> Results:
     """Times of every measure, and their ratios to the first one of the same round."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in measures}
@@ -241,7 +271,15 @@ def _child(folder: Path, name: str, rows: int) -> None:
         release(source, target, protocol(folder), keyed=True, shuffle="shuffled" in name)
     else:
         engine_release(source, target, protocol(folder), shuffle="shuffled" in name)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(_peak_kilobytes())
+
+
+def _peak_kilobytes() -> int:
+    # What the system counts for a process begins, on Linux, with the memory of the one that it was forked from.
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main() -> None:

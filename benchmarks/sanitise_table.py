@@ -11,6 +11,8 @@ _RATIOS = {
     "order kept, record keys": 1.5,
     "shuffled": 2.0,
     "shuffled, record keys": None,
+    "order kept, digests of keys": None,
+    "shuffled, digests of keys": None,
     "copy with pyarrow's defaults": None,
     "sorted input, order kept": 1.8,
     "sorted input, shuffled": None,

@@ -15,6 +15,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import ReleaseRefused
 from funnel.joint import IntArray
 from funnel.sampling import InputEncoder
+from funnel.tables import open_paged
 
 BATCH_ROWS = 1 << 16
 # Where parquet keeps the Arrow types of its columns, dictionaries among them; what users add is beside it.
@@ -92,11 +93,11 @@ def reread(path: Path, outputs: Alphabet) -> Reread:
     O(rows) time; memory for one batch of 65,536 rows and the dictionaries.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with open_paged(path) as file:
             schema, footer = file.schema_arrow, file.metadata
             texts = _text_columns(schema, outputs.columns)
         # Asked for as dictionaries, text columns show what their dictionary pages declare, whatever their type says.
-        with pq.ParquetFile(path, read_dictionary=texts) as file:
+        with open_paged(path, texts) as file:
             return _stream(file, schema, footer, outputs)
     except (OSError, pa.ArrowException) as error:
         raise ReleaseRefused(

@@ -60,10 +60,8 @@ class ConfidenceSet:
 
 def confidence_radius(cells: int, n: int, alpha: float) -> float:
     """``B = χ²_{cells-1}^{-1}(1 - alpha) / n`` of RLDP (2); 0 for one cell, which leaves no freedom."""
-    if cells == 1:
-        return 0.0
-    # The quantile as scipy.stats computes it, which alone would take longer to import than all else here.
-    return 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / n
+    # The quantile of the χ² law; scipy.stats, which has it by name, takes longer to import than all of this package.
+    return 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / n if cells > 1 else 0.0
 
 
 def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet, natural_key, product
 from funnel.errors import DataError, SpecError
-from funnel.tables import read_batches
+from funnel.tables import numbers_of, read_batches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -365,16 +365,16 @@ def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
     return coded
 
 
-def _indices(coded: pa.DictionaryArray, column: str) -> IntArray:
+def _indices(coded: pa.DictionaryArray, column: str) -> npt.NDArray[np.integer[Any]]:
     """The position of every row's value in the dictionary."""
-    indices: IntArray = coded.indices.to_numpy(zero_copy_only=False)
+    indices = numbers_of(coded.indices)
     # Seen without a sign, negative ones are the largest.
     if int(indices.view(f"u{indices.itemsize}").max()) >= len(coded.dictionary):
         raise DataError(f"column {column!r} refers to categories that its dictionary lacks; make it anew")
     return indices
 
 
-def _cells(codes: list[IntArray], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+def _cells(codes: list[npt.NDArray[np.integer[Any]]], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Each combination of codes that occurs, with its number of rows."""
     if math.prod(sizes) < 2**63:
         flat, counts = np.unique(np.ravel_multi_index(codes, sizes), return_counts=True)
@@ -394,7 +394,7 @@ def _add(counted: Counter[tuple[str, ...]], texts: list[list[str]], table: IntAr
         counted[tuple(names[code] for names, code in zip(texts, cell, strict=True))] += count
 
 
-def _table(codes: list[IntArray], sizes: list[int]) -> IntArray:
+def _table(codes: list[npt.NDArray[np.integer[Any]]], sizes: list[int]) -> IntArray:
     """Number of rows of every combination, flat; few combinations, so narrow numbers do, and are faster."""
     size = math.prod(sizes)
     narrow = np.dtype(np.uint8 if size <= 256 else np.int32)
@@ -403,4 +403,15 @@ def _table(codes: list[IntArray], sizes: list[int]) -> IntArray:
         # 256 is 0 for a byte, but then the combinations so far have the number 0 too.
         np.multiply(flat, np.array(radix).astype(narrow), out=flat)
         np.add(flat, column.astype(narrow), out=flat)
-    return np.bincount(flat.astype(np.int64), minlength=size)
+    if narrow.itemsize == 1 and len(flat) >= 4 * 256 * size:
+        return _table_of_bytes(flat, size)
+    return np.bincount(flat, minlength=size)
+
+
+def _table_of_bytes(flat: npt.NDArray[np.integer[Any]], size: int) -> IntArray:
+    """How often each number below ``size`` occurs: counted two rows at a time, which takes half as long."""
+    even = len(flat) // 2 * 2
+    pairs = np.bincount(flat[:even].view("<u2"), minlength=256 * size).reshape(size, 256)
+    table: IntArray = pairs.sum(axis=1) + pairs.sum(axis=0)[:size]
+    table[flat[even:]] += 1
+    return table

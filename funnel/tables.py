@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -14,6 +16,8 @@ from funnel.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_BUFFER_BYTES = 1 << 20
 
 
 def read_batches(
@@ -40,11 +44,49 @@ def read_batches(
         )
 
 
+def open_paged(source: str | os.PathLike[str] | IO[bytes], read_dictionary: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a parquet file to be read page by page, so that memory grows neither with its row groups nor with the file.
+
+    By default the library prefetches all columns that are read and holds what it has fetched until the file is closed.
+
+    Parameters
+    ----------
+    source : path or opened file
+    read_dictionary : sequence of str
+        Text columns to be read as dictionaries.
+    """
+    return pq.ParquetFile(source, read_dictionary=list(read_dictionary), buffer_size=_BUFFER_BYTES, pre_buffer=False)
+
+
+def arrow_numbers(values: npt.NDArray[np.integer[Any]]) -> pa.Array:
+    """The numbers of an array as an Arrow array, without a copy.
+
+    Unlike `pyarrow.array` this does not import pandas, which costs a worker a third of a second and 25 MB.
+    """
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def numbers_of(column: pa.Array) -> npt.NDArray[np.integer[Any]]:
+    """The whole numbers of an Arrow array without nulls, without a copy; pandas is not imported either."""
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    if not len(column):
+        return np.empty(0, dtype=dtype)
+    return np.frombuffer(column.buffers()[1], dtype=dtype, count=column.offset + len(column))[column.offset :]
+
+
+def arrow_texts(texts: Sequence[str]) -> pa.StringArray:
+    """Some texts as an Arrow array; as `arrow_numbers`, without importing pandas."""
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+
+
 def _read_parquet(path: str, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
     if not Path(path).exists():
         raise DataError(f"there is no file {path}; check the path")
     try:
-        with pq.ParquetFile(path) as file:
+        with open_paged(path) as file:
             _require(columns, file.schema_arrow.names)
             yield from file.iter_batches(batch_size=batch_rows, columns=columns)
     except (OSError, pa.ArrowException) as error:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -22,6 +21,7 @@ from funnel.release.layout import ReleaseFolder, Version
 from funnel.report import render_report
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
+from funnel.tables import open_paged
 from tasks.describe import report_content
 from tasks.estimate import Estimate
 from tasks.files import sync_folder, sync_tree
@@ -124,7 +124,7 @@ def publish(
 
 
 def _write_csv(folder: ReleaseFolder) -> None:
-    with pq.ParquetFile(folder.data) as file:
+    with open_paged(folder.data) as file:
         names = file.schema_arrow.names
         schema = pa.schema([(name, pa.string()) for name in names])
         with pacsv.CSVWriter(folder.csv, schema) as writer:

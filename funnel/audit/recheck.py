@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from funnel.audit.consistency import draw_consistency
 from funnel.errors import DataError, FunnelError
@@ -19,6 +18,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
 from funnel.release.documents import read_draws, read_joint
 from funnel.release.layout import ReleaseFolder
+from funnel.tables import open_paged
 
 # A release that was drawn as declared fails this once in a thousand million audits.
 SIGNIFICANCE = 1e-9
@@ -84,7 +84,7 @@ def _count(folder: ReleaseFolder, protocol: Protocol) -> np.ndarray[tuple[int], 
     """Records per output symbol, shape (b,), or what is wrong with the released table."""
     seen: Counter[tuple[str | None, ...]] = Counter()
     try:
-        with pq.ParquetFile(folder.data) as file:
+        with open_paged(folder.data) as file:
             if tuple(file.schema_arrow.names) != protocol.outputs.columns:
                 return (
                     f"the columns are {', '.join(file.schema_arrow.names)}, not {', '.join(protocol.outputs.columns)}"

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
+from funnel.tables import numbers_of
 
 CodeArray = npt.NDArray[np.int64]
 OUTSIDE = -1
@@ -113,8 +114,7 @@ class InputEncoder:
             raise DataError(f"column {self.columns[j]!r} refers to categories that its dictionary lacks; make it anew")
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(size)
-        rows: npt.NDArray[np.integer[Any]] = indices.to_numpy(zero_copy_only=False)
-        return rows
+        return numbers_of(indices)
 
     def _levels_of(self, dictionary: pa.Array, j: int) -> CodeArray:
         """The level of every distinct value; the last is for nulls."""

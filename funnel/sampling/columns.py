@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.protocol import Protocol
+from funnel.tables import arrow_numbers, arrow_texts
 
 GROUP_ROWS = 1 << 20
 """Rows of a row group of a released file."""
@@ -51,7 +52,7 @@ class OutputColumns:
             position = {text: i for i, text in enumerate(categories)}
             dtype = next(t for t in (np.int8, np.int16, np.int32) if len(categories) <= np.iinfo(t).max + 1)
             self._tables.append(np.array([position[text] for text in texts], dtype=dtype))
-            self._categories.append(pa.array(categories, pa.string()))
+            self._categories.append(arrow_texts(categories))
             kind = pa.dictionary(pa.from_numpy_dtype(np.dtype(dtype)), pa.string())
             fields.append(pa.field(name, kind, nullable=False))
         self.schema = pa.schema(fields)
@@ -66,12 +67,22 @@ class OutputColumns:
         """
         if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < self._outputs:
             raise DataError(f"output codes run from {codes.min()} to {codes.max()}; there are {self._outputs} outputs")
-        rows = codes.astype(np.int64)
         arrays = [
-            pa.DictionaryArray.from_arrays(pa.array(np.take(table, rows, mode="clip")), categories)
+            pa.DictionaryArray.from_arrays(arrow_numbers(_looked_up(table, codes)), categories)
             for table, categories in zip(self._tables, self._categories, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _looked_up(
+    table: npt.NDArray[np.signedinteger[Any]], codes: npt.NDArray[np.integer[Any]]
+) -> npt.NDArray[np.signedinteger[Any]]:
+    # Piece by piece: the codes of a piece are made wide, and are in the processor's cache.
+    found = np.empty(len(codes), dtype=table.dtype)
+    for start in range(0, len(codes), _PIECE_ROWS):
+        piece = slice(start, start + _PIECE_ROWS)
+        np.take(table, codes[piece], out=found[piece], mode="clip")
+    return found
 
 
 class ReleaseWriter:

@@ -1,27 +1,33 @@
-"""Whether every record of a stream has a key of its own, decided on digests in bounded memory."""
+"""Whether every record of a stream has a key of its own, decided exactly and in bounded memory."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from types import TracebackType
 
 import numpy as np
-import numpy.typing as npt
 
-from funnel.sampling.spill import Spill
+from funnel.errors import DataError
+from funnel.sampling.chunks import RowArray, even_chunks
+from funnel.sampling.keyed import Marks
+from funnel.sampling.spill import Spill, sizes_of_ranges
 
-_BUCKETS = 256
-_HELD_ROWS = 1 << 19
-# Up to so many repeated halves are looked at as a whole. Among n distinct keys n²/2^65 are expected.
-_FEW = 1 << 16
+_HELD_ROWS = 1 << 18
+# More than this of a bucket is split once more before it is looked at.
+_BUCKET_ROWS = 1 << 22
+_DIGIT_BITS = 6
+_BUCKETS = 1 << _DIGIT_BITS
+_WORD_BITS = 64
 
 
 class DistinctKeys:
     """Counts the records whose key another record has already, over a stream of any length.
 
-    First halves of the digests are spread over the buckets of a temporary file by their first byte, so that equal ones
-    meet in the same bucket, and every bucket is sorted in memory. Where few halves are equal, whole digests decide. Use
-    as a context manager, over all partitions of a release.
+    Marks of keys, which differ where the keys differ (`funnel.sampling.keyed.key_marks`), are sorted run by run, and
+    each run is cut into ranges of a temporary file, so that equal marks meet in the same range, which is sorted in
+    memory. Marks that a run repeats are counted at once and kept once: a column with few values, named by mistake,
+    takes no room. Use as a context manager, over all partitions of a release.
 
     Parameters
     ----------
@@ -35,51 +41,48 @@ class DistinctKeys:
 
     Notes
     -----
-    24 bytes of disk per record; memory for n/256 halves. Digests of whole-number keys are never equal by chance,
-    others with probability below n²/2^129.
+    8 bytes of disk per record with one whole number as its key, else 16; O(n log n) time, 0.03 s per million records.
+    Different whole numbers are never taken for equal, other keys with probability below n²/2^129.
     """
 
     def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
-        self._firsts = Spill(_BUCKETS, directory)
-        # Whole digests as they came, for the rare case that first halves do not decide.
-        self._whole = Spill(1, directory)
-        self._held: list[npt.NDArray[np.uint64]] = []
+        self._directory = directory
+        self._spill = Spill(_BUCKETS, directory)
+        # An odd factor permutes the 64-bit numbers: it spreads them over all ranges, and hides them in the file.
+        self._factor = np.uint64(secrets.randbits(64) | 1)
+        self._held: list[RowArray] = []
         self._count = 0
+        self._repeated = 0
 
-    def add(self, digests: npt.NDArray[np.uint64]) -> None:
-        """Take in the digests of a batch, shape (rows, 2), from `funnel.sampling.keyed.key_digests`."""
-        self._whole.add_grouped(np.ascontiguousarray(digests), np.array([len(digests)]))
-        self._held.append(np.ascontiguousarray(digests[:, 0]))
-        self._count += len(digests)
+    def add(self, marks: Marks) -> None:
+        """Take in the marks of a batch: shape (rows,) of whole numbers, (rows, 2) of others.
+
+        Raises
+        ------
+        DataError
+            If the marks are not of the same kind as those before.
+        """
+        if self._held and (marks.dtype, marks.shape[1:]) != (self._held[0].dtype, self._held[0].shape[1:]):
+            raise DataError("the record key changes its type on the way; give its columns one type in all batches")
+        self._held.append(marks)
+        self._count += len(marks)
         if self._count >= _HELD_ROWS:
             self._flush()
 
     def repeated(self) -> int:
         """Number of records taken in whose key an earlier one has: records less distinct keys."""
         self._flush()
-        repeated, doubtful = 0, []
-        for bucket in range(_BUCKETS):
-            firsts = self._in_order(bucket)
-            again = firsts[1:][firsts[1:] == firsts[:-1]]
-            repeated += len(again)
-            doubtful.append(np.unique(again) if repeated <= _FEW else again[:0])
-        # Halves of some distinct keys may be alike, but not those of many.
-        return self._repeated_among(np.concatenate(doubtful)) if 0 < repeated <= _FEW else repeated
-
-    def _in_order(self, bucket: int) -> npt.NDArray[np.uint64]:
-        firsts = np.concatenate([np.empty(0, dtype=np.uint64), *self._firsts.pieces(bucket)])
-        firsts.sort()
-        return firsts
-
-    def _repeated_among(self, firsts: npt.NDArray[np.uint64]) -> int:
-        digests = np.concatenate([part[np.isin(part[:, 0], firsts)] for part in self._whole.pieces(0)])
-        return len(digests) - len(np.unique(digests, axis=0))
+        return self._repeated + _repeated(self._spill, 1, self._directory)
 
     def _flush(self) -> None:
         if self._count:
-            firsts = np.concatenate(self._held)
-            self._firsts.add(firsts, (firsts >> np.uint64(56)).astype(np.uint8))
-            self._held, self._count = [], 0
+            marks: RowArray = np.concatenate(self._held)
+            # The kind of marks is known from the last ones.
+            self._held, self._count = [marks[:0]], 0
+            if marks.ndim == 1:
+                marks = marks.view(np.uint64)
+                marks *= self._factor
+            self._repeated += _put(marks, self._spill, 0)
 
     def __enter__(self) -> DistinctKeys:
         return self
@@ -87,5 +90,43 @@ class DistinctKeys:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._firsts.close()
-        self._whole.close()
+        self._spill.close()
+
+
+def _repeated(spill: Spill, depth: int, directory: str | os.PathLike[str] | None) -> int:
+    """Rows of a spill that are like another one, each set but for one row."""
+    repeated = 0
+    for bucket in range(_BUCKETS):
+        if spill.size(bucket) <= _BUCKET_ROWS or (depth + 1) * _DIGIT_BITS > _WORD_BITS:
+            repeated += _once(_in_order(spill.rows(bucket)))[1]
+            continue
+        with Spill(_BUCKETS, directory) as finer:
+            repeated += sum(_put(run, finer, depth) for run in even_chunks(spill.pieces(bucket), _HELD_ROWS))
+            repeated += _repeated(finer, depth + 1, directory)
+    return repeated
+
+
+def _put(marks: RowArray, spill: Spill, depth: int) -> int:
+    """Put the distinct ones of some marks, which this reorders, into a spill, by their digit at a depth.
+
+    Returns how many were left out.
+    """
+    run, left_out = _once(_in_order(marks))
+    leading = run if run.ndim == 1 else run[:, 0]
+    spill.add_grouped(run, sizes_of_ranges(leading, _WORD_BITS - (depth + 1) * _DIGIT_BITS, _BUCKETS))
+    return left_out
+
+
+def _in_order(marks: RowArray) -> RowArray:
+    if marks.ndim > 1:
+        return np.take(marks, np.lexsort((marks[:, 1], marks[:, 0])), axis=0)
+    # In place, and many times faster than ordering rows.
+    marks.sort()
+    return marks
+
+
+def _once(ordered: RowArray) -> tuple[RowArray, int]:
+    alike = ordered[1:] == ordered[:-1]
+    again = alike if ordered.ndim == 1 else alike.all(axis=1)
+    left_out = int(np.count_nonzero(again))
+    return (ordered[np.concatenate([[True], ~again])], left_out) if left_out else (ordered, 0)

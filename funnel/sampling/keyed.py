@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from funnel.errors import DataError, SpecError
 from funnel.sampling.words import WordArray
+from funnel.tables import numbers_of
 
 MIN_SECRET_BYTES = 32
 DIGEST_BYTES = 16
@@ -26,6 +27,9 @@ _LABEL = b"funnel record words 1"
 
 DigestArray = npt.NDArray[np.uint64]
 """Digests of record keys, shape (rows, 2)."""
+
+Marks = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+"""What differs where record keys differ; see `key_marks`."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,28 @@ def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose
     return _hashed(composites, _derived(record_key, "composite", purpose, 64), batch.num_rows)
 
 
+def key_marks(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, digests: DigestArray) -> Marks:
+    """What tells the keys of records apart: the key itself where it is one whole number, else its digest.
+
+    Parameters
+    ----------
+    batch, record_key
+        As in `key_digests`.
+    digests : ndarray of uint64, shape (rows, 2)
+        The `key_digests` of the batch.
+
+    Returns
+    -------
+    ndarray of int64 or uint64, shape (rows,), or of uint64, shape (rows, 2)
+        Of uint64 where the key is one column of that type.
+    """
+    columns = _key_columns(batch, record_key)
+    if len(columns) > 1 or not pa.types.is_integer(columns[0].type):
+        return digests
+    numbers = numbers_of(columns[0])
+    return numbers.view(np.uint64) if numbers.dtype == np.uint64 else numbers.astype(np.int64, copy=False)
+
+
 def count_missing_keys(batch: pa.RecordBatch | pa.Table, record_key: RecordKey) -> int:
     """Number of records with a null in any key column.
 
@@ -222,7 +248,7 @@ def _derived(record_key: RecordKey, kind: str, purpose: str, length: int) -> byt
 
 
 def _integer_blocks(column: pa.Array) -> npt.NDArray[np.uint64]:
-    values = column.to_numpy(zero_copy_only=False)
+    values = numbers_of(column)
     blocks = np.zeros((len(values), 2), dtype="<u8")
     if values.dtype.kind == "u":
         blocks[:, 0] = values

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -32,13 +31,14 @@ from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.keyed import DigestArray, encrypted_words
 from funnel.sampling.partitions import KEY_COLUMN, Plan
 from funnel.sampling.shuffle import tagged
+from funnel.sampling.spill import sizes_of_ranges
 from funnel.sampling.words import WordStream
+from funnel.tables import open_paged
 
 _READ_ROWS = 1 << 17
 _DRAW_ROWS = 1 << 16
 # Rows that are sorted by part at a time; more make longer pieces, fewer stay in the processor's cache.
 _SPILL_ROWS = 1 << 18
-_BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,7 @@ def _drawn(plan: Plan, index: int) -> Iterator[tuple[OutputArray, CodeArray, Dig
 
 
 def _row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
-    # Read page by page, so that memory does not grow with the size of the row groups.
-    with pq.ParquetFile(snapshot, buffer_size=_BUFFER_BYTES, pre_buffer=False) as file:
+    with open_paged(snapshot) as file:
         yield from file.iter_batches(_READ_ROWS, row_groups=list(range(*groups)), columns=columns, use_threads=False)
 
 
@@ -181,10 +180,10 @@ def _write_by_part(
 
     with path.open("wb", buffering=0) as file:
         for piece in even_chunks(words(), _SPILL_ROWS):
-            part = (piece >> np.uint64(64 - bits)).astype(np.uint16) if bits else np.zeros(len(piece), np.uint16)
-            narrow = part.astype(np.uint8) if bits <= 8 else part
-            _write_all(file, np.take(piece, np.argsort(narrow, kind="stable")))
-            ends = at + np.cumsum(np.bincount(part, minlength=plan.parts))
+            # Sorting words is several times faster than moving each to its part.
+            piece.sort()
+            _write_all(file, piece)
+            ends = at + np.cumsum(sizes_of_ranges(piece, 64 - bits, plan.parts))
             bounds.append((at, *ends.tolist()))
             at += len(piece)
     return bounds

@@ -15,13 +15,14 @@ from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import RowArray, even_chunks
 from funnel.sampling.codes import CodeArray, InputEncoder
-from funnel.sampling.columns import OutputColumns
+from funnel.sampling.columns import GROUP_ROWS, OutputColumns
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.keyed import (
     RecordKey,
     count_missing_keys,
     key_digests,
+    key_marks,
     missing_keys_error,
     repeated_keys_error,
     words_of,
@@ -96,7 +97,7 @@ def sanitised_codes(
     shuffle: bool = True,
     observe: Observer | None = None,
     words: WordSource | None = None,
-    chunk_rows: int = BUCKET_ROWS,
+    chunk_rows: int = GROUP_ROWS,
     directory: Directory = None,
 ) -> Iterator[OutputArray]:
     """Output codes of a stream of rows, shuffled or in order, in even chunks: what a release file is written from.
@@ -118,7 +119,7 @@ def sanitised_codes(
         Source of random words; by default a new `WordStream`, made when the first row is asked for, so that a worker
         makes its own after a fork. Drives the shuffle too.
     chunk_rows : int
-        Rows per yielded array (the last has fewer), and rows that are shuffled in memory at a time.
+        Rows per yielded array; the last has fewer.
     directory : path, optional
         For temporary files; by default the system's.
 
@@ -141,14 +142,14 @@ def sanitised_codes(
         keyed = _observed(_drawn_by_key(batches, protocol, key, directory, tagged=shuffle), observe)
         if shuffle:
             pairs = ((outputs, tags) for outputs, _, tags in keyed)
-            codes = order_rows(pairs, bucket_rows=chunk_rows, directory=directory)
+            codes = order_rows(pairs, bucket_rows=min(chunk_rows, BUCKET_ROWS), directory=directory)
         else:
             codes = (outputs for outputs, _, _ in keyed)
     else:
         source = words if words is not None else _fresh_words()
         codes = (outputs for outputs, _, _ in _observed(_drawn_afresh(batches, protocol, source), observe))
         if shuffle:
-            codes = shuffle_rows(codes, source, bucket_rows=chunk_rows, directory=directory)
+            codes = shuffle_rows(codes, source, bucket_rows=min(chunk_rows, BUCKET_ROWS), directory=directory)
     return even_chunks(codes, chunk_rows)
 
 
@@ -237,7 +238,7 @@ def _drawn_by_key(
                 # Nothing can be released any more; go on only to say how many records have no key.
                 continue
             digests = key_digests(batch, key)
-            keys.add(digests)
+            keys.add(key_marks(batch, key, digests))
             codes = encoder.codes(batch)
             outputs = sampler.draw(codes, words_of(digests, key, word_purpose(protocol)))
             yield outputs, codes, words_of(digests, key, order_purpose(protocol)) if tagged else _NO_TAGS

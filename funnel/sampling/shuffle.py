@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from funnel.errors import DataError, EntropyError, SpecError
 from funnel.sampling.chunks import RowArray, even_chunks
-from funnel.sampling.spill import Spill
+from funnel.sampling.spill import Spill, sizes_of_ranges
 from funnel.sampling.words import WordSource
 
-BUCKET_ROWS = 1 << 20
+BUCKET_ROWS = 1 << 19
 BUCKETS = 256
 # Each divides a byte into whole digits.
 _POSSIBLE_BUCKETS = (2, 4, 16, 256)
@@ -79,12 +79,12 @@ def shuffle_rows(
     exceeds ``bucket_rows``.
     """
 
-    def random_bucket(rows: RowArray, depth: int) -> npt.NDArray[np.uint8]:
+    def at_random(rows: RowArray, spill: Spill, depth: int) -> None:
         drawn = words(-(-len(rows) // 8)).view(np.uint8)[: len(rows)]
-        return drawn & np.uint8(buckets - 1)
+        spill.add(rows, drawn & np.uint8(buckets - 1))
 
     _require_sizes(bucket_rows, buckets)
-    return _arranged(batches, random_bucket, lambda rows: _permuted(rows, words), bucket_rows, buckets, directory)
+    return _arranged(batches, at_random, lambda rows: _permuted(rows, words), bucket_rows, buckets, directory)
 
 
 def order_rows(
@@ -127,15 +127,16 @@ def order_rows(
             if len(codes):
                 yield tagged(codes, tags)
 
-    def digit(records: RowArray, depth: int) -> npt.NDArray[np.uint8]:
-        width = buckets.bit_length() - 1
-        if (depth + 1) * width > _WORD_BITS:
+    def by_digit(records: RowArray, spill: Spill, depth: int) -> None:
+        shift = _WORD_BITS - (depth + 1) * (buckets.bit_length() - 1)
+        if shift < 0:
             raise DataError(f"more than {bucket_rows} records have the same record key; keys must be distinct")
-        shift = np.uint64(_WORD_BITS - (depth + 1) * width)
-        return (records >> shift).astype(np.uint8) & np.uint8(buckets - 1)
+        # Sorting words is several times faster than moving each to its bucket, and the digit leads.
+        records.sort()
+        spill.add_grouped(records, sizes_of_ranges(records, shift, buckets))
 
     _require_sizes(bucket_rows, buckets)
-    arranged = _arranged(packed(), digit, np.sort, bucket_rows, buckets, directory)
+    arranged = _arranged(packed(), by_digit, _sorted, bucket_rows, buckets, directory)
     return (records.astype(dtypes[0]) for records in arranged)
 
 
@@ -148,7 +149,7 @@ def tagged(codes: RowArray, tags: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint
 
 def _arranged(
     batches: Iterable[RowArray],
-    bucket_of: Callable[[RowArray, int], npt.NDArray[np.uint8]],
+    put: Callable[[RowArray, Spill, int], None],
     arrange: Callable[[RowArray], RowArray],
     bucket_rows: int,
     buckets: int,
@@ -165,11 +166,16 @@ def _arranged(
         return
     with Spill(buckets, directory) as spill:
         for chunk in chain(start, chunks):
-            spill.add(chunk, bucket_of(chunk, depth))
+            put(chunk, spill, depth)
         start.clear()
         for bucket in range(buckets):
             pieces = spill.pieces(bucket)
-            yield from _arranged(pieces, bucket_of, arrange, bucket_rows, buckets, directory, depth + 1)
+            yield from _arranged(pieces, put, arrange, bucket_rows, buckets, directory, depth + 1)
+
+
+def _sorted(records: RowArray) -> RowArray:
+    records.sort()
+    return records
 
 
 def _permuted(rows: RowArray, words: WordSource) -> RowArray:

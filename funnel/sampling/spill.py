@@ -81,18 +81,33 @@ class Spill:
         """Number of rows in a bucket."""
         return int(sum(bounds[bucket + 1] - bounds[bucket] for bounds in self._bounds))
 
+    def rows(self, bucket: int) -> RowArray:
+        """The rows of a bucket in one array; before any row was put, an empty one of no particular kind."""
+        rows: RowArray = np.empty((self.size(bucket), *self._shape), dtype=self._dtype)
+        at = 0
+        for start, stop in self._ranges(bucket):
+            self._read(rows[at : at + stop - start], start)
+            at += stop - start
+        return rows
+
     def pieces(self, bucket: int) -> Iterator[RowArray]:
         """The rows of a bucket, one array per call of `add` that put any there."""
+        for start, stop in self._ranges(bucket):
+            rows: RowArray = np.empty((stop - start, *self._shape), dtype=self._dtype)
+            self._read(rows, start)
+            yield rows
+
+    def _ranges(self, bucket: int) -> Iterator[tuple[int, int]]:
         for bounds in self._bounds:
             start, stop = int(bounds[bucket]), int(bounds[bucket + 1])
             if start < stop:
-                yield self._read(start, stop)
+                yield start, stop
 
-    def _read(self, start: int, stop: int) -> RowArray:
-        rows: RowArray = np.empty((stop - start, *self._shape), dtype=self._dtype)
+    def _read(self, rows: RowArray, start: int) -> None:
+        """Fill an array with the rows from one on."""
         target = rows.reshape(-1).view(np.uint8).data
         try:
-            self._file.seek(start * (len(target) // (stop - start)))
+            self._file.seek(start * (len(target) // len(rows)))
             while target:
                 count = self._file.readinto(target)
                 if not count:
@@ -100,7 +115,6 @@ class Spill:
                 target = target[count:]
         except OSError as error:
             raise self._failure(error) from error
-        return rows
 
     def _failure(self, error: OSError) -> OutputError:
         return OutputError(
@@ -119,3 +133,25 @@ class Spill:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def sizes_of_ranges(ordered: npt.NDArray[np.uint64], shift: int, buckets: int) -> npt.NDArray[np.int64]:
+    """How many of some words there are for each value of a digit, without looking at every word.
+
+    Parameters
+    ----------
+    ordered : ndarray of uint64, shape (rows,)
+        In ascending order, alike in the bits above the digit.
+    shift : int
+        Bits below the digit.
+    buckets : int
+        Values of the digit, a power of two.
+
+    Returns
+    -------
+    ndarray of int64, shape (buckets,)
+    """
+    above = int(ordered[0]) >> shift & -buckets if len(ordered) else 0
+    starts = np.array([above + digit << shift for digit in range(1, buckets)], dtype=np.uint64)
+    sizes: npt.NDArray[np.int64] = np.diff(np.searchsorted(ordered, starts), prepend=0, append=len(ordered))
+    return sizes

@@ -11,7 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from funnel.sampling import DistinctKeys, RecordKey, key_digests
-from funnel.sampling.keyed import DIGEST_BYTES, count_missing_keys, missing_keys_error, repeated_keys_error
+from funnel.sampling.keyed import (
+    DIGEST_BYTES,
+    count_missing_keys,
+    key_marks,
+    missing_keys_error,
+    repeated_keys_error,
+)
 
 KEY_TYPE = pa.binary(DIGEST_BYTES)
 
@@ -55,7 +61,7 @@ class KeyColumn:
             # Nothing can be released any more; go on only to say how many records have no key.
             return pa.nulls(batch.num_rows, KEY_TYPE)
         digests = key_digests(keys, self._record_key)
-        self._distinct.add(digests)
+        self._distinct.add(key_marks(keys, self._record_key, digests))
         content = np.ascontiguousarray(digests, dtype="<u8").tobytes()
         return pa.FixedSizeBinaryArray.from_buffers(KEY_TYPE, batch.num_rows, [None, pa.py_buffer(content)])
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.source import delimited
@@ -17,10 +16,10 @@ from funnel.source.files import SourceFile, SourceFiles, find_files
 from funnel.source.types import agreed, alike, gathered
 from funnel.spec import ReleaseSpec
 from funnel.storage import base_name, explained, failures, is_url, local_path, open_binary
+from funnel.tables import open_paged
 from funnel.wording import listed, nearest, same_name
 
 BATCH_ROWS = 1 << 17
-_BUFFER_BYTES = 1 << 20
 
 T = TypeVar("T")
 
@@ -205,15 +204,9 @@ class _Parquet:
         # A path is read by the library itself, faster than through an open file.
         self._stream = _guarded(address, lambda: open_binary(address)) if is_url(address) else None
         try:
-            # Buffered and without prefetching: pages come one by one, not a whole row group at once.
             self.file = _guarded(
                 address,
-                lambda: pq.ParquetFile(
-                    local_path(address) if self._stream is None else self._stream,
-                    read_dictionary=list(read_dictionary),
-                    buffer_size=_BUFFER_BYTES,
-                    pre_buffer=False,
-                ),
+                lambda: open_paged(self._stream or local_path(address) or address, read_dictionary),
                 "is not a parquet file, or it was cut short; check the path, or set format in [source]",
             )
         except DataError:

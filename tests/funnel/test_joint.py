@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import DataError, Joint, SpecError
@@ -212,3 +212,20 @@ def test_counts_of_partitions_add_up_to_those_of_the_table() -> None:
     other = Joint.from_batches(table.to_batches(), ["x"], ["s"])
     with pytest.raises(DataError, match="different columns"):
         Joint.from_parts([whole, other], order)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 3), st.integers(0, 2**32))
+def test_counting_rows_in_pairs_misses_none(c: int, a: int, extra: int, seed: int) -> None:
+    rows = 4 * 256 * c * a + extra
+    draws = np.random.default_rng(seed)
+    codes = [draws.integers(0, size, rows) for size in (c, a)]
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(code, pa.int32()), [f"{name}{i}" for i in range(size)])
+        for name, code, size in zip("sx", codes, (c, a), strict=True)
+    ]
+    joint = Joint.from_table(pa.table(columns, names=["s", "x"]), "s", "x")
+    for i, (s,) in enumerate(joint.secret.symbols):
+        for j, (x,) in enumerate(joint.inputs.symbols):
+            assert joint.counts[i, j] == np.count_nonzero((codes[0] == int(s[1:])) & (codes[1] == int(x[1:])))
+    assert joint.n == rows

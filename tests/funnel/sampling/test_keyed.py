@@ -18,7 +18,7 @@ from scipy import stats
 
 from funnel.errors import DataError, SpecError
 from funnel.sampling import DistinctKeys, RecordKey, distinct, key_digests, keyed_words
-from funnel.sampling.keyed import count_missing_keys
+from funnel.sampling.keyed import count_missing_keys, key_marks
 
 SECRET = bytes(range(7, 47))
 ID = RecordKey(("id",), SECRET)
@@ -175,16 +175,50 @@ def test_a_key_needs_distinct_columns(columns: tuple[str, ...]) -> None:
         RecordKey(columns, SECRET)
 
 
-@given(st.lists(st.integers(0, 30), max_size=60), st.integers(1, 70))
-def test_repeated_keys_are_counted_over_the_whole_stream(values: list[int], cut: int) -> None:
+@given(
+    st.lists(st.integers(-5, 30), max_size=60) | st.lists(st.integers(-(2**63), 2**63 - 1), max_size=60),
+    st.integers(1, 70),
+    st.sampled_from(["number", "text", "both"]),
+)
+def test_repeated_keys_are_counted_over_the_whole_stream(values: list[int], cut: int, kind: str) -> None:
+    batch = pa.record_batch({"id": pa.array(values, pa.int64()), "t": pa.array(map(str, values), pa.string())})
+    key = RecordKey({"number": ("id",), "text": ("t",), "both": ("t", "id")}[kind], SECRET)
     with pytest.MonkeyPatch.context() as patch, DistinctKeys() as keys:
         patch.setattr(distinct, "_HELD_ROWS", 16)
+        patch.setattr(distinct, "_BUCKET_ROWS", 2)
         for start in range(0, len(values), cut):
-            keys.add(key_digests(table(*values[start : start + cut], type=pa.int64()), ID, "p"))
+            some = batch.slice(start, cut)
+            keys.add(key_marks(some, key, key_digests(some, key)))
         assert keys.repeated() == len(values) - len(set(values))
+
+
+def test_a_bucket_that_cannot_be_split_is_counted() -> None:
+    with pytest.MonkeyPatch.context() as patch, DistinctKeys() as keys:
+        patch.setattr(distinct, "_HELD_ROWS", 1)
+        patch.setattr(distinct, "_BUCKET_ROWS", 1)
+        for number in (7, 7, 8, 7):
+            keys.add(np.array([number]))
+        assert keys.repeated() == 2
 
 
 def test_digests_alike_in_one_half_are_not_the_same_key() -> None:
     with DistinctKeys() as keys:
         keys.add(np.array([[5, 1], [5, 2], [6, 1], [5, 1]], dtype=np.uint64))
         assert keys.repeated() == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.int64(), pa.uint32(), pa.uint64(), pa.dictionary(pa.int8(), pa.int16())]
+)
+def test_a_whole_number_marks_itself(kind: pa.DataType) -> None:
+    batch = pa.record_batch({"id": pa.array([0, 1, 100], kind)})
+    marks = key_marks(batch, ID, key_digests(batch, ID))
+    assert marks.tolist() == [0, 1, 100]
+    assert marks.dtype == (np.uint64 if kind == pa.uint64() else np.int64)
+
+
+def test_a_key_that_changes_its_type_is_refused() -> None:
+    with DistinctKeys() as keys:
+        keys.add(np.array([2**64 - 1], dtype=np.uint64))
+        with pytest.raises(DataError, match="record key changes its type"):
+            keys.add(np.array([-1]))

@@ -18,7 +18,7 @@ from scipy import stats
 
 from funnel.errors import DataError, EntropyError, OutputError, SpecError
 from funnel.sampling import WordStream, even_chunks, order_rows, shuffle_rows
-from funnel.sampling.spill import Spill
+from funnel.sampling.spill import Spill, sizes_of_ranges
 
 WORDS = st.integers(0, 2**64 - 1)
 partitions = st.lists(st.integers(0, 40), max_size=8)
@@ -251,3 +251,13 @@ def test_more_rows_with_one_tag_than_fit_in_memory_are_refused() -> None:
 def test_only_codes_that_leave_room_for_a_tag_are_ordered(codes: np.ndarray) -> None:
     with pytest.raises(ValueError, match="cannot be ordered"):
         list(order_rows([(codes, np.zeros(3, np.uint64))]))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=50), st.integers(0, 6), st.integers(0, 64))
+def test_sizes_of_ranges_are_counts_of_the_digit(words: list[int], width: int, shift: int) -> None:
+    shift = min(shift, 64 - width)
+    # Alike above the digit, as words of one bucket are.
+    above = (words[0] if words else 0) >> (shift + width) << (shift + width)
+    ordered = np.sort(np.array([above | word % (1 << (shift + width)) for word in words], dtype=np.uint64))
+    expected = np.bincount([int(word) >> shift & (1 << width) - 1 for word in ordered], minlength=1 << width)
+    np.testing.assert_array_equal(sizes_of_ranges(ordered, shift, 1 << width), expected)
