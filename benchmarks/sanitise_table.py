@@ -67,7 +67,7 @@ def _met(ratio: float, target: float | None) -> str:
 def _memory(found: Results) -> list[str]:
     if not found:
         return []
-    sizes = list(found["copy"])
+    sizes = sorted(found["copy"], key=lambda size: int(size.split()[0].replace(",", "")))
     lines = ["", f"| peak memory, MB | {' | '.join(sizes)} | worst ratio to the copy | target | met |"]
     lines.append("|---" * (len(sizes) + 4) + "|")
     for name, peaks in found.items():

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet, natural_key, product
 from funnel.errors import DataError, SpecError
-from funnel.tables import numbers_of, read_batches
+from funnel.tables import positions_of, read_batches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -336,7 +336,7 @@ def _count_combinations(
                 for name in names:
                     declared[column].setdefault(name, len(declared[column]))
         sizes = [len(names) for names in texts]
-        codes = [_indices(one, column) for one, column in zip(coded, columns, strict=True)]
+        codes = [positions_of(one, column) for one, column in zip(coded, columns, strict=True)]
         if math.prod(sizes) <= _MAX_TABLE:
             here = _table(codes, sizes)
             table = here if table is None else table + here
@@ -363,15 +363,6 @@ def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
     if coded.null_count or categories.null_count or undefined:
         raise DataError(f"column {column!r} holds nulls; make them a category or drop the rows")
     return coded
-
-
-def _indices(coded: pa.DictionaryArray, column: str) -> npt.NDArray[np.integer[Any]]:
-    """The position of every row's value in the dictionary."""
-    indices = numbers_of(coded.indices)
-    # Seen without a sign, negative ones are the largest.
-    if int(indices.view(f"u{indices.itemsize}").max()) >= len(coded.dictionary):
-        raise DataError(f"column {column!r} refers to categories that its dictionary lacks; make it anew")
-    return indices
 
 
 def _cells(codes: list[npt.NDArray[np.integer[Any]]], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:

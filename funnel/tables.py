@@ -75,6 +75,21 @@ def numbers_of(column: pa.Array) -> npt.NDArray[np.integer[Any]]:
     return np.frombuffer(column.buffers()[1], dtype=dtype, count=column.offset + len(column))[column.offset :]
 
 
+def positions_of(coded: pa.DictionaryArray, column: str) -> npt.NDArray[np.integer[Any]]:
+    """The position of every row's value in the dictionary of a column without nulls.
+
+    Raises
+    ------
+    DataError
+        If there is no such entry in the dictionary; the column is named.
+    """
+    indices = numbers_of(coded.indices)
+    # Seen without a sign, negative ones are the largest.
+    if len(indices) and int(indices.view(f"u{indices.itemsize}").max()) >= len(coded.dictionary):
+        raise DataError(f"column {column!r} refers to categories that its dictionary lacks; make it anew")
+    return indices
+
+
 def arrow_texts(texts: Sequence[str]) -> pa.StringArray:
     """Some texts as an Arrow array; as `arrow_numbers`, without importing pandas."""
     encoded = [text.encode() for text in texts]

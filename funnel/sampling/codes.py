@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
-from funnel.tables import numbers_of
+from funnel.tables import numbers_of, positions_of
 
 CodeArray = npt.NDArray[np.int64]
 OUTSIDE = -1
@@ -107,14 +107,11 @@ class InputEncoder:
 
     def _indices(self, column: pa.DictionaryArray, j: int) -> npt.NDArray[np.integer[Any]]:
         """Index of every row into the distinct values; the one after the last is for nulls."""
-        indices, size = column.indices, len(column.dictionary)
-        # Before nulls get an index of their own, which a damaged column could hold as well.
-        least, most = (pc.min_max(indices)[end].as_py() for end in ("min", "max"))
-        if most is not None and not 0 <= least <= most < size:
-            raise DataError(f"column {self.columns[j]!r} refers to categories that its dictionary lacks; make it anew")
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(size)
-        return numbers_of(indices)
+        if not column.indices.null_count:
+            return positions_of(column, self.columns[j])
+        # Checked before nulls get an index of their own, which a damaged column could hold as well.
+        positions_of(column.drop_null(), self.columns[j])
+        return numbers_of(column.indices.cast(pa.int64()).fill_null(len(column.dictionary)))
 
     def _levels_of(self, dictionary: pa.Array, j: int) -> CodeArray:
         """The level of every distinct value; the last is for nulls."""
