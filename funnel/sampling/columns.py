@@ -67,22 +67,19 @@ class OutputColumns:
         """
         if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < self._outputs:
             raise DataError(f"output codes run from {codes.min()} to {codes.max()}; there are {self._outputs} outputs")
+        columns = [np.empty(len(codes), dtype=table.dtype) for table in self._tables]
+        # Piece by piece, which stays in the processor's cache with the wide codes that are looked up by.
+        for start in range(0, len(codes), _PIECE_ROWS):
+            piece = slice(start, start + _PIECE_ROWS)
+            rows = codes[piece].astype(np.int64)
+            for table, column in zip(self._tables, columns, strict=True):
+                np.take(table, rows, out=column[piece], mode="clip")
         arrays = [
-            pa.DictionaryArray.from_arrays(arrow_numbers(_looked_up(table, codes)), categories)
-            for table, categories in zip(self._tables, self._categories, strict=True)
+            # Positions in the categories by construction: not checked again.
+            pa.DictionaryArray.from_arrays(arrow_numbers(column), categories, safe=False)
+            for column, categories in zip(columns, self._categories, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _looked_up(
-    table: npt.NDArray[np.signedinteger[Any]], codes: npt.NDArray[np.integer[Any]]
-) -> npt.NDArray[np.signedinteger[Any]]:
-    # Piece by piece: the codes of a piece are made wide, and are in the processor's cache.
-    found = np.empty(len(codes), dtype=table.dtype)
-    for start in range(0, len(codes), _PIECE_ROWS):
-        piece = slice(start, start + _PIECE_ROWS)
-        np.take(table, codes[piece], out=found[piece], mode="clip")
-    return found
 
 
 class ReleaseWriter:
