@@ -316,30 +316,30 @@ def _count_combinations(
     declared: dict[str, dict[str, int]] = {column: {} for column in columns}
     is_declared = dict.fromkeys(columns, True)
     texts: list[list[str]] = []
+    sizes: list[int] = []
     dictionaries: list[pa.Array] = []
     # Rows by combination of entries of the dictionaries, for as long as these stay the same.
     table: IntArray | None = None
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        coded = [_coded(batch.column(column), column) for column in columns]
-        for column in columns:
-            is_declared[column] &= pa.types.is_dictionary(batch.column(column).type)
-        if len(dictionaries) == 0 or not all(
-            one.dictionary.equals(d) for one, d in zip(coded, dictionaries, strict=True)
-        ):
+        values = [batch.column(column) for column in columns]
+        coded = [_coded(one, column) for one, column in zip(values, columns, strict=True)]
+        here = [one.dictionary for one in coded]
+        if not dictionaries or not all(one.equals(d) for one, d in zip(here, dictionaries, strict=True)):
             if table is not None:
                 _add(counted, texts, table)
-            table, dictionaries = None, [one.dictionary for one in coded]
-            texts = [[str(value) for value in dictionary.to_pylist()] for dictionary in dictionaries]
-            for column, names in zip(columns, texts, strict=True):
+            table, dictionaries = None, here
+            texts = [_texts(dictionary, column) for dictionary, column in zip(here, columns, strict=True)]
+            sizes = [len(names) for names in texts]
+            for one, column, names in zip(values, columns, texts, strict=True):
+                is_declared[column] &= pa.types.is_dictionary(one.type)
                 for name in names:
                     declared[column].setdefault(name, len(declared[column]))
-        sizes = [len(names) for names in texts]
         codes = [positions_of(one, column) for one, column in zip(coded, columns, strict=True)]
         if math.prod(sizes) <= _MAX_TABLE:
-            here = _table(codes, sizes)
-            table = here if table is None else table + here
+            of_batch = _table(codes, sizes)
+            table = of_batch if table is None else table + of_batch
         else:
             for cell, count in _cells(codes, sizes):
                 counted[tuple(names[code] for names, code in zip(texts, cell, strict=True))] += count
@@ -355,14 +355,24 @@ def _count_combinations(
 def _coded(values: pa.Array, column: str) -> pa.DictionaryArray:
     """The values by the categories they hold."""
     try:
-        coded = values if pa.types.is_dictionary(values.type) else pc.dictionary_encode(values)
+        coded = values if isinstance(values, pa.DictionaryArray) else pc.dictionary_encode(values)
     except pa.ArrowNotImplementedError as error:
         raise DataError(f"column {column!r} is of type {values.type}, whose values are no categories") from error
-    categories = coded.dictionary
-    undefined = pa.types.is_floating(categories.type) and pc.any(pc.is_nan(categories)).as_py()
-    if coded.null_count or categories.null_count or undefined:
-        raise DataError(f"column {column!r} holds nulls; make them a category or drop the rows")
+    if coded.null_count:
+        raise _nulls(column)
     return coded
+
+
+def _texts(categories: pa.Array, column: str) -> list[str]:
+    """Every entry of a dictionary as text."""
+    undefined = pa.types.is_floating(categories.type) and pc.any(pc.is_nan(categories)).as_py()
+    if categories.null_count or undefined:
+        raise _nulls(column)
+    return [str(value) for value in categories.to_pylist()]
+
+
+def _nulls(column: str) -> DataError:
+    return DataError(f"column {column!r} holds nulls; make them a category or drop the rows")
 
 
 def _cells(codes: list[npt.NDArray[np.integer[Any]]], sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:

@@ -69,10 +69,8 @@ def arrow_numbers(values: npt.NDArray[np.integer[Any]]) -> pa.Array:
 
 def numbers_of(column: pa.Array) -> npt.NDArray[np.integer[Any]]:
     """The whole numbers of an Arrow array without nulls, without a copy; pandas is not imported either."""
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    if not len(column):
-        return np.empty(0, dtype=dtype)
-    return np.frombuffer(column.buffers()[1], dtype=dtype, count=column.offset + len(column))[column.offset :]
+    numbers: npt.NDArray[Any] = np.from_dlpack(column)
+    return numbers
 
 
 def positions_of(coded: pa.DictionaryArray, column: str) -> npt.NDArray[np.integer[Any]]:
