@@ -149,13 +149,13 @@ def _write(spec: ReleaseSpec, source: Source, codings: Codings, secret: ReleaseS
 
 
 def _even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Row groups of one size, however small the batches: what is made of a snapshot is cut along them."""
+    """Row groups of one size, whatever the batches: what is made of a snapshot is cut along them."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        if rows >= GROUP_ROWS:
+        while rows >= GROUP_ROWS:
             table = pa.Table.from_batches(held)
             yield table.slice(0, GROUP_ROWS)
             held = table.slice(GROUP_ROWS).to_batches()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -57,6 +59,7 @@ class Processes:
     def __init__(self, count: int) -> None:
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
+        self._starting = threading.Thread()
 
     def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
         """See `Workers`.
@@ -86,10 +89,11 @@ class Processes:
             # Forked from a server of one thread that holds no locks and no stream of words, and has imported all.
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload([draw_partition.__module__])
-            # An interrupt is for the process that waits for them: it ends them.
-            self._pool = ProcessPoolExecutor(
-                self._count, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-            )
+            self._pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_begin)
+            # Started by a thread, which an interrupt does not reach: half-started processes could not be ended.
+            self._starting = threading.Thread(target=self._pool.submit, args=(os.getpid,))
+            self._starting.start()
+            self._starting.join()
         numbers: dict[Future[R], int] = {}
         try:
             numbers |= {self._pool.submit(function, *tasks[i]): i for i in list(tasks)}
@@ -102,6 +106,7 @@ class Processes:
     def close(self) -> None:
         """End the processes, after the tasks that they are at."""
         if self._pool is not None:
+            self._starting.join()
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
@@ -112,6 +117,18 @@ class Processes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _begin() -> None:
+    """What a worker process does first: it leaves interrupts to the process that it works for, and ends with that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    # Killed, or it would have ended this process itself.
+    os._exit(1)
 
 
 def _quiet(what: str, done: int, total: int | None) -> None:
