@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from funnel.errors import SpecError
 from funnel.joint import Joint
@@ -60,7 +60,8 @@ class ConfidenceSet:
 
 def confidence_radius(cells: int, n: int, alpha: float) -> float:
     """``B = χ²_{cells-1}^{-1}(1 - alpha) / n`` of RLDP (2); 0 for one cell, which leaves no freedom."""
-    return float(chi2.ppf(1 - alpha, cells - 1)) / n if cells > 1 else 0.0
+    # The quantile of the χ² law; scipy.stats, which has it by name, takes longer to import than all of this package.
+    return 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / n if cells > 1 else 0.0
 
 
 def confidence_set(joint: Joint, alpha: float = 0.05) -> ConfidenceSet:
