@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from funnel.errors import DataError, PipelineError
 from funnel.sampling.partitions import Plan
-from funnel.sampling.parts import Done, content_digest, draw_partition, write_part
+from funnel.sampling.parts import Done, content_digest, draw_partition, write_part, writing_in
 from funnel.sampling.splice import splice
 
 R = TypeVar("R")
@@ -178,7 +178,8 @@ def release_rows(
     for done in parts:
         if content_digest(folder / done.file) != done.digest:
             raise DataError(f"the working file {done.file} was changed; run the release again")
-    rows = splice([folder / done.file for done in parts], target)
+    with writing_in(Path(target).parent):
+        rows = splice([folder / done.file for done in parts], target)
     b, a = plan.protocol.size
     pairs = np.zeros((a + 1, b), dtype=np.int64)
     for done in drawn:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import pytest
 from distributed import Client
 
 from flows.release import release
-from funnel.errors import PipelineError
+from funnel.errors import OutputError, PipelineError
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.sampling import partition_groups, plan_rows
 from funnel.source import file_digest
@@ -158,6 +158,45 @@ def cluster(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             process.wait(20)
 
 
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As `tests.tasks.test_disk_full`, also for processes that are started to work for this one."""
+    starters = [child for child in psutil.Process().children() if "forkserver" in " ".join(child.cmdline())]
+    before = [(child, child.rlimit(psutil.RLIMIT_FSIZE)) for child in (psutil.Process(), *starters)]
+    for child, (_, hard) in before:
+        child.rlimit(psutil.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        for child, limits in before:
+            child.rlimit(psutil.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("engine", [PROCESSES, DASK])
+def test_a_full_disk_under_the_workers_is_told_and_the_next_run_succeeds(
+    tmp_path: Path, adult: pa.Table, expected: dict[str, str], engine: str
+) -> None:
+    spec = project(tmp_path, adult, engine)
+    with ExitStack() as stack:
+
+        def fill(what: str, done: int, total: int | None) -> None:
+            if what == "drawing" and not done:
+                stack.enter_context(files_of_at_most(40_000))
+
+        with listening(fill), pytest.raises(OutputError) as caught:
+            release(str(spec))
+    folder = next(rows_folder(spec).iterdir())
+    assert str(caught.value) == (
+        f"cannot write or read {folder}: File too large; make room or give permission, then run the release again"
+    )
+    assert list(folder.iterdir()) == []
+    assert worker_processes() == []
+    assert list(published(spec).root.parent.iterdir()) == []
+    by_one_worker(spec)
+    release(str(spec))
+    assert digests(spec) == expected
+
+
 @pytest.mark.parametrize("engine", [PROCESSES, DASK])
 def test_processes_and_dask_publish_the_same_though_a_worker_is_killed(
     tmp_path: Path, adult: pa.Table, expected: dict[str, str], engine: str
@@ -232,13 +271,18 @@ def test_what_was_drawn_before_the_command_was_killed_is_taken_up(
     taken_up(spec, expected)
 
 
+def by_one_worker(spec: Path) -> None:
+    """The engine does not matter to a further run."""
+    spec.write_text(spec.read_text(encoding="utf-8").partition("[engine]")[0], encoding="utf-8")
+
+
 def taken_up(spec: Path, expected: dict[str, str]) -> None:
     """Nothing is published of a run that failed; the next run draws only what that had not drawn."""
     series = published(spec).root.parent
     assert versions(series) == []
     kept = written(spec)
     assert kept
-    spec.write_text(spec.read_text(encoding="utf-8").partition("[engine]")[0], encoding="utf-8")
+    by_one_worker(spec)
     found: dict[str, tuple[int, int]] = {}
 
     def look(what: str, done: int, total: int | None) -> None:
