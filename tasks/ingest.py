@@ -86,7 +86,8 @@ def ingest(spec_path: str, workspace: str, secret: ReleaseSecret | None = None) 
     # Opening first gives the better sentence for a missing or wrong file.
     source = open_source(spec.reading)
     tell("reading the source")
-    digest = source.digest()
+    # Of the files that were opened: one that comes meanwhile is not read, and must not be taken for one that was.
+    digest = source.files.digest()
     name = f"{digest[:16]}-{spec.coding_digest[:16]}"
     folder = Path(workspace) / "snapshots" / (name if secret is None else f"{name}-{secret.fingerprint[:16]}")
     if (found := _existing(folder)) is not None:
