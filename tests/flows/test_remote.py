@@ -20,6 +20,7 @@ import pytest
 from botocore.session import get_session
 
 from flows.release import release
+from flows.watch import watch_source
 from funnel.audit.recheck import recheck
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError
 from funnel.release.fetch import fetch_release
@@ -226,6 +227,20 @@ def test_a_source_for_which_the_credentials_are_wrong(s3: Any, tmp_path: Path) -
         spec = project(tmp_path, source, "releases")
         with permissions(s3):
             refused_at_once(spec, DataError, f"{source} cannot be read or written: access was denied")
+
+
+def test_a_folder_of_a_bucket_is_watched(
+    s3: Any, tmp_path: Path, server: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
+    upload(s3, "bucket/watched/a.parquet", tmp_path, 0, 100)
+    spec = project(tmp_path, "s3://bucket/watched/", "s3://bucket/none")
+    seen = []
+    for change in (None, None, "b.parquet", "_SUCCESS"):
+        if change is not None:
+            upload(s3, f"bucket/watched/{change}", tmp_path, 100, 100)
+        seen += [look["status"] for look in watch_source(spec, 1.0, True, lambda *said: None)]
+    assert seen == ["noted", "unchanged", "changed", "unchanged"]
 
 
 @pytest.mark.parametrize(
