@@ -84,12 +84,15 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
     # Workers that are ended at the end complain that they were; what goes wrong with a task is said here.
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     try:
+        import dask
         from prefect_dask.task_runners import DaskTaskRunner
     except ImportError as error:
         raise SpecError("[engine] kind = \"dask\" needs more packages; pip install 'funnel[dask]'") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with (
         tempfile.TemporaryDirectory(prefix="funnel-dask-") as folder,
+        # Also what is made beside the workers, which would stay.
+        dask.config.set({"temporary-directory": folder}),
         _started(DaskTaskRunner(**_settings(engine, folder)), engine) as client,
     ):
         yield DaskWorkers(client)

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import TracebackType
@@ -59,7 +59,7 @@ class Processes:
     def __init__(self, count: int) -> None:
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
-        self._starting = threading.Thread()
+        self._starter: ThreadPoolExecutor | None = None
 
     def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
         """See `Workers`.
@@ -91,9 +91,8 @@ class Processes:
             context.set_forkserver_preload([draw_partition.__module__])
             self._pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_begin)
             # Started by a thread, which an interrupt does not reach: half-started processes could not be ended.
-            self._starting = threading.Thread(target=self._pool.submit, args=(os.getpid,))
-            self._starting.start()
-            self._starting.join()
+            self._starter = ThreadPoolExecutor(1)
+            self._starter.submit(self._pool.submit, os.getpid).result()
         numbers: dict[Future[R], int] = {}
         try:
             numbers |= {self._pool.submit(function, *tasks[i]): i for i in list(tasks)}
@@ -105,8 +104,10 @@ class Processes:
 
     def close(self) -> None:
         """End the processes, after the tasks that they are at."""
+        if self._starter is not None:
+            self._starter.shutdown(wait=True)
+            self._starter = None
         if self._pool is not None:
-            self._starting.join()
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
