@@ -59,7 +59,7 @@ class Processes:
     def __init__(self, count: int) -> None:
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
-        self._starter: ThreadPoolExecutor | None = None
+        self._starter = ThreadPoolExecutor(1)
 
     def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
         """See `Workers`.
@@ -90,23 +90,25 @@ class Processes:
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload([draw_partition.__module__])
             self._pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_begin)
-            # Started by a thread, which an interrupt does not reach: half-started processes could not be ended.
-            self._starter = ThreadPoolExecutor(1)
-            self._starter.submit(self._pool.submit, os.getpid).result()
-        numbers: dict[Future[R], int] = {}
+        pool, numbers = self._pool, dict[Future[R], int]()
+
+        def submit() -> None:
+            numbers.update((pool.submit(function, *tasks[i]), i) for i in list(tasks))
+
         try:
-            numbers |= {self._pool.submit(function, *tasks[i]): i for i in list(tasks)}
+            # By a thread, which an interrupt does not reach: half-started processes could not be ended.
+            self._starter.submit(submit).result()
             for future in as_completed(numbers):
                 yield numbers[future], future.result()
         finally:
-            for future in numbers:
+            for future in list(numbers):
                 future.cancel()
 
     def close(self) -> None:
         """End the processes, after the tasks that they are at."""
-        if self._starter is not None:
-            self._starter.shutdown(wait=True)
-            self._starter = None
+        # Whatever is being started is started.
+        self._starter.shutdown(wait=True)
+        self._starter = ThreadPoolExecutor(1)
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
