@@ -57,6 +57,7 @@ bench: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python -m benchmarks.solver
 	$(BIN)/python -m benchmarks.robust
 	$(BIN)/python -m benchmarks.sanitise
+	$(BIN)/python -m benchmarks.engines
 
 clean:
 	rm -rf $(VENV) .funnel build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

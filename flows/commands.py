@@ -137,7 +137,7 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
     Compares the digest of the source with the one seen last and emits the event funnel.source.changed, which starts
     the deployed release flow (see prefect.yaml). Needs a server: set PREFECT_API_URL. What was seen last is kept in
     the private workspace, so a change while nobody watched is noticed at the next look. The first look compares with
-    the source of the newest release, if there is one.
+    the source of the newest release, if there is one. A source that cannot be read for a while is told and watched on.
     """
     from flows.watch import watch_source
 
@@ -147,5 +147,7 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
         for look in watch_source(spec.absolute(), interval, once, console.progress):
             if as_json:
                 console.print_json(look)
+            elif look["status"] == "unreadable":
+                click.echo(f"unreadable, watching on: {look['message']}")
             else:
                 click.echo(f"{look['status']}: {look['source']} ({look['sha256'][:16]})")

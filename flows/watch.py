@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from funnel.errors import PipelineError
+from funnel.errors import DataError, PipelineError
 from funnel.release.documents import dump
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
@@ -28,31 +28,40 @@ def watch_source(spec_path: Path, interval: float, once: bool, progress: Progres
     rather than losing it: a release of an unchanged source does nothing. The first look compares with the source of
     the newest release, and only takes note where there is none.
 
+    A source that was there at the first look may be replaced or out of reach for a while: that is told, and watched on.
+
     Yields
     ------
     dict
-        ``status`` ("noted", "unchanged" or "changed"), ``source``, ``sha256``.
+        ``status`` ("noted", "unchanged", "changed" or "unreadable"), ``source``, and ``sha256`` or ``message``.
 
     Raises
     ------
     PipelineError
         If no server is named or it does not take the event.
     SpecError, DataError
-        If the spec or the source is wrong.
+        If the spec or, at the first look, the source is wrong.
     """
     if not os.environ.get("PREFECT_API_URL"):
         raise PipelineError(
             "watching needs a server to tell: start one with 'prefect server start' and set PREFECT_API_URL, "
             "for instance to http://127.0.0.1:4200/api"
         )
-    while True:
-        look = _look(spec_path)
-        if look["status"] != "unchanged" or once:
-            yield look
-        if once:
-            return
+    look = _look(spec_path)
+    if look["status"] != "unchanged" or once:
+        yield look
+    complaint = ""
+    while not once:
         progress(f"watching {look['source']}", 0, None)
         time.sleep(interval)
+        try:
+            look = _look(spec_path)
+        except DataError as error:
+            look = {"status": "unreadable", "source": look["source"], "message": str(error)}
+        # That it can be read again is news too.
+        before, complaint = complaint, look.get("message", "")
+        if look["status"] == "changed" or complaint != before:
+            yield look
 
 
 def _look(spec_path: Path) -> dict[str, Any]:

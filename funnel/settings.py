@@ -376,6 +376,10 @@ class ConfidenceSettings(Section):
     alpha: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
 
 
+# What Dask listens on.
+_SCHEDULER = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://[^\s/@]+:[0-9]{1,5}")
+
+
 class EngineSettings(Section):
     """``[engine]``: who draws and writes the rows; nothing here changes what is released.
 
@@ -393,6 +397,13 @@ class EngineSettings(Section):
     kind: Literal["local", "dask"] = "local"
     workers: Annotated[StrictInt, Field(ge=1, le=1024)] = 1
     scheduler: Line | None = None
+
+    @field_validator("scheduler")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        if value is not None and not _SCHEDULER.fullmatch(value):
+            raise ValueError(f"{value!r} is no address of a scheduler; give one such as tcp://10.0.0.5:8786")
+        return value
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
@@ -413,7 +424,9 @@ def secret_place(value: str) -> str:
         If it is none.
     """
     if not _SECRET_PLACE.fullmatch(value):
+        # Not quoted: it may be the secret itself.
         raise ValueError(
-            f'{value!r} is no place of a secret; give "file", "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK"'
+            'must say where the secret is, "file", "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK"; the secret '
+            "itself has no place in a spec"
         )
     return value

@@ -146,6 +146,10 @@ class ReleaseSpec(Section):
 
     @model_validator(mode="after")
     def _keys_are_no_data(self) -> Self:
+        if self.record_key is None and "record_secret" in self.model_fields_set:
+            raise ValueError(
+                "says where a record_secret is, but names no record_key, so that nothing would be drawn with it"
+            )
         for column in self.record_key or ():
             if any(same_name(column, other) for other in self.columns):
                 raise ValueError(

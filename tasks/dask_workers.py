@@ -7,6 +7,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,6 +40,7 @@ class DaskWorkers:
             If workers keep dying or the scheduler is gone.
         """
         from distributed import KilledWorker, as_completed
+        from distributed.client import FutureCancelledError
 
         name = f"funnel-{function.__name__}-{secrets.token_hex(8)}"
         numbers = {
@@ -53,15 +55,19 @@ class DaskWorkers:
                 "workers of Dask died again and again over one partition, perhaps for want of memory; give them more, "
                 "and run the release again"
             ) from error
+        except FutureCancelledError as error:
+            raise _gone(error) from None
         except OSError as error:
             # Not a file, but the way to the scheduler.
             if error.errno is None:
-                raise PipelineError(
-                    f"the Dask scheduler is gone ({type(error).__name__}); run the release again"
-                ) from None
+                raise _gone(error) from None
             raise
         finally:
             self.client.cancel(list(numbers))
+
+
+def _gone(error: BaseException) -> PipelineError:
+    return PipelineError(f"the Dask scheduler is gone ({type(error).__name__}); run the release again when it is back")
 
 
 @contextmanager
@@ -75,15 +81,18 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
     PipelineError
         If the scheduler cannot be reached.
     """
-    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
+    # Workers that are ended at the end complain that they were; what goes wrong with a task is said here.
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     try:
+        import dask
         from prefect_dask.task_runners import DaskTaskRunner
     except ImportError as error:
         raise SpecError("[engine] kind = \"dask\" needs more packages; pip install 'funnel[dask]'") from error
-    # Workers that are ended at the end complain that they were.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with (
         tempfile.TemporaryDirectory(prefix="funnel-dask-") as folder,
+        # Also what is made beside the workers, which would stay.
+        dask.config.set({"temporary-directory": folder}),
         _started(DaskTaskRunner(**_settings(engine, folder)), engine) as client,
     ):
         yield DaskWorkers(client)
@@ -93,7 +102,9 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
 def _started(runner: Any, engine: EngineSettings) -> Iterator[Client]:
     with runner:
         try:
-            client = runner.client
+            # Started by a thread, which an interrupt does not reach: half-started workers could not be ended.
+            with ThreadPoolExecutor(1) as starter:
+                client = starter.submit(lambda: runner.client).result()
         except (OSError, TimeoutError, ValueError) as error:
             place = "on this machine" if engine.scheduler is None else f"at {engine.scheduler}"
             raise PipelineError(f"no workers of Dask can be had {place} ({type(error).__name__})") from error

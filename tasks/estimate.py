@@ -85,6 +85,7 @@ def estimate(
     path = str(snapshot.data.checked())
     tasks = [(path, groups, secret, publish, order) for groups in partition_groups(path)]
     parts: dict[int, Joint] = {}
+    tell("counting", 0, snapshot.rows)
     with workers_of(engine) as workers:
         for i, part in workers.run(count_partition, tasks):
             parts[i] = part

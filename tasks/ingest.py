@@ -86,7 +86,8 @@ def ingest(spec_path: str, workspace: str, secret: ReleaseSecret | None = None) 
     # Opening first gives the better sentence for a missing or wrong file.
     source = open_source(spec.reading)
     tell("reading the source")
-    digest = source.digest()
+    # Of the files that were opened: one that comes meanwhile is not read, and must not be taken for one that was.
+    digest = source.files.digest()
     name = f"{digest[:16]}-{spec.coding_digest[:16]}"
     folder = Path(workspace) / "snapshots" / (name if secret is None else f"{name}-{secret.fingerprint[:16]}")
     if (found := _existing(folder)) is not None:
@@ -149,13 +150,13 @@ def _write(spec: ReleaseSpec, source: Source, codings: Codings, secret: ReleaseS
 
 
 def _even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Row groups of one size, however small the batches: what is made of a snapshot is cut along them."""
+    """Row groups of one size, whatever the batches: what is made of a snapshot is cut along them."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        if rows >= GROUP_ROWS:
+        while rows >= GROUP_ROWS:
             table = pa.Table.from_batches(held)
             yield table.slice(0, GROUP_ROWS)
             held = table.slice(GROUP_ROWS).to_batches()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,24 @@ class RemoteSeries:
             If the URL cannot be listed.
         """
         return sorted(version for version, whole in self._folders().items() if whole)
+
+    def check_writable(self) -> None:
+        """Write an empty object and remove it, so that no work is done for an output that cannot be published.
+
+        Raises
+        ------
+        OutputError
+            If there is no such bucket, or it may not be written.
+        """
+        storage, root = filesystem(self.url)
+        probe = f"{root}/.writable-{secrets.token_hex(6)}"
+
+        def write() -> None:
+            _prepare(storage, probe)
+            storage.pipe_file(probe, b"")
+            storage.rm_file(probe)
+
+        self._attempt(write)
 
     def remove_leftovers(self) -> None:
         """Remove what interrupted runs left: files of versions without a ``datapackage.json``."""
@@ -127,7 +146,11 @@ class RemoteSeries:
 
 
 def _put(storage: Any, path: Path, target: str) -> None:
+    _prepare(storage, target)
+    storage.put_file(str(path), target)
+
+
+def _prepare(storage: Any, target: str) -> None:
     protocols = {storage.protocol} if isinstance(storage.protocol, str) else set(storage.protocol)
     if protocols.isdisjoint(OBJECT_STORES):
         storage.makedirs(target.rpartition("/")[0], exist_ok=True)
-    storage.put_file(str(path), target)

@@ -126,10 +126,13 @@ class Series:
         ------
         LedgerError
             If versions were published whose records are not here.
+        OutputError
+            If versions are published at a URL that cannot be written.
         """
         for leftover in [*self.root.glob(f"{INCOMING}*"), *self.root.glob(f".{LATEST}-*")]:
             leftover.unlink() if leftover.is_symlink() else remove_tree(leftover)
         if self.remote is not None:
+            self.remote.check_writable()
             published = self.remote.published
             for version in published:
                 self.record(version)
@@ -192,7 +195,7 @@ def open_series(output: Path, workspace: Path, name: str, remote: RemoteSeries |
     PipelineError
         If another run holds it.
     OutputError
-        If the output folder cannot be written.
+        If the output folder or URL cannot be written.
     LedgerError
         If versions were published at a URL whose records are not in the workspace.
     """

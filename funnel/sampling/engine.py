@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +19,7 @@ import numpy.typing as npt
 
 from funnel.errors import DataError, PipelineError
 from funnel.sampling.partitions import Plan
-from funnel.sampling.parts import Done, content_digest, draw_partition, write_part
+from funnel.sampling.parts import Done, content_digest, draw_partition, write_part, writing_in
 from funnel.sampling.splice import splice
 
 R = TypeVar("R")
@@ -57,6 +59,7 @@ class Processes:
     def __init__(self, count: int) -> None:
         self._count = count
         self._pool: ProcessPoolExecutor | None = None
+        self._starter = ThreadPoolExecutor(1)
 
     def run(self, function: Callable[..., R], tasks: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, R]]:
         """See `Workers`.
@@ -86,21 +89,26 @@ class Processes:
             # Forked from a server of one thread that holds no locks and no stream of words, and has imported all.
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload([draw_partition.__module__])
-            # An interrupt is for the process that waits for them: it ends them.
-            self._pool = ProcessPoolExecutor(
-                self._count, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-            )
-        numbers: dict[Future[R], int] = {}
+            self._pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_begin)
+        pool, numbers = self._pool, dict[Future[R], int]()
+
+        def submit() -> None:
+            numbers.update((pool.submit(function, *tasks[i]), i) for i in list(tasks))
+
         try:
-            numbers |= {self._pool.submit(function, *tasks[i]): i for i in list(tasks)}
+            # By a thread, which an interrupt does not reach: half-started processes could not be ended.
+            self._starter.submit(submit).result()
             for future in as_completed(numbers):
                 yield numbers[future], future.result()
         finally:
-            for future in numbers:
+            for future in list(numbers):
                 future.cancel()
 
     def close(self) -> None:
         """End the processes, after the tasks that they are at."""
+        # Whatever is being started is started.
+        self._starter.shutdown(wait=True)
+        self._starter = ThreadPoolExecutor(1)
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
@@ -112,6 +120,18 @@ class Processes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _begin() -> None:
+    """What a worker process does first: it leaves interrupts to the process that it works for, and ends with that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    # Killed, or it would have ended this process itself.
+    os._exit(1)
 
 
 def _quiet(what: str, done: int, total: int | None) -> None:
@@ -161,7 +181,8 @@ def release_rows(
     for done in parts:
         if content_digest(folder / done.file) != done.digest:
             raise DataError(f"the working file {done.file} was changed; run the release again")
-    rows = splice([folder / done.file for done in parts], target)
+    with writing_in(Path(target).parent):
+        rows = splice([folder / done.file for done in parts], target)
     b, a = plan.protocol.size
     pairs = np.zeros((a + 1, b), dtype=np.int64)
     for done in drawn:

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -224,16 +225,32 @@ def _result(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
         return found
     token = secrets.token_hex(6)
     temporary = folder / f".{name}.{token}"
+    said = folder / f".{name}.json.{token}"
     try:
-        made = make(temporary)
-        done = Done(made.file, content_digest(temporary), made.rows, made.pairs, made.bounds)
-        temporary.replace(folder / name)
-        said = folder / f".{name}.json.{token}"
-        said.write_text(json.dumps({"plan": plan.digest, "done": vars(done)}), encoding="utf-8")
-        said.replace(record)
+        with writing_in(folder):
+            made = make(temporary)
+            done = Done(made.file, content_digest(temporary), made.rows, made.pairs, made.bounds)
+            temporary.replace(folder / name)
+            said.write_text(json.dumps({"plan": plan.digest, "done": vars(done)}), encoding="utf-8")
+            said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
+        said.unlink(missing_ok=True)
     return done
+
+
+@contextmanager
+def writing_in(folder: Path) -> Iterator[None]:
+    """Name the folder in errors of the system that name no file, such as that of a full disk."""
+    try:
+        yield
+        return
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        failure = OSError(error.errno, os.strerror(error.errno), str(folder))
+    # The words of a library around the reason are left out.
+    raise failure
 
 
 def _found(folder: Path, record: Path, plan: Plan) -> Done | None:

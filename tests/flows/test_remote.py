@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ import fsspec
 import httpx
 import pyarrow.parquet as pq
 import pytest
+from botocore.session import get_session
 
 from flows.release import release
+from flows.watch import watch_source
 from funnel.audit.recheck import recheck
-from funnel.errors import DataError, LedgerError, OutputError
+from funnel.errors import DataError, FunnelError, LedgerError, OutputError
 from funnel.release.fetch import fetch_release
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
@@ -166,11 +170,77 @@ def test_sources_that_are_not_there(s3: Any, tmp_path: Path, source: str, words:
     assert words in str(caught.value)
 
 
+@contextmanager
+def permissions(storage: Any, *actions: str) -> Iterator[None]:
+    """Let the server ask who is there: the credentials of the environment may do these things, or are unknown."""
+    url = os.environ["AWS_ENDPOINT_URL"]
+    keys = dict(zip(("aws_access_key_id", "aws_secret_access_key"), ("AKIAUNKNOWN", "Zebediah"), strict=True))
+    if actions:
+        iam = get_session().create_client("iam", endpoint_url=url)
+        iam.create_user(UserName="reader")
+        allowed = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+        iam.put_user_policy(UserName="reader", PolicyName="reader", PolicyDocument=policy)
+        made = iam.create_access_key(UserName="reader")["AccessKey"]
+        keys = {"aws_access_key_id": made["AccessKeyId"], "aws_secret_access_key": made["SecretAccessKey"]}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in keys.items():
+            patch.setenv(name.upper(), value)
+        type(storage).clear_instance_cache()
+        httpx.post(f"{url}/moto-api/reset-auth", content="0")
+        try:
+            yield
+        finally:
+            httpx.post(f"{url}/moto-api/reset-auth", content="1000000000")
+            type(storage).clear_instance_cache()
+
+
+def refused_at_once(spec: Path, error: type[FunnelError], words: str) -> None:
+    """A release fails before any work is done for it."""
+    told: list[str] = []
+    with listening(lambda what, done, total: told.append(what)), pytest.raises(error) as caught:
+        release(str(spec))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "Zebediah" not in str(caught.value)
+    assert told in ([], ["reading the source"])
+    assert not (spec.parent / ".funnel" / "people" / "snapshots").exists()
+
+
 def test_an_output_bucket_that_is_not_there(s3: Any, tmp_path: Path) -> None:
     pq.write_table(adult_rows(0, 500), tmp_path / "people.parquet")
-    spec = project(tmp_path, "people.parquet", "s3://nobucket/out")
-    with pytest.raises(OutputError, match="there is no such bucket"):
-        release(str(spec))
+    refused_at_once(project(tmp_path, "people.parquet", "s3://nobucket/out"), OutputError, "there is no such bucket")
+
+
+def test_an_output_that_may_only_be_read(s3: Any, tmp_path: Path) -> None:
+    pq.write_table(adult_rows(0, 500), tmp_path / "people.parquet")
+    before = objects(s3, "bucket")
+    spec = project(tmp_path, "people.parquet", "s3://bucket/readonly")
+    with permissions(s3, "s3:List*", "s3:Get*"):
+        refused_at_once(spec, OutputError, "s3://bucket/readonly/people cannot be read or written: access was denied")
+    assert objects(s3, "bucket") == before
+
+
+def test_a_source_for_which_the_credentials_are_wrong(s3: Any, tmp_path: Path) -> None:
+    upload(s3, "bucket/locked/a.parquet", tmp_path, 0, 500)
+    for source in ("s3://bucket/locked/a.parquet", "s3://bucket/locked/"):
+        spec = project(tmp_path, source, "releases")
+        with permissions(s3):
+            refused_at_once(spec, DataError, f"{source} cannot be read or written: access was denied")
+
+
+def test_a_folder_of_a_bucket_is_watched(
+    s3: Any, tmp_path: Path, server: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
+    upload(s3, "bucket/watched/a.parquet", tmp_path, 0, 100)
+    spec = project(tmp_path, "s3://bucket/watched/", "s3://bucket/none")
+    seen = []
+    for change in (None, None, "b.parquet", "_SUCCESS"):
+        if change is not None:
+            upload(s3, f"bucket/watched/{change}", tmp_path, 100, 100)
+        seen += [look["status"] for look in watch_source(spec, 1.0, True, lambda *said: None)]
+    assert seen == ["noted", "unchanged", "changed", "unchanged"]
 
 
 @pytest.mark.parametrize(

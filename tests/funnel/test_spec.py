@@ -202,12 +202,53 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("limits", {"max_symbols": 1}, "[limits] max_symbols must be at least 2"),
         ("confidence", {"alpha": 1.0}, "[confidence] alpha must be below 1"),
         ("confidence", {"alpha": 0.0}, "[confidence] alpha must be above 0"),
+        ("engine", "dask", "[engine] must be a table of settings"),
+        ("engine", {"kind": "spark"}, "[engine] kind must be 'local' or 'dask'"),
+        ("engine", {"wokers": 2}, "[engine] wokers: unknown setting; did you mean workers?"),
+        ("engine", {"workers": 0}, "[engine] workers must be at least 1"),
+        ("engine", {"workers": 1025}, "[engine] workers must be at most 1024"),
+        ("engine", {"workers": 2.5}, "[engine] workers must be a whole number"),
+        ("engine", {"workers": True}, "[engine] workers must be a whole number"),
+        ("engine", {"scheduler": "tcp://10.0.0.5:8786"}, '[engine] names a scheduler, which is for kind = "dask"'),
+        ("engine", {"kind": "dask", "scheduler": 8786}, "[engine] scheduler must be text in quotes"),
+        ("engine", {"kind": "dask", "scheduler": ""}, "[engine] scheduler must not be empty"),
+        ("engine", {"kind": "dask", "scheduler": "10.0.0.5:8786"}, "give one such as tcp://10.0.0.5:8786"),
+        (
+            "engine",
+            {"kind": "dask", "scheduler": "tcp://10.0.0.5"},
+            "[engine] scheduler 'tcp://10.0.0.5' is no address",
+        ),
+        ("record_key", "id", "record_key must be a list of texts"),
+        ("record_key", [], "record_key must name at least one column"),
+        ("record_key", [""], "record_key must not be empty"),
+        ("record_key", ["id", "id"], "record_key lists the column 'id' twice"),
+        ("record_key", ["age"], "the column 'age' is a record key, and secret or published as well"),
+        ("record_key", ["Marital Status"], "the column 'Marital Status' is a record key, and secret or published"),
+        ("record_secret", 3, "record_secret must be text in quotes"),
+        ("record_secret", "", "record_secret must not be empty"),
+        ("record_secret", "environment:A-B", 'record_secret must say where the secret is, "file", "environment:NAME"'),
+        ("record_secret", "file", "names no record_key"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_sentence(path: str, value: object, expected: str) -> None:
     message = complaint(changed(path, value))
     assert expected in message
     assert "more)" not in message
+
+
+def test_a_secret_in_a_spec_is_refused_and_not_repeated() -> None:
+    message = complaint({**GOOD, "record_key": ["id"], "record_secret": "Zebediah-0123456789abcdef"})
+    assert message.startswith("record_secret must say where the secret is")
+    assert "Zebediah" not in message
+
+
+def test_who_works_does_not_change_a_release() -> None:
+    keyed = {**GOOD, "record_key": ["id"]}
+    engine = {"kind": "dask", "scheduler": "tls://scheduler.example:8786"}
+    described = ReleaseSpec.of({**keyed, "record_secret": "environment:SECRET", "engine": engine})
+    assert described.digest == ReleaseSpec.of(keyed).digest
+    assert described.coding_digest == ReleaseSpec.of(keyed).coding_digest
+    assert described.digest != ReleaseSpec.of(GOOD).digest
 
 
 def test_further_problems_are_counted() -> None:

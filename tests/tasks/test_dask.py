@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import tempfile
+import time
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,6 +21,7 @@ from funnel.source import file_digest
 from tasks import dask_workers
 from tasks.dask_workers import DaskWorkers
 from tasks.engines import workers_of
+from tests.interrupts import interrupted_after
 from tests.snapshots import ROWS, planned, snapshot
 
 
@@ -48,6 +53,23 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
         (tmp_path / "dask").rename(tmp_path / "elsewhere")
         with pytest.raises(FileNotFoundError):
             release_rows(plan, tmp_path / "again.parquet", workers)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.0])
+def test_an_interrupt_while_workers_start_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seconds: float
+) -> None:
+    # Not while importing, which is not to be done by halves in the process of the tests.
+    importlib.import_module("prefect_dask.task_runners")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = psutil.Process().children(recursive=True)
+    engine = EngineSettings(kind="dask", workers=2)
+    with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), workers_of(engine):
+        time.sleep(seconds)
+    left = [child for child in psutil.Process().children(recursive=True) if child not in before]
+    assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]
+    assert list(tmp_path.iterdir()) == []
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +20,7 @@ from funnel.protocol import Protocol
 from funnel.sampling import Processes, parts, plan_rows, release_rows
 from funnel.sampling.parts import draw_partition
 from funnel.source import file_digest
+from tests.interrupts import interrupted_after
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 
 
@@ -135,6 +138,15 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
         assert dict(two.run(_dies_once, tasks)) == {i: 10 * i for i in range(4)}
     with Processes(1) as one, pytest.raises(PipelineError, match="worker processes died 3 times"):
         list(one.run(_dies, [(str(tmp_path),)]))
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.02, 0.2])
+def test_an_interrupt_ends_the_workers_at_any_moment(capfd: pytest.CaptureFixture[str], seconds: float) -> None:
+    with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), Processes(2) as two:
+        list(two.run(time.sleep, [(0.3,)] * 4))
+    starters = [child for child in psutil.Process().children() if "forkserver" in " ".join(child.cmdline())]
+    assert [worker for starter in starters for worker in starter.children()] == []
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
