@@ -208,12 +208,12 @@ class GuaranteeSettings(Section):
                 "must be above zero: 0 asks that a record tell nothing at all about the secret, which is "
                 'guarantee = "perfect"'
             )
-        return _within_reason(value)
+        return _within_reason(value, "above zero")
 
     @field_validator("lower", "upper", "bound")
     @classmethod
     def _a_budget(cls, value: float | None) -> float | None:
-        return value if value is None or value == math.inf else _within_reason(value)
+        return value if value is None or value == math.inf else _within_reason(value, "of at least 0")
 
     @model_validator(mode="after")
     def _accepted(self) -> Self:
@@ -239,9 +239,9 @@ class GuaranteeSettings(Section):
         return str(parse_guarantee(f"{self.kind}:{','.join(given)}" if given else self.kind))
 
 
-def _within_reason(value: float) -> float:
+def _within_reason(value: float, least: str) -> float:
     if not math.isfinite(value) or value < 0:
-        raise ValueError(f"must be a finite number above zero (nats), not {value}")
+        raise ValueError(f"must be a finite number {least} (nats), not {value}")
     if value > MAX_EPSILON:
         raise ValueError(f"of {value:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
     return value
@@ -381,7 +381,7 @@ _SCHEDULER = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://[^\s/@]+:[0-9]{1,5}")
 
 
 class EngineSettings(Section):
-    """``[engine]``: who draws and writes the rows; nothing here changes what is released.
+    """``[engine]``, or ``engine = "dask"``: who draws and writes the rows; nothing here changes what is released.
 
     Attributes
     ----------
@@ -397,6 +397,11 @@ class EngineSettings(Section):
     kind: Literal["local", "dask"] = "local"
     workers: Annotated[StrictInt, Field(ge=1, le=1024)] = 1
     scheduler: Line | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_kind(cls, value: object) -> object:
+        return {"kind": value} if isinstance(value, str) else value
 
     @field_validator("scheduler")
     @classmethod

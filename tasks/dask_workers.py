@@ -8,7 +8,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from funnel.errors import PipelineError, SpecError
@@ -100,8 +100,9 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
 
 @contextmanager
 def _started(runner: Any, engine: EngineSettings) -> Iterator[Client]:
-    with runner:
+    with ExitStack() as started:
         try:
+            started.enter_context(runner)
             # Started by a thread, which an interrupt does not reach: half-started workers could not be ended.
             with ThreadPoolExecutor(1) as starter:
                 client = starter.submit(lambda: runner.client).result()

@@ -174,7 +174,9 @@ class Series:
 
 def _record(folder: ReleaseFolder) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(folder.record.read_text(encoding="utf-8"))
+        content = json.loads(folder.record.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or not isinstance(content.get("fresh"), bool):
+            raise ValueError("no record of a release")
     except (OSError, ValueError) as error:
         raise LedgerError(
             f"the record {folder.record} of version {folder.root.name} is missing or damaged, so it is unknown what "

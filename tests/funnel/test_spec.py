@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
+from funnel.settings import EngineSettings
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
 
@@ -176,7 +177,7 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("guarantee/epsilon", True, "[guarantee] epsilon must be a number"),
         ("guarantee/epsilon", "1.0", "[guarantee] epsilon must be a number"),
         ("guarantee/lower", 1.0, "lip does not take lower"),
-        ("guarantee/lower", -1.0, "[guarantee] lower must be a finite number above zero"),
+        ("guarantee/lower", -1.0, "[guarantee] lower must be a finite number of at least 0"),
         ("guarantee", "lip", "lip lacks its epsilon; write for instance 'lip:1.0'"),
         ("guarantee", "lip:much", "needs a number after the colon"),
         ("guarantee", "lip:nan", "epsilon must be a finite number above zero"),
@@ -202,7 +203,8 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("limits", {"max_symbols": 1}, "[limits] max_symbols must be at least 2"),
         ("confidence", {"alpha": 1.0}, "[confidence] alpha must be below 1"),
         ("confidence", {"alpha": 0.0}, "[confidence] alpha must be above 0"),
-        ("engine", "dask", "[engine] must be a table of settings"),
+        ("engine", 2, "[engine] must be a table of settings"),
+        ("engine", "spark", "[engine] kind must be 'local' or 'dask'"),
         ("engine", {"kind": "spark"}, "[engine] kind must be 'local' or 'dask'"),
         ("engine", {"wokers": 2}, "[engine] wokers: unknown setting; did you mean workers?"),
         ("engine", {"workers": 0}, "[engine] workers must be at least 1"),
@@ -244,6 +246,7 @@ def test_a_secret_in_a_spec_is_refused_and_not_repeated() -> None:
 
 def test_who_works_does_not_change_a_release() -> None:
     keyed = {**GOOD, "record_key": ["id"]}
+    assert ReleaseSpec.of({**keyed, "engine": "dask"}).engine == EngineSettings(kind="dask")
     engine = {"kind": "dask", "scheduler": "tls://scheduler.example:8786"}
     described = ReleaseSpec.of({**keyed, "record_secret": "environment:SECRET", "engine": engine})
     assert described.digest == ReleaseSpec.of(keyed).digest

@@ -64,6 +64,7 @@ def test_a_version_without_its_record_stops_the_series(tmp_path: Path) -> None:
     series = opened(tmp_path)
     with pytest.raises(LedgerError, match="unknown what was published"):
         series.record(Version(1, 0, 0))
-    (tmp_path / "out" / "x" / "1.0.0" / "audit" / "release.json").write_text("{")
-    with pytest.raises(LedgerError, match="damaged"):
-        series.record(Version(1, 0, 0))
+    for damaged in ("{", "[]", "{}", '{"fresh": "yes"}', "\xff"):
+        (tmp_path / "out" / "x" / "1.0.0" / "audit" / "release.json").write_text(damaged, encoding="latin-1")
+        with pytest.raises(LedgerError, match="damaged"):
+            series.record(Version(1, 0, 0))
