@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from funnel.protocol import DENOMINATOR
-from funnel.sampling import ChannelSampler, WordStream, count_pairs
+from funnel.sampling import ChannelSampler, PairCounts, WordStream
 
 _PIECE = 1 << 16
 
@@ -25,19 +25,19 @@ def p_values(rows: int = 100_000_000, inputs: int = 16, outputs: int = 16) -> di
     weights = (shares * float(DENOMINATOR)).astype(np.uint64)
     weights[np.argmax(weights, axis=0), np.arange(inputs)] += np.uint64(DENOMINATOR) - weights.sum(axis=0)
     sampler, stream = ChannelSampler(weights, weights[:, 0].copy()), WordStream()
-    pairs = np.zeros((inputs + 1, outputs), dtype=np.int64)
+    counts = PairCounts(inputs, outputs)
     follow = np.zeros((outputs, outputs), dtype=np.int64)
     last = np.empty(0, dtype=np.uint8)
     for start in range(0, rows, _PIECE):
         size = min(_PIECE, rows - start)
         codes = (np.arange(start, start + size) * 7) % inputs
-        pairs += count_pairs(codes, sampler.draw(codes, stream.words(size)), inputs, outputs)
+        counts.add(codes, sampler.draw(codes, stream.words(size)))
         drawn = np.concatenate([last, sampler.draw(np.zeros(size, dtype=np.int64), stream.words(size))])
         follow += np.bincount(drawn[:-1] * outputs + drawn[1:].astype(np.int64), minlength=outputs**2).reshape(
             follow.shape
         )
         last = drawn[-1:]
-    law = weights / DENOMINATOR
+    pairs, law = counts.table(), weights / DENOMINATOR
     expected = law.T * pairs[:inputs].sum(axis=1, keepdims=True)
     chi2 = float(((pairs[:inputs] - expected) ** 2 / expected).sum())
     both = np.outer(law[:, 0], law[:, 0]) * follow.sum()

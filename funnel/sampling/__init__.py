@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from funnel.sampling.chunks import even_chunks
-from funnel.sampling.codes import InputEncoder, count_pairs, input_codes
+from funnel.sampling.codes import InputEncoder, input_codes
 from funnel.sampling.columns import GROUP_ROWS, WRITE_SETTINGS, OutputColumns, ReleaseWriter
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.engine import OneWorker, Processes, Workers, release_rows
 from funnel.sampling.keyed import RecordKey, key_digests, keyed_words, words_of
+from funnel.sampling.pairs import PairCounts, count_pairs
 from funnel.sampling.partitions import KEY_COLUMN, Plan, partition_groups, plan_rows
 from funnel.sampling.parts import count_partition
 from funnel.sampling.rows import release_table, sanitise, sanitise_batches, sanitised_codes
@@ -24,6 +25,7 @@ __all__ = [
     "InputEncoder",
     "OneWorker",
     "OutputColumns",
+    "PairCounts",
     "Plan",
     "Processes",
     "RecordKey",

@@ -153,43 +153,6 @@ def input_codes(batch: pa.RecordBatch | pa.Table, inputs: Alphabet) -> CodeArray
     return InputEncoder(inputs).codes(batch)
 
 
-def count_pairs(
-    inputs: CodeArray, outputs: npt.NDArray[np.integer[Any]], input_count: int, output_count: int
-) -> npt.NDArray[np.int64]:
-    """How often each input met each output: what an audit compares with the protocol.
-
-    Parameters
-    ----------
-    inputs : ndarray of integers, shape (rows,)
-        Input codes, -1 outside the alphabet.
-    outputs : ndarray of integers, shape (rows,)
-        Output codes.
-    input_count, output_count : int
-        a and b.
-
-    Returns
-    -------
-    ndarray of int64, shape (a + 1, b)
-        The last row counts inputs outside the alphabet.
-
-    Raises
-    ------
-    DataError
-        If a code is outside its alphabet or the lengths differ.
-    """
-    if inputs.shape != outputs.shape:
-        raise DataError(f"{len(inputs)} input codes do not fit {len(outputs)} output codes")
-    for what, codes, first, size in (("input", inputs, -1, input_count), ("output", outputs, 0, output_count)):
-        if len(codes) and not first <= int(codes.min()) <= int(codes.max()) < size:
-            raise DataError(f"{what} codes run from {codes.min()} to {codes.max()}, not from {first} to {size - 1}")
-    cells = np.multiply(inputs, output_count, dtype=np.int64)
-    # One line further, so that the code of values outside the alphabet, -1, counts in the first line.
-    cells += output_count
-    cells += outputs
-    counts = np.bincount(cells, minlength=(input_count + 1) * output_count)
-    return np.roll(counts.reshape(input_count + 1, output_count), -1, axis=0).astype(np.int64, copy=False)
-
-
 def _positions(longer: CodeArray) -> CodeArray:
     """Symbol of every complete prefix; symbols are distinct, so this is the inverse of a permutation."""
     positions = np.empty(len(longer), dtype=np.int64)

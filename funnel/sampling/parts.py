@@ -26,10 +26,11 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.sampling.chunks import even_chunks
-from funnel.sampling.codes import CodeArray, InputEncoder, count_pairs
+from funnel.sampling.codes import CodeArray, InputEncoder
 from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.keyed import DigestArray, encrypted_words
+from funnel.sampling.pairs import PairCounts
 from funnel.sampling.partitions import KEY_COLUMN, Plan
 from funnel.sampling.shuffle import tagged
 from funnel.sampling.spill import sizes_of_ranges
@@ -73,11 +74,11 @@ def draw_partition(plan: Plan, index: int) -> Done:
 
     def make(path: Path) -> Done:
         b, a = protocol.size
-        pairs = np.zeros((a + 1, b), dtype=np.int64)
+        counts = PairCounts(a, b)
 
         def codes() -> Iterator[tuple[OutputArray, DigestArray | None]]:
             for outputs, inputs, digests in _drawn(plan, index):
-                pairs[...] += count_pairs(inputs, outputs, a, b)
+                counts.add(inputs, outputs)
                 yield outputs, digests
 
         bounds: list[tuple[int, ...]] = []
@@ -87,8 +88,8 @@ def draw_partition(plan: Plan, index: int) -> Done:
             with ReleaseWriter(path, protocol) as writer:
                 for chunk in even_chunks((outputs for outputs, _ in codes()), GROUP_ROWS):
                     writer.write(chunk)
-        rows = int(pairs.sum())
-        flat = pairs.reshape(-1)
+        flat = counts.table().reshape(-1)
+        rows = int(flat.sum())
         cells = np.flatnonzero(flat)
         return Done(name, "", rows, tuple(zip(cells.tolist(), flat[cells].tolist(), strict=True)), tuple(bounds))
 

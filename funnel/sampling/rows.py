@@ -114,7 +114,7 @@ def sanitised_codes(
         As in `sanitise`, here on by default.
     observe : callable, optional
         Called with the input codes (-1 outside the alphabet) and output codes of every batch before they are
-        shuffled, such as to add up `count_pairs`.
+        shuffled, such as `PairCounts.add`.
     words : callable, optional
         Source of random words; by default a new `WordStream`, made when the first row is asked for, so that a worker
         makes its own after a fork. Drives the shuffle too.

@@ -15,7 +15,7 @@ import funnel
 from expectations import Evidence, Verdict, judge
 from funnel.alphabet import Alphabet
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.sampling import count_pairs, release_table, sanitised_codes
+from funnel.sampling import PairCounts, release_table, sanitised_codes
 
 SOURCE = Path(__file__).parents[2] / "data" / "adult.parquet"
 Spoil = Callable[[Evidence, Callable[[pa.Table], pa.Table]], Evidence]
@@ -24,16 +24,12 @@ Spoil = Callable[[Evidence, Callable[[pa.Table], pa.Table]], Evidence]
 def drawn_release(path: Path, source: Iterator[pa.RecordBatch], protocol: Protocol) -> np.ndarray:
     """Write a release as the pipeline does, and return the counts of the drawn pairs."""
     b, a = protocol.size
-    pairs = np.zeros((a + 1, b), dtype=np.int64)
-
-    def observe(inputs: np.ndarray, outputs: np.ndarray) -> None:
-        pairs[...] += count_pairs(inputs, outputs, a, b)
-
+    pairs = PairCounts(a, b)
     empty = release_table(np.empty(0, dtype=np.uint8), protocol)
     with pq.ParquetWriter(path, empty.schema) as writer:
-        for codes in sanitised_codes(source, protocol, observe=observe):
+        for codes in sanitised_codes(source, protocol, observe=pairs.add):
             writer.write_table(release_table(codes, protocol))
-    return pairs
+    return pairs.table()
 
 
 @pytest.fixture(scope="session")

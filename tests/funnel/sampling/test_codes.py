@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.sampling import InputEncoder, codes, count_pairs, input_codes
+from funnel.sampling import InputEncoder, codes, input_codes
 
 VALUES = ("a", "b", "c", "1", "2")
 Column = list[str | None]
@@ -139,25 +139,3 @@ def test_a_dictionary_that_lacks_an_entry_is_refused(indices: list[int | None]) 
     encoder = InputEncoder(Alphabet(("x",), (("a",), ("b",))))
     with pytest.raises(DataError, match="categories that its dictionary lacks"):
         encoder.codes(pa.record_batch({"x": damaged}))
-
-
-def test_pairs_are_counted_with_the_outsiders_last() -> None:
-    inputs, outputs = np.array([0, 1, 1, -1, 2, -1]), np.array([3, 0, 0, 1, 3, 1], dtype=np.uint8)
-    expected = np.zeros((4, 4), dtype=np.int64)
-    expected[0, 3] = expected[2, 3] = 1
-    expected[1, 0] = expected[3, 1] = 2
-    counts = count_pairs(inputs, outputs, 3, 4)
-    np.testing.assert_array_equal(counts, expected)
-    assert counts.dtype == np.int64
-    # Codes of a byte must not wrap around in the product.
-    wide = count_pairs(np.array([199]), np.array([199], dtype=np.uint8), 200, 200)
-    assert wide[199, 199] == 1
-
-
-@pytest.mark.parametrize(
-    ("inputs", "outputs", "message"),
-    [([2], [0], "input codes"), ([-2], [0], "input codes"), ([0], [2], "output codes"), ([0, 1], [0], "do not fit")],
-)
-def test_pairs_outside_their_alphabets_are_refused(inputs: list[int], outputs: list[int], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        count_pairs(np.array(inputs), np.array(outputs), 2, 2)

@@ -18,9 +18,9 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError, EntropyError, SpecError
 from funnel.protocol import Protocol
 from funnel.sampling import (
+    PairCounts,
     RecordKey,
     WordStream,
-    count_pairs,
     release_table,
     rows,
     sanitise,
@@ -92,13 +92,10 @@ def test_every_kind_of_table_is_released_in_order(way: str, key: RecordKey | Non
 def test_rows_follow_the_protocol_and_outsiders_the_marginal(key: RecordKey | None, shuffle: bool) -> None:
     n = 60_000
     source = people(n)
-    counts = np.zeros((4, 3), dtype=np.int64)
-
-    def observe(inputs: np.ndarray, outputs: np.ndarray) -> None:
-        counts[:] += count_pairs(inputs, outputs, 3, 3)
-
+    pairs = PairCounts(3, 3)
     batches = source.to_batches(max_chunksize=7000)
-    codes = np.concatenate(list(sanitised_codes(batches, NOISY, key, shuffle=shuffle, observe=observe)))
+    codes = np.concatenate(list(sanitised_codes(batches, NOISY, key, shuffle=shuffle, observe=pairs.add)))
+    counts = pairs.table()
     occurrences = Counter(texts(source))
     expected = [occurrences["a"], occurrences["b"], occurrences["c"], occurrences["elsewhere"] + occurrences[None]]
     assert counts.sum(axis=1).tolist() == expected
