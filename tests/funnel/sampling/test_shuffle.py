@@ -96,7 +96,8 @@ def test_memory_does_not_grow_with_the_rows() -> None:
     peak_bytes(5000)
     small, large = peak_bytes(100_000), peak_bytes(1_000_000)
     assert large < 2_000_000
-    assert large < 1.5 * small
+    # Ten times the rows; what grows is the index, by 2 kB for every 16,384 of them.
+    assert large < 2 * small
 
 
 def test_files_are_used_only_when_rows_do_not_fit(tmp_path: Path) -> None:
