@@ -131,15 +131,16 @@ def workers(folder: Path, rounds: int) -> Results:
 def dask(folder: Path, rounds: int) -> Results:
     """Two worker processes of Dask against one process, 100 million rows, after start-up."""
     channel, target = protocol(folder), folder / "out.parquet"
-    source = _source(folder, 100_000_000)
+    source, smaller = _source(folder, 100_000_000), _source(folder, ROWS)
     with workers_of(EngineSettings(kind="dask", workers=2)) as two:
-        dict(two.run(time.sleep, [(0.5,), (0.5,)]))
+        # Workers have started when they have imported what they need.
+        engine_release(smaller, target, channel, two)
         return _alternated(
             {
                 "one process, 100 M rows": lambda: engine_release(source, target, channel),
                 "two workers of Dask, 100 M rows": lambda: engine_release(source, target, channel, two),
             },
-            1,
+            rounds,
         )
 
 
