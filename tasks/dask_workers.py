@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CONNECT_SECONDS = 15
-# One thread, as by default, and one heap for it; not Dask's setting of the C library's allocator, which gives every array
-# back to the system at once: drawing takes twice as long with it.
-_ENVIRONMENT = {
-    name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX")
-}
+# One thread, as by default, and one heap for it; not Dask's setting of the C library's allocator, which gives every
+# array back to the system at once: drawing takes twice as long with it.
+_ONE = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX")
+_ENVIRONMENT = dict.fromkeys(_ONE, "1")
 
 
 class DaskWorkers:
