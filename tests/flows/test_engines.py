@@ -118,8 +118,12 @@ def rows_folder(spec: Path) -> Path:
 
 
 def written(spec: Path) -> dict[str, tuple[int, int]]:
-    """Partitions that are drawn, told from others of the same name by their place on the disk and their time."""
-    found = {path.name: path.stat() for path in rows_folder(spec).glob("*/partition-*.codes")}
+    """Partitions that are drawn, told from others of the same name by their place on the disk and their time.
+
+    A worker that is killed between writing a partition and its record has not drawn it.
+    """
+    records = rows_folder(spec).glob("*/partition-*.codes.json")
+    found = {path.stem: path.with_suffix("").stat() for path in records}
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in found.items()}
 
 
