@@ -30,6 +30,7 @@ from benchmarks.peers import sampler_rates
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import fit
+from funnel.pipeline.tasks.engines import workers_of
 from funnel.protocol import Protocol
 from funnel.sampling import (
     GROUP_ROWS,
@@ -46,7 +47,6 @@ from funnel.sampling import (
 from funnel.settings import EngineSettings
 from funnel.source import KEY_TYPE, KeyColumn
 from funnel.tables import open_paged
-from tasks.engines import workers_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "sanitise.json"

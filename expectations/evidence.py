@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from expectations.rereading import Reread, reread
 from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
+from funnel.pipeline.expectations.rereading import Reread, reread
 from funnel.protocol import Protocol
 
 # The column of every table that holds the number of records in the file: whatever is judged, none is a failure.

@@ -7,12 +7,12 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from expectations.evidence import Evidence
-from expectations.verdict import Judgement, Verdict
+from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
-    from expectations.custom.base import ReleaseExpectation
-    from expectations.engine import ExpectationValidationResult
+    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+    from funnel.pipeline.expectations.engine import ExpectationValidationResult
 
 Key = tuple[str, str]
 
@@ -38,7 +38,7 @@ def judge(evidence: Evidence) -> Verdict:
     -----
     The first call imports Great Expectations, which takes some seconds. Nothing is written, printed or sent.
     """
-    from expectations.suite import declare
+    from funnel.pipeline.expectations.suite import declare
 
     declared = declare(evidence)
     keys = [_key(*_configured(expectation)) for expectation in declared]
@@ -55,7 +55,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 def _evaluate(declared: list[ReleaseExpectation], evidence: Evidence) -> list[ExpectationValidationResult]:
     """Results of one suite for each table of the evidence."""
-    from expectations.engine import ExpectationSuite, context
+    from funnel.pipeline.expectations.engine import ExpectationSuite, context
 
     source = context().data_sources.add_pandas("evidence")
     results: list[ExpectationValidationResult] = []

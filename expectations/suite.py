@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from expectations.custom.base import ReleaseExpectation
-from expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
-from expectations.custom.category_types import ExpectReleasedColumnsToBeCategories
-from expectations.custom.columns import ExpectReleasedColumnsToEqualDeclared
-from expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
-from expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
-from expectations.custom.draws import ExpectDrawsToFollowProtocol
-from expectations.custom.hidden_columns import ExpectNoSecretOrUndeclaredColumn
-from expectations.custom.level import ExpectProtocolLevelToMeetBound
-from expectations.custom.metadata import ExpectReleasedFileToCarryNoMetadata
-from expectations.custom.nulls import ExpectReleasedColumnsToHoldNoNulls
-from expectations.custom.outputs import ExpectReleasedSymbolsToBeOutputs
-from expectations.custom.rows import ExpectReleasedRowsToEqualSnapshot
-from expectations.evidence import Evidence
+from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+from funnel.pipeline.expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
+from funnel.pipeline.expectations.custom.category_types import ExpectReleasedColumnsToBeCategories
+from funnel.pipeline.expectations.custom.columns import ExpectReleasedColumnsToEqualDeclared
+from funnel.pipeline.expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
+from funnel.pipeline.expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
+from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol
+from funnel.pipeline.expectations.custom.hidden_columns import ExpectNoSecretOrUndeclaredColumn
+from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound
+from funnel.pipeline.expectations.custom.metadata import ExpectReleasedFileToCarryNoMetadata
+from funnel.pipeline.expectations.custom.nulls import ExpectReleasedColumnsToHoldNoNulls
+from funnel.pipeline.expectations.custom.outputs import ExpectReleasedSymbolsToBeOutputs
+from funnel.pipeline.expectations.custom.rows import ExpectReleasedRowsToEqualSnapshot
+from funnel.pipeline.expectations.evidence import Evidence
 from funnel.wording import listed, plain_number
 
 

@@ -10,10 +10,10 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 
 from funnel.audit import Findings
 from funnel.joint import Joint
+from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
 from funnel.spec import ReleaseSpec
 from funnel.storage import is_url
-from tasks.publish import Published
 
 
 def describe_run(

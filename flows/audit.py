@@ -11,8 +11,8 @@ from prefect.artifacts import create_table_artifact
 
 from funnel.audit.recheck import recheck
 from funnel.errors import LeakageExceeded
+from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
-from tasks.step import plain_errors
 
 
 @flow(name="audit", persist_result=False)

@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from flows.environment import quiet_environment
 from funnel.cli import json_option, spec_argument
 from funnel.console import Console
 from funnel.errors import PipelineError
+from funnel.pipeline.flows.environment import quiet_environment
 from funnel.spec import ReleaseSpec
 
 
@@ -84,8 +84,8 @@ def _run(spec: Path, again: bool, rotate_secret: bool, console: Console) -> dict
 def _listened(
     spec: Path, again: bool, rotate_secret: bool, listen: Callable[[str, int, int | None], None]
 ) -> dict[str, Any]:
-    from flows.release import release as flow
-    from tasks.step import listening
+    from funnel.pipeline.flows.release import release as flow
+    from funnel.pipeline.tasks.step import listening
 
     with listening(listen):
         try:
@@ -139,7 +139,7 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
     the private workspace, so a change while nobody watched is noticed at the next look. The first look compares with
     the source of the newest release, if there is one. A source that cannot be read for a while is told and watched on.
     """
-    from flows.watch import watch_source
+    from funnel.pipeline.flows.watch import watch_source
 
     described = ReleaseSpec.load(spec)
     quiet_environment(described.workspace_folder)

@@ -8,11 +8,11 @@ from prefect import flow
 from prefect.artifacts import create_table_artifact
 
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import plan as compare
 from funnel.sample_size import warnings
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
-from tasks.step import plain_errors, tell
 
 
 @flow(name="plan", persist_result=False)

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from prefect import flow
 
-from flows.artifacts import describe_run
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.flows.artifacts import describe_run
+from funnel.pipeline.tasks.audit import audit
+from funnel.pipeline.tasks.estimate import estimate
+from funnel.pipeline.tasks.files import remove_tree
+from funnel.pipeline.tasks.ingest import forget_other_snapshots, ingest
+from funnel.pipeline.tasks.optimise import optimise
+from funnel.pipeline.tasks.publish import publish
+from funnel.pipeline.tasks.sanitise import Keys, forget_rows, sanitise
+from funnel.pipeline.tasks.secret import find_secret, settle_secret
+from funnel.pipeline.tasks.series import Series, open_series
+from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.validate import validate
 from funnel.release.layout import next_version
 from funnel.sample_size import doubts
 from funnel.spec import ReleaseSpec
-from tasks.audit import audit
-from tasks.estimate import estimate
-from tasks.files import remove_tree
-from tasks.ingest import forget_other_snapshots, ingest
-from tasks.optimise import optimise
-from tasks.publish import publish
-from tasks.sanitise import Keys, forget_rows, sanitise
-from tasks.secret import find_secret, settle_secret
-from tasks.series import Series, open_series
-from tasks.step import plain_errors, tell
-from tasks.validate import validate
 
 if TYPE_CHECKING:
     from prefect import Task

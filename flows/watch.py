@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, PipelineError
+from funnel.pipeline.tasks.files import private_folder, write_whole
+from funnel.pipeline.tasks.series import Series
 from funnel.release.documents import dump
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
-from tasks.files import private_folder, write_whole
-from tasks.series import Series
 
 EVENT = "funnel.source.changed"
 

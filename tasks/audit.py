@@ -9,13 +9,13 @@ from prefect.cache_policies import NO_CACHE
 
 from funnel.audit import Findings, audit_release
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.tasks.estimate import Estimate
+from funnel.pipeline.tasks.files import write_whole
+from funnel.pipeline.tasks.optimise import Optimised
+from funnel.pipeline.tasks.sanitise import Drawn
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.documents import dump, read_draws
 from funnel.release.layout import ReleaseFolder
-from tasks.estimate import Estimate
-from tasks.files import write_whole
-from tasks.optimise import Optimised
-from tasks.sanitise import Drawn
-from tasks.step import plain_errors, tell
 
 
 @task(name="audit", cache_policy=NO_CACHE, persist_result=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from funnel.audit import Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
+from funnel.pipeline.tasks.ingest import Snapshot
 from funnel.protocol import Protocol
 from funnel.report import (
     Check,
@@ -22,10 +23,9 @@ from funnel.report import (
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
 from funnel.storage import base_name
-from tasks.ingest import Snapshot
 
 if TYPE_CHECKING:
-    from expectations.verdict import Verdict
+    from funnel.pipeline.expectations.verdict import Verdict
 
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
 KEYED_SOURCE = (

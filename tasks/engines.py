@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from funnel.pipeline.tasks.dask_workers import dask_workers
 from funnel.sampling import OneWorker, Processes, Workers
 from funnel.settings import EngineSettings
-from tasks.dask_workers import dask_workers
 
 
 @contextmanager

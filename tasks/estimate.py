@@ -11,14 +11,14 @@ from prefect.context import TaskRunContext
 
 from funnel.confidence import confidence_set
 from funnel.joint import Joint
+from funnel.pipeline.tasks.engines import workers_of
+from funnel.pipeline.tasks.files import FileRef, private_folder, write_whole
+from funnel.pipeline.tasks.ingest import Snapshot
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.documents import dump, joint_document, read_joint
 from funnel.sampling import count_partition, partition_groups
 from funnel.settings import EngineSettings
 from funnel.source import require_inputs
-from tasks.engines import workers_of
-from tasks.files import FileRef, private_folder, write_whole
-from tasks.ingest import Snapshot
-from tasks.step import plain_errors, tell
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from funnel.errors import DataError
+from funnel.pipeline.tasks.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
+from funnel.pipeline.tasks.secret import ReleaseSecret
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.documents import dump
 from funnel.sampling import KEY_COLUMN
 from funnel.source import (
@@ -28,9 +31,6 @@ from funnel.source import (
     open_source,
 )
 from funnel.spec import ReleaseSpec
-from tasks.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
-from tasks.secret import ReleaseSecret
-from tasks.step import plain_errors, tell
 
 GROUP_ROWS = 1 << 17
 DATA, CODINGS, RECORD = "snapshot.parquet", "codings.json", "snapshot.json"

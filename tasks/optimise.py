@@ -15,13 +15,13 @@ from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
 from funnel.mechanisms import mechanism as registered
 from funnel.mechanisms import names
+from funnel.pipeline.tasks.estimate import Estimate
+from funnel.pipeline.tasks.files import FileRef, private_folder, write_whole
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
 from funnel.release.documents import dump
 from funnel.sample_size import too_few
-from tasks.estimate import Estimate
-from tasks.files import FileRef, private_folder, write_whole
-from tasks.step import plain_errors, tell
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,14 @@ from prefect.cache_policies import NO_CACHE
 from funnel.audit import Findings
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.tasks.describe import report_content
+from funnel.pipeline.tasks.estimate import Estimate
+from funnel.pipeline.tasks.files import sync_folder, sync_tree
+from funnel.pipeline.tasks.ingest import Snapshot
+from funnel.pipeline.tasks.optimise import Optimised
+from funnel.pipeline.tasks.sanitise import Drawn
+from funnel.pipeline.tasks.series import Series
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.datapackage import data_package
 from funnel.release.documents import dump, protocol_document
 from funnel.release.layout import ReleaseFolder, Version
@@ -22,17 +30,9 @@ from funnel.report import render_report
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
-from tasks.describe import report_content
-from tasks.estimate import Estimate
-from tasks.files import sync_folder, sync_tree
-from tasks.ingest import Snapshot
-from tasks.optimise import Optimised
-from tasks.sanitise import Drawn
-from tasks.series import Series
-from tasks.step import plain_errors, tell
 
 if TYPE_CHECKING:
-    from expectations.verdict import Verdict
+    from funnel.pipeline.expectations.verdict import Verdict
 
 
 BATCH_ROWS = 1 << 17

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from funnel.errors import LedgerError, OutputError
+from funnel.pipeline.tasks.step import tell
 from funnel.release.layout import LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, filesystem, joined
-from tasks.step import tell
 
 # They have no folders to make, and making one would make the bucket of a misspelt name.
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "adl", "oci", "oss", "memory"})

@@ -11,18 +11,18 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from funnel.errors import DataError
+from funnel.pipeline.tasks.engines import workers_of
+from funnel.pipeline.tasks.files import FileRef, private_folder, remove_tree
+from funnel.pipeline.tasks.ingest import Snapshot
+from funnel.pipeline.tasks.optimise import Optimised
+from funnel.pipeline.tasks.secret import ReleaseSecret
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.protocol import Protocol
 from funnel.release.documents import dump
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import plan_rows, release_rows
 from funnel.settings import EngineSettings
 from funnel.source import file_digest
-from tasks.engines import workers_of
-from tasks.files import FileRef, private_folder, remove_tree
-from tasks.ingest import Snapshot
-from tasks.optimise import Optimised
-from tasks.secret import ReleaseSecret
-from tasks.step import plain_errors, tell
 
 ROWS = "rows"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import LedgerError, OutputError, SpecError
+from funnel.pipeline.tasks.files import private_folder, sync_folder
 from funnel.sampling import RecordKey
-from tasks.files import private_folder, sync_folder
 
 FILE, NEXT = "release-secret", "release-secret.next"
 _BYTES = 32

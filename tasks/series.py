@@ -13,12 +13,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from funnel.errors import LedgerError, OutputError, PipelineError
+from funnel.pipeline.tasks.files import private_folder, remove_tree, sync_folder
+from funnel.pipeline.tasks.remote import RemoteSeries
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import joined
-from tasks.files import private_folder, remove_tree, sync_folder
-from tasks.remote import RemoteSeries
 
 # A version that was put together and not published, or not in full; its rows may have been seen.
 UNFINISHED = ".unfinished-"

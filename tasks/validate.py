@@ -9,17 +9,17 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.tasks.estimate import Estimate
+from funnel.pipeline.tasks.files import write_whole
+from funnel.pipeline.tasks.ingest import Snapshot
+from funnel.pipeline.tasks.optimise import Optimised
+from funnel.pipeline.tasks.sanitise import Drawn
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.documents import dump, read_draws
 from funnel.release.layout import ReleaseFolder
-from tasks.estimate import Estimate
-from tasks.files import write_whole
-from tasks.ingest import Snapshot
-from tasks.optimise import Optimised
-from tasks.sanitise import Drawn
-from tasks.step import plain_errors, tell
 
 if TYPE_CHECKING:
-    from expectations.verdict import Verdict
+    from funnel.pipeline.expectations.verdict import Verdict
 
 
 @task(name="validate", cache_policy=NO_CACHE, persist_result=False)
@@ -39,7 +39,7 @@ def validate(
     """
     tell("loading the validator")
     # Takes seconds to import: only runs that validate pay for it.
-    from expectations import Evidence, judge
+    from funnel.pipeline.expectations import Evidence, judge
 
     protocol = optimised.read_protocol()
     tell("judging the release")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.pipeline.tasks.audit import audit
+from funnel.pipeline.tasks.estimate import estimate
+from funnel.pipeline.tasks.ingest import ingest
+from funnel.pipeline.tasks.optimise import optimise
+from funnel.pipeline.tasks.publish import publish
+from funnel.pipeline.tasks.sanitise import sanitise
+from funnel.pipeline.tasks.series import open_series
+from funnel.pipeline.tasks.validate import validate
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.spec import ReleaseSpec
-from tasks.audit import audit
-from tasks.estimate import estimate
-from tasks.ingest import ingest
-from tasks.optimise import optimise
-from tasks.publish import publish
-from tasks.sanitise import sanitise
-from tasks.series import open_series
-from tasks.validate import validate
 
 
 def make_release(spec_path: Path) -> ReleaseFolder:

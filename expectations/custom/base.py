@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from expectations.engine import (
+from funnel.pipeline.expectations.engine import (
     BatchExpectation,
     MetricDomainTypes,
     PandasExecutionEngine,
     TableMetricProvider,
     metric_value,
 )
-from expectations.evidence import ROWS
+from funnel.pipeline.expectations.evidence import ROWS
 
 _LISTED = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from expectations.custom.base import Finding, ReleaseExpectation, counted, named
+from funnel.pipeline.expectations.custom.base import Finding, ReleaseExpectation, counted, named
 
 
 class ExpectReleasedCategoriesToEqualDeclared(ReleaseExpectation):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
-from expectations.custom.channel import Channel
 from funnel.joint import IntArray
+from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
+from funnel.pipeline.expectations.custom.channel import Channel
 
 OUTSIDE = "records outside the alphabet"
 

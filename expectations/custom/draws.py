@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
-from expectations.custom.channel import Channel, other_protocol
 from funnel.audit import draw_consistency
+from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
+from funnel.pipeline.expectations.custom.channel import Channel, other_protocol
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation
-from expectations.custom.channel import Channel, other_protocol
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation
+from funnel.pipeline.expectations.custom.channel import Channel, other_protocol
 
 
 @dataclass(frozen=True)

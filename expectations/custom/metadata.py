@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from expectations.custom.base import Finding, ReleaseExpectation, counted, named
+from funnel.pipeline.expectations.custom.base import Finding, ReleaseExpectation, counted, named
 
 
 class ExpectReleasedFileToCarryNoMetadata(ReleaseExpectation):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from expectations.custom.base import Finding, ReleaseExpectation, counted
-from expectations.evidence import ROWS
+from funnel.pipeline.expectations.custom.base import Finding, ReleaseExpectation, counted
+from funnel.pipeline.expectations.evidence import ROWS
 
 
 class ExpectReleasedRowsToEqualSnapshot(ReleaseExpectation):

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import funnel
-from expectations import Evidence, Verdict, judge
 from funnel.alphabet import Alphabet
+from funnel.pipeline.expectations import Evidence, Verdict, judge
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.sampling import PairCounts, release_table, sanitised_codes
 

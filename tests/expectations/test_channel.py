@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 
 import funnel
-from expectations import Evidence, judge
-from expectations.custom.channel import Channel
-from expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot, MeasuredInputs, snapshot_inputs
-from expectations.custom.draws import ExpectDrawsToFollowProtocol, MeasuredDraws
-from expectations.custom.level import ExpectProtocolLevelToMeetBound, MeasuredLevel
 from funnel.audit import draw_consistency
 from funnel.errors import DataError, SpecError
+from funnel.pipeline.expectations import Evidence, judge
+from funnel.pipeline.expectations.custom.channel import Channel
+from funnel.pipeline.expectations.custom.drawn_inputs import (
+    ExpectDrawnInputsToEqualSnapshot,
+    MeasuredInputs,
+    snapshot_inputs,
+)
+from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol, MeasuredDraws
+from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound, MeasuredLevel
 from funnel.protocol import Protocol
 
 INPUTS = "expect_drawn_inputs_to_equal_snapshot"

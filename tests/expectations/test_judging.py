@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expectations import Evidence, Verdict, judge
-from expectations.engine import ExpectationSuite
-from expectations.suite import declare
 from funnel.errors import ReleaseRefused
+from funnel.pipeline.expectations import Evidence, Verdict, judge
+from funnel.pipeline.expectations.engine import ExpectationSuite
+from funnel.pipeline.expectations.suite import declare
 
 COLUMNS = "expect_released_columns_to_equal_declared"
 HIDDEN = "expect_no_secret_or_undeclared_column"
@@ -318,7 +318,7 @@ def test_an_exception_in_a_metric_fails_the_verdict_without_quoting_it(
     def fail(*_: Any) -> None:
         raise ZeroDivisionError("row 17: 39, Never-married")
 
-    monkeypatch.setattr("expectations.custom.draws.draw_consistency", fail)
+    monkeypatch.setattr("funnel.pipeline.expectations.custom.draws.draw_consistency", fail)
     verdict = judge(adult)
     assert failures(verdict) == {DRAWS: "it could not be judged because ZeroDivisionError was raised"}
     assert "Never-married" not in json.dumps(verdict.to_dict()) + "".join(capfd.readouterr())
@@ -328,12 +328,13 @@ def test_an_exception_in_an_expectation_fails_the_verdict(adult: Evidence, monke
     def fail(*_: Any) -> None:
         raise KeyError("Never-married")
 
-    monkeypatch.setattr("expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot.find", fail)
+    monkeypatch.setattr("funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot.find", fail)
     assert failures(judge(adult)) == {ROWS: "it could not be judged because KeyError was raised"}
 
 
 def test_a_success_without_a_finding_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate", lambda *_, **__: {"success": True}
+        "funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate",
+        lambda *_, **__: {"success": True},
     )
     assert failures(judge(adult)) == {ROWS: "it was evaluated without a finding"}

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from expectations import Evidence, judge
-from expectations.custom.channel import Channel
-from expectations.custom.level import ExpectProtocolLevelToMeetBound, ProtocolLevel
 from funnel import Guarantee, Joint, parse_guarantee
+from funnel.pipeline.expectations import Evidence, judge
+from funnel.pipeline.expectations.custom.channel import Channel
+from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound, ProtocolLevel
 from funnel.protocol import Protocol
 
 LEVEL = "expect_protocol_level_to_meet_bound"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from expectations import rereading
-from expectations.rereading import reread
 from funnel.alphabet import Alphabet
+from funnel.pipeline.expectations import rereading
+from funnel.pipeline.expectations.rereading import reread
 
 OUTPUTS = Alphabet(("u", "v"), (("a", "0"), ("b", "0"), ("b", "1"), ("c", "1")))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from expectations import Judgement, Verdict
+from funnel.pipeline.expectations import Judgement, Verdict
 
 GOOD = Judgement("expect_a", "A holds.", True, 1, 1, None)
 BAD = Judgement("expect_b", "B holds.", False, 3, 2, "3 instead of 2: 1 more")

@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client
 
-from flows.release import release
 from funnel.errors import OutputError, PipelineError
+from funnel.pipeline.flows.release import release
+from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.sampling import partition_groups, plan_rows
 from funnel.source import file_digest
-from tasks.step import listening
 from tests.projects import ADULT, ROOT, make_project
 
 SECRET = "ADULT_SECRET"
@@ -56,9 +56,9 @@ main(prog_name="funnel")
 """
 # The sample in nine partitions and sixteen parts, as a release of many millions of people would be.
 SMALL = {
-    "tasks.ingest.GROUP_ROWS": 3000,
-    "tasks.estimate.partition_groups": partial(partition_groups, partition_rows=6000),
-    "tasks.sanitise.plan_rows": partial(plan_rows, partition_rows=6000, part_rows=4000),
+    "funnel.pipeline.tasks.ingest.GROUP_ROWS": 3000,
+    "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=6000),
+    "funnel.pipeline.tasks.sanitise.plan_rows": partial(plan_rows, partition_rows=6000, part_rows=4000),
 }
 
 
@@ -67,7 +67,7 @@ def small_partitions(in_process: None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, value in SMALL.items():
             patch.setattr(place, value)
-        patch.setattr("tasks.dask_workers._CONNECT_SECONDS", 3)
+        patch.setattr("funnel.pipeline.tasks.dask_workers._CONNECT_SECONDS", 3)
         patch.setenv(SECRET, os.urandom(32).hex())
         yield
 

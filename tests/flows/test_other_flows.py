@@ -15,8 +15,8 @@ from tests.releases import make_release
 
 @pytest.mark.usefixtures("in_process")
 def test_plan_and_audit_as_flows(tmp_path: Path) -> None:
-    from flows.audit import audit
-    from flows.plan import plan
+    from funnel.pipeline.flows.audit import audit
+    from funnel.pipeline.flows.plan import plan
 
     spec = make_project(tmp_path)
     rows = plan(str(spec))

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from prefect.blocks.system import Secret
 
-from flows.release import release
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
+from funnel.pipeline.flows.release import release
+from funnel.pipeline.tasks.secret import FILE, find_secret
 from funnel.release.layout import ReleaseFolder
-from tasks.secret import FILE, find_secret
 from tests.projects import SPEC, adult_rows, make_project, tree
 
 pytestmark = pytest.mark.usefixtures("in_process")

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.release import release
 from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused
+from funnel.pipeline.flows.release import release
+from funnel.pipeline.tasks.series import open_series
+from funnel.pipeline.tasks.step import listening
 from funnel.protocol import Protocol
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import OutputColumns
-from tasks.series import open_series
-from tasks.step import listening
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
 
 pytestmark = pytest.mark.usefixtures("in_process")

@@ -19,14 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 from botocore.session import get_session
 
-from flows.release import release
-from flows.watch import watch_source
 from funnel.audit.recheck import recheck
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError
+from funnel.pipeline.flows.release import release
+from funnel.pipeline.flows.watch import watch_source
+from funnel.pipeline.tasks.step import listening
 from funnel.release.fetch import fetch_release
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
-from tasks.step import listening
 from tests.projects import SPEC, adult_rows
 
 pytestmark = pytest.mark.usefixtures("in_process")

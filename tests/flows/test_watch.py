@@ -10,8 +10,8 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
-from flows.watch import watch_source
 from funnel.errors import DataError
+from funnel.pipeline.flows.watch import watch_source
 from tests.projects import SPEC, adult_rows, make_project
 
 

@@ -13,12 +13,12 @@ from funnel.errors import DataError, FunnelError
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import fit
+from funnel.pipeline.tasks.ingest import ingest
+from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import versions
 from funnel.sampling import plan_rows, release_rows
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
-from tasks.ingest import ingest
-from tasks.step import listening
 from tests.projects import SPEC, adult_rows, make_project
 
 

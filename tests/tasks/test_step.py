@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from funnel.errors import DataError, OutputError
-from tasks.step import listening, plain_errors, tell
+from funnel.pipeline.tasks.step import listening, plain_errors, tell
 
 
 def test_the_chain_of_causes_is_cut() -> None:
