@@ -30,7 +30,6 @@ from benchmarks.peers import sampler_rates
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import fit
-from funnel.pipeline.tasks.engines import workers_of
 from funnel.protocol import Protocol
 from funnel.sampling import (
     GROUP_ROWS,
@@ -44,6 +43,7 @@ from funnel.sampling import (
     release_rows,
     sanitised_codes,
 )
+from funnel.sampling.engines import workers_of
 from funnel.settings import EngineSettings
 from funnel.source import KEY_TYPE, KeyColumn
 from funnel.tables import open_paged

@@ -38,12 +38,14 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
 
     Runs on an orchestrator of its own that ends with the command; set PREFECT_API_URL to run against a server.
     """
-    # A wrong spec is found before anything slow is imported.
+    # A wrong spec is found, and that nothing has changed, before anything slow is imported.
     described = ReleaseSpec.load(spec)
-    quiet_environment(described.workspace_folder)
     with Console(as_json) as console:
-        console.progress("starting the orchestrator", 0, None)
-        result = _run(spec, again, rotate_secret, console)
+        result = None if again or rotate_secret else _look(described, console)
+        if result is None:
+            quiet_environment(described.workspace_folder)
+            console.progress("starting the orchestrator", 0, None)
+            result = _run(spec, described.text, again, rotate_secret, console)
     if as_json:
         console.print_json(result)
         return
@@ -69,7 +71,15 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
     click.echo(f"Report:  {result['report']}")
 
 
-def _run(spec: Path, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
+def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:
+    from funnel.pipeline.flows.look import look
+    from funnel.pipeline.tasks.step import listening
+
+    with listening(console.progress):
+        return look(spec)
+
+
+def _run(spec: Path, text: str, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
     _preload("great_expectations", "matplotlib.figure")
     with _remembered_interrupt() as interrupted:
 
@@ -78,18 +88,18 @@ def _run(spec: Path, again: bool, rotate_secret: bool, console: Console) -> dict
                 raise KeyboardInterrupt
             console.progress(what, done, total)
 
-        return _listened(spec, again, rotate_secret, listen)
+        return _listened(spec, text, again, rotate_secret, listen)
 
 
 def _listened(
-    spec: Path, again: bool, rotate_secret: bool, listen: Callable[[str, int, int | None], None]
+    spec: Path, text: str, again: bool, rotate_secret: bool, listen: Callable[[str, int, int | None], None]
 ) -> dict[str, Any]:
     from funnel.pipeline.flows.release import release as flow
     from funnel.pipeline.tasks.step import listening
 
     with listening(listen):
         try:
-            result: dict[str, Any] = flow(str(spec.absolute()), again, rotate_secret)
+            result: dict[str, Any] = flow(str(spec.absolute()), again, rotate_secret, text)
         except RuntimeError as error:
             # What the orchestrator raises when its server does not start or answer.
             raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error

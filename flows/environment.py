@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from funnel.pipeline.tasks.files import private_folder
+from funnel.release.files import private_folder
 
 
 def quiet_environment(workspace: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, PipelineError
-from funnel.pipeline.tasks.files import private_folder, write_whole
-from funnel.pipeline.tasks.series import Series
 from funnel.release.documents import dump
+from funnel.release.files import private_folder, write_whole
+from funnel.release.series import Series
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 
@@ -85,7 +85,7 @@ def _look(spec_path: Path) -> dict[str, Any]:
 def _released(spec: ReleaseSpec) -> str | None:
     """Digest of the source of the newest release: a change since then is news even to the first look."""
     series = Series.of(spec)
-    return None if series.newest is None else str(series.record(series.newest).get("source"))
+    return None if series.newest is None else series.record(series.newest).origin.source
 
 
 def _seen(memory: Path) -> str | None:

@@ -75,6 +75,7 @@ class ReleaseSpec(Section):
     engine: EngineSettings = EngineSettings()
 
     _folder: Path = PrivateAttr(default_factory=Path)
+    _text: str | None = PrivateAttr(default=None)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -86,18 +87,18 @@ class ReleaseSpec(Section):
             If the file cannot be read, is not TOML, or says something wrong: one sentence that names the file, the
             setting and what to do.
         """
+        return cls.parse(read_spec_text(path), path)
+
+    @classmethod
+    def parse(cls, text: str, path: str | os.PathLike[str]) -> Self:
+        """Validate the text of a spec file that was read already; ``path`` says whose it is.
+
+        Raises
+        ------
+        SpecError
+            As `load`.
+        """
         file = Path(path)
-        try:
-            text = file.read_bytes().decode("utf-8-sig")
-        except FileNotFoundError as error:
-            raise SpecError(f"there is no spec file {file}; check the path") from error
-        except IsADirectoryError as error:
-            raise SpecError(f"{file} is a folder; name the spec file in it, which ends in .toml") from error
-        except UnicodeDecodeError as error:
-            raise SpecError(f"{file} is not a spec: it is not UTF-8 text") from error
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "its name is not a path"
-            raise SpecError(f"the spec file {str(file)!r} cannot be read: {reason}") from error
         try:
             settings = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -105,9 +106,11 @@ class ReleaseSpec(Section):
         except RecursionError as error:
             raise SpecError(f"{file.name} is not a spec: its lists or tables are nested too deeply") from error
         try:
-            return cls.of(settings, folder=file.parent)
+            spec = cls.of(settings, folder=file.parent)
         except SpecError as error:
             raise SpecError(f"{file.name}: {error}") from error
+        spec._text = text
+        return spec
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Self:
@@ -198,6 +201,11 @@ class ReleaseSpec(Section):
         """The folder of the spec file, absolute."""
         return self._folder
 
+    @property
+    def text(self) -> str:
+        """The file as it was read; for settings that never were a file, the settings as JSON."""
+        return self._text if self._text is not None else self.model_dump_json(indent=1) + "\n"
+
     def resolve(self, path: str | os.PathLike[str]) -> Path:
         """A path of this spec as an absolute path, from the folder of the spec file; ``~`` is not expanded."""
         return Path(os.path.normpath(self._folder / path))
@@ -244,28 +252,56 @@ class ReleaseSpec(Section):
     def digest(self) -> str:
         """SHA-256 of everything the spec says, the same on every machine.
 
-        Of paths only the file name of the source counts: its content has a digest of its own. Who does the work, and
-        where the release secret is, does not count either.
+        A setting that is left at its default does not count, written or not: so a setting that a later version of
+        funnel adds changes no digest. Of paths only the file name of the source counts: its content has a digest of its
+        own. Who does the work, and where the release secret is, does not count either.
         """
-        said = self.model_dump(mode="json", exclude={"output": {"folder", "workspace"}, "engine": True})
-        del said["record_secret"]
-        if self.record_key is None:
-            # As if there were no such setting: so specs from before there was one keep their digest.
-            del said["record_key"]
+        said = self.model_dump(
+            mode="json",
+            exclude_defaults=True,
+            exclude={"output": {"folder", "workspace"}, "engine": True, "record_secret": True},
+        )
         said["source"]["path"] = PurePath(self.source.path).name
-        return _digest(said)
+        return _digest({key: value for key, value in said.items() if value != {}})
 
     @property
     def coding_digest(self) -> str:
-        """SHA-256 of the settings that, with the source, decide the counts of secret and input, and nothing else."""
-        said = self.model_dump(mode="json", include={"secret", "publish", "record_key", "source", "recode", "limits"})
+        """SHA-256 of the settings that, with the source, decide the counts of secret and input, and nothing else.
+
+        Settings at their defaults do not count, as in `digest`.
+        """
+        said = self.model_dump(
+            mode="json",
+            exclude_defaults=True,
+            include={"secret", "publish", "record_key", "source", "recode", "limits"},
+        )
         del said["source"]["path"]
-        if self.record_key is None:
-            del said["record_key"]
         return _digest(said)
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+
+def read_spec_text(path: str | os.PathLike[str]) -> str:
+    """The text of a spec file, read once.
+
+    Raises
+    ------
+    SpecError
+        If it cannot be read as UTF-8 text.
+    """
+    file = Path(path)
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise SpecError(f"there is no spec file {file}; check the path") from error
+    except IsADirectoryError as error:
+        raise SpecError(f"{file} is a folder; name the spec file in it, which ends in .toml") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{file} is not a spec: it is not UTF-8 text") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its name is not a path"
+        raise SpecError(f"the spec file {str(file)!r} cannot be read: {reason}") from error
 
 
 def _digest(said: dict[str, Any]) -> str:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from funnel.audit import Findings, audit_release
 from funnel.guarantees import parse_guarantee
-from funnel.pipeline.tasks.estimate import Estimate
-from funnel.pipeline.tasks.files import write_whole
-from funnel.pipeline.tasks.optimise import Optimised
-from funnel.pipeline.tasks.sanitise import Drawn
+from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.release.documents import dump, read_draws
+from funnel.protocol import Protocol
+from funnel.release.document import dump
+from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
+from funnel.release.rows import Rows
+from funnel.spec import ReleaseSpec
 
 
 @task(name="audit", cache_policy=NO_CACHE, persist_result=False)
 @plain_errors
-def audit(estimate: Estimate, optimised: Optimised, drawn: Drawn, guarantee: str, alpha: float) -> Findings:
+def audit(spec: ReleaseSpec, joint: Joint, protocol: Protocol, rows: Rows, folder: ReleaseFolder) -> Findings:
     """Compute exact level, witness, utility, lifts and the consistency of the draws; store them beside the release."""
     tell("computing exact leakage")
-    protocol = optimised.read_protocol()
-    pairs = read_draws(drawn.draws.checked().read_text(encoding="utf-8"), protocol)
-    findings = audit_release(estimate.read_joint(), protocol, parse_guarantee(guarantee), pairs, alpha)
-    write_whole(ReleaseFolder(Path(drawn.folder)).findings, dump(findings.to_dict()))
+    guarantee = parse_guarantee(spec.guarantee.canonical)
+    findings = audit_release(joint, protocol, guarantee, rows.pairs, spec.confidence.alpha)
+    write_whole(folder.findings, dump(findings.to_dict()))
     return findings

@@ -4,100 +4,90 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from prefect import task
-from prefect.context import TaskRunContext
+from prefect.cache_policies import NO_CACHE
 
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
+from funnel.joint import Joint
 from funnel.mechanisms import mechanism as registered
 from funnel.mechanisms import names
-from funnel.pipeline.tasks.estimate import Estimate
-from funnel.pipeline.tasks.files import FileRef, private_folder, write_whole
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
-from funnel.release.documents import dump
+from funnel.release.cache import Cache
+from funnel.release.document import dump
+from funnel.release.documents import joint_document
 from funnel.sample_size import too_few
+from funnel.spec import ReleaseSpec
+
+PROTOCOL, COMPARISON = "protocol.json", "comparison.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Optimised:
     """The chosen protocol and the comparison it came out of.
 
     Attributes
     ----------
-    protocol : FileRef
-        JSON of the protocol.
-    comparison : FileRef
-        JSON list with a row for each mechanism.
+    protocol : Protocol
+    comparison : list of dict
+        A row for each mechanism: mechanism, utility, share, level, seconds, reason and more.
+    cached : bool
+        Whether an earlier run made them.
     """
 
-    protocol: FileRef
-    comparison: FileRef
-
-    def read_protocol(self) -> Protocol:
-        """The chosen protocol."""
-        return Protocol.from_json(self.protocol.checked().read_text(encoding="utf-8"))
-
-    def read_comparison(self) -> list[dict[str, Any]]:
-        """Rows with mechanism, utility, share, level, seconds and reason."""
-        rows: list[dict[str, Any]] = json.loads(self.comparison.checked().read_text(encoding="utf-8"))
-        return rows
+    protocol: Protocol
+    comparison: list[dict[str, Any]]
+    cached: bool
 
 
-def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str:
-    said = [
-        "optimise-1",
-        parameters["estimate"].joint.sha256,
-        parameters["guarantee"],
-        parameters["mechanism"],
-        repr(parameters["reads_secret"]),
-        repr(parameters["time_limit"]),
-        parameters["workspace"],
-    ]
-    return "\x1f".join(said)
-
-
-def _compared(chosen: str, reads_secret: bool) -> tuple[str, ...]:
-    """The mechanisms worth fitting: not those that may not be used, some of which take longest."""
-    return tuple(name for name in names() if reads_secret or name == chosen or not registered(name).reads_secret)
-
-
-@task(name="optimise", cache_key_fn=_cache_key, persist_result=True)
+@task(name="optimise", cache_policy=NO_CACHE, persist_result=False)
 @plain_errors
-def optimise(
-    estimate: Estimate, guarantee: str, mechanism: str, reads_secret: bool, time_limit: float, workspace: str
-) -> Optimised:
-    """Fit every mechanism, and choose the named one or, for ``auto``, the one of highest utility.
+def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
+    """Fit what the spec asks for, and choose; cached by content.
 
     Raises
     ------
     InfeasibleGuarantee
         If the mechanism, or every mechanism, cannot meet the guarantee, or the data are too few for a robust one.
     """
-    joint = estimate.read_joint()
-    bound = parse_guarantee(guarantee)
+    cache = Cache(workspace / "protocols")
+    asked = spec.mechanism
+    key = cache.key(joint_document(joint), spec.guarantee.canonical, asked.name, asked.reads_secret, asked.time_limit)
+    found = cache.find(key)
+    if found is None:
+        found = _fit(spec, joint)
+        cache.keep(key, found)
+        cached = False
+    else:
+        cached = True
+    tell("taken from the cache" if cached else "done")
+    return Optimised(Protocol.from_json(found[PROTOCOL].decode()), json.loads(found[COMPARISON]), cached)
+
+
+def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
+    bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
     rows = plan(
         joint,
         bound,
-        reads_secret=reads_secret,
-        time_limit=time_limit,
-        mechanisms=_compared(mechanism, reads_secret),
+        reads_secret=asked.reads_secret,
+        time_limit=asked.time_limit,
+        mechanisms=_compared(asked.name, asked.reads_secret),
         progress=tell,
     )
-    chosen = choose(rows if mechanism == "auto" else [row for row in rows if row.mechanism == mechanism])
+    chosen = choose(rows if asked.name == "auto" else [row for row in rows if row.mechanism == asked.name])
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen])) is not None:
         raise InfeasibleGuarantee(useless)
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
-    key = sha256(f"{estimate.joint.sha256} {guarantee} {mechanism} {reads_secret} {time_limit}".encode()).hexdigest()
-    folder = private_folder(Path(workspace) / "protocols" / key[:16])
-    return Optimised(
-        write_whole(folder / "protocol.json", chosen.protocol.to_json().encode()),
-        write_whole(folder / "comparison.json", dump([row.to_dict() for row in rows])),
-    )
+    return {PROTOCOL: chosen.protocol.to_json().encode(), COMPARISON: dump([row.to_dict() for row in rows])}
+
+
+def _compared(chosen: str, reads_secret: bool) -> tuple[str, ...]:
+    """The mechanisms worth fitting: not those that may not be used, some of which take longest."""
+    return tuple(name for name in names() if reads_secret or name == chosen or not registered(name).reads_secret)

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.csv as pacsv
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from funnel.audit import Findings
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
-from funnel.pipeline.tasks.describe import report_content
-from funnel.pipeline.tasks.estimate import Estimate
-from funnel.pipeline.tasks.files import sync_folder, sync_tree
-from funnel.pipeline.tasks.ingest import Snapshot
-from funnel.pipeline.tasks.optimise import Optimised
-from funnel.pipeline.tasks.sanitise import Drawn
-from funnel.pipeline.tasks.series import Series
+from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.release.datapackage import data_package
-from funnel.release.documents import dump, protocol_document
-from funnel.release.layout import ReleaseFolder, Version
+from funnel.protocol import Protocol
+from funnel.release.decision import Draw, TakeOver, fresh_draws
+from funnel.release.layout import ReleaseFolder
+from funnel.release.provenance import software
+from funnel.release.publication import write_documents, write_package
+from funnel.release.record import Record
+from funnel.release.rows import Rows
+from funnel.release.series import Series
+from funnel.release.snapshot import Snapshot
 from funnel.report import render_report
-from funnel.source import file_digest
+from funnel.report.gathering import report_content
 from funnel.spec import ReleaseSpec
-from funnel.tables import open_paged
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.verdict import Verdict
-
-
-BATCH_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -57,17 +49,18 @@ class Published:
 @task(name="publish", cache_policy=NO_CACHE, persist_result=False)
 @plain_errors
 def publish(
-    spec_path: str,
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
     snapshot: Snapshot,
-    estimate: Estimate,
-    optimised: Optimised,
-    drawn: Drawn,
+    joint: Joint,
+    protocol: Protocol,
+    comparison: list[dict[str, Any]],
+    rows: Rows,
     findings: Findings,
     verdict: Verdict,
-    series_root: str,
-    version: Version,
+    series: Series,
+    folder: ReleaseFolder,
     created: str,
-    record: dict[str, Any],
 ) -> Published:
     """Write the public documents, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -82,19 +75,8 @@ def publish(
     if not verdict.passed:
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
     tell("writing the report")
-    spec = ReleaseSpec.load(spec_path)
-    joint, protocol = estimate.read_joint(), optimised.read_protocol()
-    folder = ReleaseFolder(Path(drawn.folder))
-    if file_digest(folder.data) != drawn.data.sha256:
-        raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
-    guarantee = parse_guarantee(findings.guarantee)
-    shutil.copyfile(estimate.joint.checked(), folder.joint)
-    folder.record.write_bytes(dump(record))
-    folder.protocol.write_bytes(dump(protocol_document(joint, protocol, guarantee)))
-    if spec.output.csv:
-        # From the file that was judged, so that both say the same.
-        _write_csv(folder)
-    series = Series(Path(series_root), Series.of(spec).remote)
+    guarantee = parse_guarantee(spec.guarantee.canonical)
+    write_documents(spec, joint, protocol, guarantee, rows, folder)
     content = report_content(
         spec,
         snapshot,
@@ -102,31 +84,25 @@ def publish(
         protocol,
         guarantee,
         findings,
-        optimised.read_comparison(),
-        verdict,
-        version=str(version),
+        comparison,
+        verdict.results,
+        version=str(decision.version),
         created=created,
-        earlier_releases=series.fresh_draws(drawn.data.sha256),
+        earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
     )
     folder.report.write_text(render_report(content), encoding="utf-8")
-    public = [path for path in (folder.data, folder.csv, folder.protocol, folder.report) if path.is_file()]
-    files = {str(path.relative_to(folder.root)): (file_digest(path), path.stat().st_size) for path in public}
-    folder.package.write_bytes(dump(data_package(spec, protocol, findings, str(version), created, files)))
+    files = write_package(spec, protocol, findings, decision.version, created, folder)
+    record = Record(
+        version=str(decision.version),
+        created=created,
+        origin=decision.origin,
+        rows=snapshot.rows,
+        fresh=decision.fresh,
+        rotated=decision.rotated,
+        files=files,
+        software=software(),
+    )
+    folder.record.write_bytes(record.to_bytes())
     tell("publishing")
-    target = series.folder(version)
-    # The folder was private while it was put together; what is in audit/ stays so.
-    folder.root.chmod(0o755)
-    sync_tree(folder.root)
-    folder.root.rename(target.root)
-    sync_folder(series.root)
-    series.publish(version)
-    return Published(str(version), *series.shown(version))
-
-
-def _write_csv(folder: ReleaseFolder) -> None:
-    with open_paged(folder.data) as file:
-        names = file.schema_arrow.names
-        schema = pa.schema([(name, pa.string()) for name in names])
-        with pacsv.CSVWriter(folder.csv, schema) as writer:
-            for batch in file.iter_batches(BATCH_ROWS):
-                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+    series.publish(folder, decision.version, tell)
+    return Published(str(decision.version), *series.shown(decision.version))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from funnel.guarantees import parse_guarantee
-from funnel.pipeline.tasks.estimate import Estimate
-from funnel.pipeline.tasks.files import write_whole
-from funnel.pipeline.tasks.ingest import Snapshot
-from funnel.pipeline.tasks.optimise import Optimised
-from funnel.pipeline.tasks.sanitise import Drawn
+from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.release.documents import dump, read_draws
+from funnel.protocol import Protocol
+from funnel.release.document import dump
+from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
+from funnel.release.rows import Rows
+from funnel.release.snapshot import Snapshot
+from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.verdict import Verdict
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 @task(name="validate", cache_policy=NO_CACHE, persist_result=False)
 @plain_errors
 def validate(
-    snapshot: Snapshot,
-    estimate: Estimate,
-    optimised: Optimised,
-    drawn: Drawn,
-    guarantee: str,
-    secret: tuple[str, ...],
-    publish: tuple[str, ...],
+    spec: ReleaseSpec, snapshot: Snapshot, joint: Joint, protocol: Protocol, rows: Rows, folder: ReleaseFolder
 ) -> Verdict:
     """Judge the drawn files against what the spec declares, and store the verdict beside them.
 
@@ -41,19 +35,18 @@ def validate(
     # Takes seconds to import: only runs that validate pay for it.
     from funnel.pipeline.expectations import Evidence, judge
 
-    protocol = optimised.read_protocol()
     tell("judging the release")
     verdict = judge(
         Evidence(
-            released=drawn.data.checked(),
+            released=rows.data.checked(),
             protocol=protocol,
-            joint=estimate.read_joint(),
-            guarantee=parse_guarantee(guarantee),
+            joint=joint,
+            guarantee=parse_guarantee(spec.guarantee.canonical),
             snapshot_rows=snapshot.rows,
-            secret=secret,
-            published=publish,
-            pair_counts=read_draws(drawn.draws.checked().read_text(encoding="utf-8"), protocol),
+            secret=spec.secret,
+            published=spec.publish,
+            pair_counts=rows.pairs,
         )
     )
-    write_whole(ReleaseFolder(Path(drawn.folder)).verdict, dump(verdict.to_dict()))
+    write_whole(folder.verdict, dump(verdict.to_dict()))
     return verdict

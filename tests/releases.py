@@ -10,9 +10,9 @@ from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import optimise
 from funnel.pipeline.tasks.publish import publish
 from funnel.pipeline.tasks.sanitise import sanitise
-from funnel.pipeline.tasks.series import open_series
 from funnel.pipeline.tasks.validate import validate
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec
 
 

@@ -94,6 +94,11 @@ class ReleaseFolder:
         return self.root / "audit"
 
     @property
+    def spec(self) -> Path:
+        """The spec as it was when the release was made; internal."""
+        return self.audit / "spec.toml"
+
+    @property
     def joint(self) -> Path:
         """Estimated counts of (secret, input); internal."""
         return self.audit / "joint.json"

@@ -67,7 +67,7 @@ def small_partitions(in_process: None) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, value in SMALL.items():
             patch.setattr(place, value)
-        patch.setattr("funnel.pipeline.tasks.dask_workers._CONNECT_SECONDS", 3)
+        patch.setattr("funnel.sampling.dask_workers._CONNECT_SECONDS", 3)
         patch.setenv(SECRET, os.urandom(32).hex())
         yield
 

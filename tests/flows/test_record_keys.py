@@ -13,8 +13,8 @@ from prefect.blocks.system import Secret
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.pipeline.flows.release import release
-from funnel.pipeline.tasks.secret import FILE, find_secret
 from funnel.release.layout import ReleaseFolder
+from funnel.release.secret import FILE, find_secret
 from tests.projects import SPEC, adult_rows, make_project, tree
 
 pytestmark = pytest.mark.usefixtures("in_process")

@@ -13,10 +13,10 @@ import pytest
 
 from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused
 from funnel.pipeline.flows.release import release
-from funnel.pipeline.tasks.series import open_series
 from funnel.pipeline.tasks.step import listening
 from funnel.protocol import Protocol
 from funnel.release.layout import ReleaseFolder
+from funnel.release.series import open_series
 from funnel.sampling import OutputColumns
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
 

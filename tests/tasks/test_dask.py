@@ -16,9 +16,9 @@ import pytest
 from funnel.errors import PipelineError
 from funnel.joint import Joint
 from funnel.pipeline.tasks import dask_workers
-from funnel.pipeline.tasks.dask_workers import DaskWorkers
-from funnel.pipeline.tasks.engines import workers_of
 from funnel.sampling import count_partition, release_rows
+from funnel.sampling.dask_workers import DaskWorkers
+from funnel.sampling.engines import workers_of
 from funnel.settings import EngineSettings
 from funnel.source import file_digest
 from tests.interrupts import interrupted_after

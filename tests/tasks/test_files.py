@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import DataError, OutputError
-from funnel.pipeline.tasks.files import FileRef, private_folder, write_whole
+from funnel.release.files import FileRef, private_folder, write_whole
 
 
 def test_a_reference_notices_a_change_and_a_loss(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import LedgerError, SpecError
-from funnel.pipeline.tasks.secret import FILE, NEXT, find_secret, settle_secret
+from funnel.release.secret import FILE, NEXT, find_secret, settle_secret
 
 
 def test_a_file_is_made_on_first_use_and_found_again(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import LedgerError, OutputError, PipelineError
-from funnel.pipeline.tasks.series import Series, open_series
 from funnel.release.layout import Version
+from funnel.release.series import Series, open_series
 
 
 def opened(folder: Path) -> Series:

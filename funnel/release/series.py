@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
-from funnel.errors import LedgerError, OutputError, PipelineError
-from funnel.pipeline.tasks.files import private_folder, remove_tree, sync_folder
-from funnel.pipeline.tasks.remote import RemoteSeries
+from funnel.errors import DataError, LedgerError, OutputError, PipelineError
+from funnel.release.decision import Earlier
+from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
+from funnel.release.record import Record
+from funnel.release.remote import Progress, RemoteSeries
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import joined
@@ -55,20 +55,20 @@ class Series:
         """Folders of versions that did not get to their URL in full, oldest first."""
         return sorted(self.root.glob(f"{UNFINISHED}*"))
 
-    def fresh_draws(self, rows: str) -> int:
-        """How many draws about the same people, other than these rows, were published or may have been seen.
+    @property
+    def earlier(self) -> tuple[Earlier, ...]:
+        """All versions whose rows were published or may have been seen, oldest first.
 
-        Parameters
-        ----------
-        rows : str
-            Digest of the rows that are about to be published.
+        Raises
+        ------
+        LedgerError
+            If the record of one is missing or damaged: what was already published about these people is then unknown.
         """
-        seen = [ReleaseFolder(folder) for folder in self.unfinished]
-        folders = [
-            *(self.folder(version) for version in self.published),
-            *(folder for folder in seen if file_digest(folder.data) != rows),
-        ]
-        return sum(bool(_record(folder)["fresh"]) for folder in folders)
+        unfinished = [(ReleaseFolder(folder), False) for folder in self.unfinished]
+        return tuple(
+            _earlier(folder, published)
+            for folder, published in [*unfinished, *((self.folder(version), True) for version in self.published)]
+        )
 
     def shown(self, version: Version) -> tuple[str, str]:
         """Where readers find a version and its report: paths, or URLs."""
@@ -86,32 +86,45 @@ class Series:
         """The folder of a version."""
         return ReleaseFolder(self.root / str(version))
 
-    def record(self, version: Version) -> dict[str, Any]:
+    def record(self, version: Version) -> Record:
         """What a version was made from.
 
         Raises
         ------
         LedgerError
-            If its record is missing or damaged: what was already published about these people is then unknown.
+            If its record is missing or damaged.
         """
         return _record(self.folder(version))
 
-    def drawn_before(self, record: dict[str, Any]) -> str | None:
-        """Folder of the newest version whose rows were drawn from the same snapshot with the same protocol, if any.
+    def check_whole(self, version: Version) -> None:
+        """Make sure that the public files of a version are those that were published.
 
-        Its rows can be taken over: drawing them afresh would reveal more, and tell a data user nothing new.
+        Raises
+        ------
+        LedgerError
+            If one is gone or was changed since.
         """
-        folders = [*map(ReleaseFolder, self.unfinished), *(self.folder(version) for version in self.published)]
-        for folder in reversed(folders):
-            before = _record(folder)
-            if all(before.get(key) == record.get(key) for key in ("snapshot", "protocol", "shuffle", "secret")):
-                return str(folder.root)
-        return None
+        folder = self.folder(version)
+        for name, digest in self.record(version).files.items():
+            path = folder.root / name
+            if not path.is_file() or file_digest(path) != digest:
+                raise LedgerError(
+                    f"{path} is gone or was changed since it was published; restore version {version} from a backup, "
+                    "so that what was published stays known"
+                )
 
-    def publish(self, version: Version) -> None:
-        """Put a version that has its place in this folder where readers look for it, and ``latest`` after it."""
+    def publish(self, incoming: ReleaseFolder, version: Version, progress: Progress) -> None:
+        """Put a version that is complete in its place, and ``latest`` after it.
+
+        All is forced to disk before the rename: until then nothing is visible, after it everything is.
+        """
+        # The folder was private while it was put together; what is in audit/ stays so.
+        incoming.root.chmod(0o755)
+        sync_tree(incoming.root)
+        incoming.root.rename(self.folder(version).root)
+        sync_folder(self.root)
         if self.remote is not None:
-            self.remote.upload(version, self.folder(version))
+            self.remote.upload(version, self.folder(version), progress)
             self.remote.point_latest()
             rows = file_digest(self.folder(version).data)
             for folder in self.unfinished:
@@ -145,20 +158,15 @@ class Series:
             self.remote.point_latest()
         self.point_latest()
 
-    def answered_before(self, record: dict[str, Any]) -> bool:
-        """Whether a version of the same columns was drawn with the same secret: its records keep their answers."""
-        before = (self.record(version) for version in self.published)
-        return any(all(one.get(key) == record[key] for key in ("fields", "secret")) for one in before)
-
-    @property
-    def secret_fingerprint(self) -> str | None:
-        """Of the release secret of the newest version that was drawn with one; None if none was."""
-        found = (self.record(version).get("secret") for version in reversed(self.published))
-        return next((str(fingerprint) for fingerprint in found if fingerprint is not None), None)
-
-    def incoming(self) -> Path:
-        """A new private folder, on the same file system, to put a release together in."""
-        return private_folder(self.root / f"{INCOMING}{secrets.token_hex(6)}")
+    @contextmanager
+    def incoming(self) -> Iterator[ReleaseFolder]:
+        """A new private folder, on the same file system, to put a version together in; gone afterwards."""
+        folder = private_folder(self.root / f"{INCOMING}{secrets.token_hex(6)}")
+        try:
+            yield ReleaseFolder(folder)
+        finally:
+            # After publication the folder has its final name, and there is nothing left to remove.
+            remove_tree(folder)
 
     def point_latest(self) -> None:
         """Let ``latest`` name the newest version, at once."""
@@ -172,21 +180,25 @@ class Series:
         sync_folder(self.root)
 
 
-def _record(folder: ReleaseFolder) -> dict[str, Any]:
+def _record(folder: ReleaseFolder) -> Record:
     try:
-        content = json.loads(folder.record.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or not isinstance(content.get("fresh"), bool):
-            raise ValueError("no record of a release")
-    except (OSError, ValueError) as error:
+        return Record.read(folder.record)
+    except DataError as error:
         raise LedgerError(
-            f"the record {folder.record} of version {folder.root.name} is missing or damaged, so it is unknown what "
-            "was published about the same people; restore it from a backup"
+            f"{error}; without it it is unknown what version {folder.root.name} published about the same people, so "
+            "restore it from a backup"
         ) from error
-    return content
+
+
+def _earlier(folder: ReleaseFolder, published: bool) -> Earlier:
+    record = _record(folder)
+    name = folder.data.relative_to(folder.root).as_posix()
+    rows = record.files.get(name) or file_digest(folder.data)
+    return Earlier(record, folder.root, published, rows)
 
 
 @contextmanager
-def open_series(output: Path, workspace: Path, name: str, remote: RemoteSeries | None = None) -> Iterator[Series]:
+def open_series(spec: ReleaseSpec) -> Iterator[Series]:
     """Hold a series for one run, after putting right what a killed run left behind.
 
     A killed run can leave a folder of unpublished files, which is removed, and a version that ``latest`` does not
@@ -201,16 +213,17 @@ def open_series(output: Path, workspace: Path, name: str, remote: RemoteSeries |
     LedgerError
         If versions were published at a URL whose records are not in the workspace.
     """
-    series = Series(output / name, remote)
+    series = Series.of(spec)
+    output, workspace = spec.output_folder, spec.workspace_folder
     try:
-        if remote is not None:
+        if series.remote is not None:
             private_folder(series.root)
         series.root.mkdir(parents=True, exist_ok=True)
         private_folder(workspace)
-        lock = FileLock(workspace / f"{name}.lock")
+        lock = FileLock(workspace / f"{spec.name}.lock")
         lock.acquire(blocking=False)
     except Timeout as error:
-        raise PipelineError(f"another run is making the release {name}; wait until it has ended") from error
+        raise PipelineError(f"another run is making the release {spec.name}; wait until it has ended") from error
     except OSError as error:
         raise _not_writable(error, output) from error
     try:

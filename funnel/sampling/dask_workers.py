@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from funnel.errors import PipelineError, SpecError
 from funnel.settings import EngineSettings
@@ -81,7 +81,7 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
     Raises
     ------
     SpecError
-        If prefect-dask is not installed.
+        If Dask is not installed.
     PipelineError
         If the scheduler cannot be reached.
     """
@@ -89,7 +89,7 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     try:
         import dask
-        from prefect_dask.task_runners import DaskTaskRunner
+        import distributed  # noqa: F401
     except ImportError as error:
         raise SpecError("[engine] kind = \"dask\" needs more packages; pip install 'funnel[dask]'") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -97,34 +97,35 @@ def dask_workers(engine: EngineSettings) -> Iterator[DaskWorkers]:
         tempfile.TemporaryDirectory(prefix="funnel-dask-") as folder,
         # Also what is made beside the workers, which would stay.
         dask.config.set({"temporary-directory": folder, "distributed.nanny.pre-spawn-environ": _ENVIRONMENT}),
-        _started(DaskTaskRunner(**_settings(engine, folder)), engine) as client,
+        _started(engine, folder) as client,
     ):
         yield DaskWorkers(client)
 
 
 @contextmanager
-def _started(runner: Any, engine: EngineSettings) -> Iterator[Client]:
-    with ExitStack() as started:
+def _started(engine: EngineSettings, folder: str) -> Iterator[Client]:
+    from distributed import Client, LocalCluster
+
+    with ExitStack() as running:
+
+        def start() -> Client:
+            if engine.scheduler is not None:
+                client: Client = Client(engine.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+                return running.enter_context(client)
+            cluster = LocalCluster(
+                n_workers=engine.workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                local_directory=folder,
+            )
+            return running.enter_context(Client(running.enter_context(cluster), set_as_default=False))
+
         try:
-            started.enter_context(runner)
-            # Started by a thread, which an interrupt does not reach: half-started workers could not be ended.
+            # By a thread, which an interrupt does not reach: half-started workers could not be ended.
             with ThreadPoolExecutor(1) as starter:
-                client = starter.submit(lambda: runner.client).result()
+                client = starter.submit(start).result()
         except (OSError, TimeoutError, ValueError) as error:
             place = "on this machine" if engine.scheduler is None else f"at {engine.scheduler}"
             raise PipelineError(f"no workers of Dask can be had {place} ({type(error).__name__})") from error
         yield client
-
-
-def _settings(engine: EngineSettings, folder: str) -> dict[str, Any]:
-    if engine.scheduler is not None:
-        return {"address": engine.scheduler, "client_kwargs": {"timeout": _CONNECT_SECONDS}}
-    return {
-        "cluster_kwargs": {
-            "n_workers": engine.workers,
-            "threads_per_worker": 1,
-            "processes": True,
-            "dashboard_address": None,
-            "local_directory": folder,
-        }
-    }

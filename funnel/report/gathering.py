@@ -1,16 +1,18 @@
-"""Describe: gather what the report of a release shows from the results of the steps."""
+"""Gathering what the report of a release shows from the results of the steps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version as installed_version
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from typing import Protocol as Interface
 
 from funnel.audit import Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
-from funnel.pipeline.tasks.ingest import Snapshot
 from funnel.protocol import Protocol
-from funnel.report import (
+from funnel.release.snapshot import Snapshot
+from funnel.report.content import (
     Check,
     Contact,
     Licence,
@@ -24,14 +26,31 @@ from funnel.source import Codings
 from funnel.spec import ReleaseSpec
 from funnel.storage import base_name
 
-if TYPE_CHECKING:
-    from funnel.pipeline.expectations.verdict import Verdict
-
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
 KEYED_SOURCE = (
     "a pseudo-random function of the record key under a release secret (AES-256), so that a record keeps its answer "
     "from version to version while its values and the protocol stay the same"
 )
+
+
+class Judged(Interface):
+    """What was found of one thing that is expected of a release."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def description(self) -> str:
+        """What is expected, in a sentence."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is so."""
+
+    @property
+    def observed(self) -> Any:
+        """What was seen: a JSON value."""
 
 
 def report_content(
@@ -42,7 +61,7 @@ def report_content(
     guarantee: Guarantee,
     findings: Findings,
     comparison: list[dict[str, Any]],
-    verdict: Verdict,
+    judged: Sequence[Judged],
     *,
     version: str,
     created: str,
@@ -73,8 +92,7 @@ def report_content(
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         verdict=tuple(
-            Check(result.name, result.description, result.passed, _observed(result.observed))
-            for result in verdict.results
+            Check(result.name, result.description, result.passed, _observed(result.observed)) for result in judged
         ),
         plan=tuple(
             PlanLine(**{key: row[key] for key in ("mechanism", "utility", "share", "level", "seconds", "reason")})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -36,7 +37,7 @@ class FileRef:
         return Path(self.path).is_file() and file_digest(self.path) == self.sha256
 
     def checked(self) -> Path:
-        """The path, after making sure that the file is what the reference says.
+        """The path of a large file, after making sure that it is what the reference says.
 
         Raises
         ------
@@ -44,8 +45,27 @@ class FileRef:
             If it is gone or has changed.
         """
         if not self.intact():
-            raise DataError(f"the working file {self.path} is gone or was changed; run the release again to remake it")
+            raise self._changed()
         return Path(self.path)
+
+    def read(self) -> bytes:
+        """The content of a small file, read once: what is returned is what was checked.
+
+        Raises
+        ------
+        DataError
+            If it is gone or has changed.
+        """
+        try:
+            content = Path(self.path).read_bytes()
+        except OSError as error:
+            raise self._changed() from error
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise self._changed()
+        return content
+
+    def _changed(self) -> DataError:
+        return DataError(f"the working file {self.path} is gone or was changed; run the release again to remake it")
 
 
 def private_folder(path: Path) -> Path:
@@ -79,7 +99,7 @@ def write_whole(path: Path, content: bytes) -> FileRef:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    return FileRef.of(path)
+    return FileRef(str(path), hashlib.sha256(content).hexdigest())
 
 
 def sync_tree(root: Path) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from funnel.errors import LedgerError, OutputError, SpecError
-from funnel.pipeline.tasks.files import private_folder, sync_folder
+from funnel.release.files import private_folder, sync_folder
 from funnel.sampling import RecordKey
 
 FILE, NEXT = "release-secret", "release-secret.next"
 _BYTES = 32
+
+Reader = Callable[[str], str]
+"""Gives the text of a secret, by its place."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +35,29 @@ class ReleaseSecret:
     place: str
     fingerprint: str
 
-    def record_key(self, columns: tuple[str, ...]) -> RecordKey:
-        """The record key of these columns with the secret itself.
+    def record_key(self, columns: tuple[str, ...], read: Reader | None = None) -> RecordKey:
+        """The record key of these columns with the secret itself, read anew.
+
+        Parameters
+        ----------
+        columns : tuple of str
+        read : callable, optional
+            As in `find_secret`.
 
         Raises
         ------
         LedgerError
             If the secret is no longer the one that the fingerprint is of.
         """
-        key = _key(_read(self.place), columns)
+        key = _key((read or read_secret)(self.place), columns)
         if key.fingerprint != self.fingerprint:
             raise LedgerError(f"the release secret in {self.place} changed during the release; run the release again")
         return key
 
 
-def find_secret(place: str, workspace: Path, recorded: str | None, rotate: bool) -> ReleaseSecret:
+def find_secret(
+    place: str, workspace: Path, recorded: str | None, rotate: bool, read: Reader | None = None
+) -> ReleaseSecret:
     """The secret to release with; a file is made on first use.
 
     Parameters
@@ -59,6 +70,9 @@ def find_secret(place: str, workspace: Path, recorded: str | None, rotate: bool)
         Fingerprint stored with the newest version that was drawn with record keys.
     rotate : bool
         Whether to take another secret knowingly: a new file, or what the environment or the block now holds.
+    read : callable, optional
+        Gives the text at a place; by default `read_secret`, which knows files and the environment. The pipeline gives
+        one that knows the orchestrator's blocks too.
 
     Raises
     ------
@@ -67,8 +81,13 @@ def find_secret(place: str, workspace: Path, recorded: str | None, rotate: bool)
     SpecError
         If it cannot be read, is too short, or others may read its file.
     """
+    read = read or read_secret
+
+    def at(place: str) -> ReleaseSecret:
+        return ReleaseSecret(place, _key(read(place), ("any",)).fingerprint)
+
     if place != "file":
-        found = ReleaseSecret(place, _fingerprint(place))
+        found = at(place)
         if recorded is not None and (found.fingerprint == recorded) == rotate:
             if rotate:
                 raise SpecError(
@@ -80,10 +99,10 @@ def find_secret(place: str, workspace: Path, recorded: str | None, rotate: bool)
     if rotate and recorded is not None:
         following.unlink(missing_ok=True)
         _make(following)
-        return ReleaseSecret(str(following), _fingerprint(str(following)))
+        return at(str(following))
     if following.exists():
         # What a killed rotation left: taken if its release was published, else forgotten.
-        if recorded is not None and _fingerprint(str(following)) == recorded:
+        if recorded is not None and at(str(following)).fingerprint == recorded:
             following.replace(current)
         else:
             following.unlink()
@@ -94,7 +113,7 @@ def find_secret(place: str, workspace: Path, recorded: str | None, rotate: bool)
                 "restore it from a backup, or take a new one with --rotate-secret, which draws every record afresh"
             )
         _make(current)
-    found = ReleaseSecret(str(current), _fingerprint(str(current)))
+    found = at(str(current))
     if recorded is not None and found.fingerprint != recorded:
         raise _another(str(current))
     return found
@@ -128,10 +147,6 @@ def _make(path: Path) -> None:
         raise OutputError(f"the release secret cannot be written to {path}: {error.strerror}") from error
 
 
-def _fingerprint(place: str) -> str:
-    return _key(_read(place), ("any",)).fingerprint
-
-
 def _key(content: str, columns: tuple[str, ...]) -> RecordKey:
     text = content.strip()
     # Hexadecimal digits stand for bytes; any other text, such as a long passphrase from a vault, is taken as it is.
@@ -139,14 +154,21 @@ def _key(content: str, columns: tuple[str, ...]) -> RecordKey:
     return RecordKey(columns, bytes.fromhex(text) if is_hexadecimal else text.encode())
 
 
-def _read(place: str) -> str:
+def read_secret(place: str) -> str:
+    """The text of a secret in a file or in the environment.
+
+    Raises
+    ------
+    SpecError
+        If it cannot be read, or others may read its file.
+    """
     kind, _, name = place.partition(":")
     if kind == "environment":
         if name not in os.environ:
             raise SpecError(f"record_secret names the environment variable {name}, which is not set; set it")
         return os.environ[name]
     if kind == "prefect":
-        return _read_block(name)
+        raise SpecError(f"record_secret names a block of the orchestrator, {name}, which only the pipeline can read")
     path = Path(place)
     try:
         if path.stat().st_mode & 0o077:
@@ -154,20 +176,3 @@ def _read(place: str) -> str:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"the release secret {path} cannot be read ({type(error).__name__})") from error
-
-
-def _read_block(name: str) -> str:
-    from prefect.blocks.system import Secret
-
-    try:
-        # Typed as a coroutine for asynchronous callers too; this one is not.
-        block: Any = Secret.load(name)
-        value = block.get()
-    except ValueError:
-        value = None
-    if not isinstance(value, str):
-        raise SpecError(
-            f"there is no Secret block {name!r} with a text on the orchestrator's server; make it, or change "
-            "record_secret"
-        )
-    return value

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from funnel.errors import LedgerError, OutputError
-from funnel.pipeline.tasks.step import tell
 from funnel.release.layout import LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, filesystem, joined
 
@@ -17,6 +16,7 @@ from funnel.storage import attempt, filesystem, joined
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "adl", "oci", "oss", "memory"})
 
 T = TypeVar("T")
+Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class RemoteSeries:
                 "unknown what was published about the same people; publish from that workspace or under another URL"
             )
 
-    def upload(self, version: Version, local: ReleaseFolder) -> None:
+    def upload(self, version: Version, local: ReleaseFolder, progress: Progress) -> None:
         """Put the public files of a version there, ``datapackage.json`` last; ``audit/`` stays where it is.
 
         Raises
@@ -100,7 +100,7 @@ class RemoteSeries:
         files = sorted(path for path in local.root.rglob("*") if path.is_file() and local.audit not in path.parents)
         for path in [*(path for path in files if path != local.package), local.package]:
             name = path.relative_to(local.root).as_posix()
-            tell(f"uploading {name}")
+            progress(f"uploading {name}", 0, None)
             self._attempt(lambda path=path, name=name: _put(storage, path, f"{root}/{name}"))  # type: ignore[misc]
             if self._attempt(lambda name=name: storage.size(f"{root}/{name}")) != path.stat().st_size:  # type: ignore[misc]
                 raise OutputError(f"{joined(self.url, str(version), name)} did not arrive in full; run again")

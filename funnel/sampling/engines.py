@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from funnel.pipeline.tasks.dask_workers import dask_workers
 from funnel.sampling import OneWorker, Processes, Workers
+from funnel.sampling.dask_workers import dask_workers
 from funnel.settings import EngineSettings
 
 

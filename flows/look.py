@@ -1,0 +1,58 @@
+"""Look: whether a release is already published, told without the orchestrator and without making it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funnel.errors import SpecError
+from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.release.decision import secret_before
+from funnel.release.layout import Version
+from funnel.release.secret import ReleaseSecret, find_secret
+from funnel.release.series import Series, open_series
+from funnel.release.settled import settled_version
+from funnel.spec import ReleaseSpec
+
+
+@plain_errors
+def look(spec: ReleaseSpec) -> dict[str, Any] | None:
+    """What the release flow would return if nothing has changed since its last run on this spec; None if it has to run.
+
+    Reads the source to compare its digest; neither estimates nor optimises.
+
+    Raises
+    ------
+    FunnelError
+        As the release flow.
+    """
+    with open_series(spec) as series:
+        secret = release_secret(spec, series, rotate=False)
+        fingerprint = None if secret is None else secret.fingerprint
+        version = settled_version(spec, spec.workspace_folder / spec.name, series, fingerprint)
+        return None if version is None else unchanged(series, version, ["estimate", "optimise"])
+
+
+def unchanged(series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
+    """The answer of a run that found its release already published."""
+    tell(f"unchanged: version {version} already is this release")
+    folder, report = series.shown(version)
+    return {"status": "unchanged", "version": str(version), "folder": folder, "report": report, "cached": cached}
+
+
+def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSecret | None:
+    """The release secret, where the spec has a record key.
+
+    Raises
+    ------
+    SpecError
+        If there is none to rotate, or it cannot be read.
+    LedgerError
+        If it is not the one of the newest version, or is gone.
+    """
+    if spec.record_key is None:
+        if rotate:
+            raise SpecError("there is no release secret to rotate: the spec names no record_key")
+        return None
+    workspace = spec.workspace_folder / spec.name
+    return find_secret(spec.record_secret, workspace, secret_before(series.earlier), rotate, read_from_vault)

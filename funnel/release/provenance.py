@@ -1,0 +1,61 @@
+"""Provenance: which code makes a release, as a digest that caches are kept under and records name."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import funnel
+
+# What the numbers of a release come out of, besides this package: another version may give others.
+_COMPUTES = ("numpy", "scipy", "pyarrow", "highspy", "pycddlib-standalone", "python-flint", "numba")
+
+
+def code_digest() -> str:
+    """SHA-256 of the code that makes releases: this package, registered mechanisms, libraries that compute.
+
+    A cache entry under another digest is not used: a newly registered mechanism is compared, and a mended defect
+    counts, without anybody thinking of the caches.
+    """
+    from funnel.mechanisms import mechanism, names
+
+    added = sorted(_source_of(type(mechanism(name))) for name in names())
+    return hashlib.sha256("\n".join([_package_digest(), *names(), *added]).encode()).hexdigest()
+
+
+def software() -> dict[str, str]:
+    """Versions of this package and of the libraries that compute, by name; those not installed are left out."""
+    found = {}
+    for name in ("funnel", *_COMPUTES):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@lru_cache(maxsize=1)
+def _package_digest() -> str:
+    root = Path(funnel.__file__).parent
+    total = hashlib.sha256(repr(sorted(software().items())).encode())
+    # The pipeline is in links where this package is a checkout.
+    modules = (Path(folder) / name for folder, _, files in os.walk(root, followlinks=True) for name in files)
+    for path in sorted(path for path in modules if path.suffix == ".py"):
+        total.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _source_of(kind: type) -> str:
+    """What a mechanism that another package registers does, as far as its own class says."""
+    if kind.__module__.startswith("funnel."):
+        return ""
+    try:
+        text = inspect.getsource(kind)
+    except (OSError, TypeError):
+        text = ""
+    return f"{kind.__module__}.{kind.__qualname__} {hashlib.sha256(text.encode()).hexdigest()}"

@@ -1,0 +1,70 @@
+"""Publication: the files of a version beside its rows, written into the folder where it is put together."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from funnel.audit.findings import Findings
+from funnel.errors import ReleaseRefused
+from funnel.guarantees import Guarantee
+from funnel.joint import Joint
+from funnel.protocol import Protocol
+from funnel.release.datapackage import data_package
+from funnel.release.document import dump
+from funnel.release.documents import joint_document, protocol_document
+from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.rows import Rows
+from funnel.source import file_digest
+from funnel.spec import ReleaseSpec
+from funnel.tables import open_paged
+
+BATCH_ROWS = 1 << 17
+
+
+def write_documents(
+    spec: ReleaseSpec, joint: Joint, protocol: Protocol, guarantee: Guarantee, rows: Rows, folder: ReleaseFolder
+) -> None:
+    """Write the protocol as its users need it, the csv if the spec asks for it, and the internal spec and counts.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the rows are no longer those that were judged.
+    """
+    if file_digest(folder.data) != rows.data.sha256:
+        raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
+    folder.spec.write_bytes(spec.text.encode())
+    folder.joint.write_bytes(dump(joint_document(joint)))
+    folder.protocol.write_bytes(dump(protocol_document(joint, protocol, guarantee)))
+    if spec.output.csv:
+        # From the file that was judged, so that both say the same.
+        _write_csv(folder)
+
+
+def write_package(
+    spec: ReleaseSpec, protocol: Protocol, findings: Findings, version: Version, created: str, folder: ReleaseFolder
+) -> dict[str, str]:
+    """Write the Data Package over the public files that are there; return the digest of each, its own included.
+
+    Returns
+    -------
+    dict of str to str
+        SHA-256 (hex) by path in the folder.
+    """
+    public = [path for path in (folder.data, folder.csv, folder.protocol, folder.report) if path.is_file()]
+    files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
+    folder.package.write_bytes(dump(data_package(spec, protocol, findings, str(version), created, files)))
+    return {
+        **{name: digest for name, (digest, _) in files.items()},
+        folder.package.name: file_digest(folder.package),
+    }
+
+
+def _write_csv(folder: ReleaseFolder) -> None:
+    with open_paged(folder.data) as file:
+        names = file.schema_arrow.names
+        schema = pa.schema([(name, pa.string()) for name in names])
+        with pacsv.CSVWriter(folder.csv, schema) as writer:
+            for batch in file.iter_batches(BATCH_ROWS):
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))

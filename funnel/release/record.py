@@ -1,0 +1,108 @@
+"""Record: what a version was made from, how its rows came about, and what its files were; kept for all after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from funnel.release.document import Document, Part, Sha256
+
+_VERSION = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$"
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
+# Of records from before a version noted them.
+_UNNOTED = ("record_key",)
+
+
+class Origin(Part):
+    """What a version is made from: two versions of one origin would say the same of the same people.
+
+    Attributes
+    ----------
+    spec, source, snapshot, protocol : str
+        SHA-256 (hex) of all that the spec says, of the source, of the recoded records, and of the channel.
+    fields : tuple of str
+        Published columns, in order.
+    guarantee : str
+        The declared bound, such as ``"lip:1.0"``.
+    shuffle : bool
+        Whether rows come in random order.
+    record_key : tuple of str or None
+        Columns of the record key; None where there is none, or the record is from before they were noted.
+    secret : str or None
+        Fingerprint of the release secret that the answers were derived with; None if none was.
+    """
+
+    spec: Sha256
+    source: Sha256
+    snapshot: Sha256
+    protocol: Sha256
+    fields: tuple[str, ...] = Field(min_length=1)
+    guarantee: str = Field(min_length=1)
+    shuffle: bool
+    record_key: tuple[str, ...] | None = None
+    secret: str | None = Field(default=None, min_length=1)
+
+    @field_validator("fields")
+    @classmethod
+    def _distinct(cls, fields: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(fields)) < len(fields):
+            raise ValueError("names a column twice")
+        return fields
+
+    @model_validator(mode="after")
+    def _keyed_with_a_secret(self) -> Origin:
+        if self.record_key is not None and self.secret is None:
+            raise ValueError("names a record key and no release secret")
+        return self
+
+
+class Record(Document):
+    """What a version was made from, and what was published; internal.
+
+    Attributes
+    ----------
+    version : str
+    created : str
+        Time of publication, ISO 8601 with time zone.
+    origin : Origin
+    rows : int
+        Records released.
+    fresh : bool
+        Whether its rows are a draw about these people that no version before it showed.
+    rotated : str or None
+        Fingerprint of the release secret before it, if a new one was taken for this version.
+    files : mapping of str to str
+        SHA-256 (hex) of every public file, by its path in the folder of the version; empty in records from before
+        they were noted.
+    software : mapping of str to str
+        Versions of funnel and of the libraries that compute, by name.
+    """
+
+    described: ClassVar[str] = "the record of a version"
+    schema_: Literal["funnel/record/1"] = Field(default="funnel/record/1", alias="schema")
+    version: Annotated[str, Field(pattern=_VERSION)]
+    created: Annotated[str, Field(pattern=_TIME)]
+    origin: Origin
+    rows: int = Field(ge=1)
+    fresh: bool
+    rotated: str | None = Field(default=None, min_length=1)
+    files: Mapping[str, Sha256] = Field(default_factory=dict)
+    software: Mapping[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _rotated_to_another(self) -> Record:
+        if self.rotated is not None and self.rotated == self.origin.secret:
+            raise ValueError("says that its secret was rotated to itself")
+        return self
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none."""
+        if version != 0:
+            return super().upgraded(version, content)
+        names = [name for name in Origin.model_fields if name not in _UNNOTED]
+        origin = {name: content[name] for name in names if name != "secret"}
+        rest = {key: value for key, value in content.items() if key not in names}
+        return {**rest, "origin": {**origin, "secret": content.get("secret")}}

@@ -1,0 +1,125 @@
+"""Rows of a release: drawn from a snapshot, or taken over from an earlier version, and counted."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from funnel.errors import DataError
+from funnel.joint import IntArray
+from funnel.protocol import Protocol
+from funnel.release.document import dump
+from funnel.release.documents import read_draws
+from funnel.release.files import FileRef, private_folder, remove_tree
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import RecordKey, plan_rows, release_rows
+from funnel.sampling.engines import workers_of
+from funnel.settings import EngineSettings
+from funnel.source import file_digest
+
+ROWS = "rows"
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a coming version.
+
+    Attributes
+    ----------
+    data : FileRef
+        Parquet of the published columns.
+    pairs : ndarray of int64, shape (a + 1, b)
+        Counts of drawn (input, output) pairs; internal.
+    """
+
+    data: FileRef
+    pairs: IntArray
+
+
+def draw_rows(
+    snapshot: Snapshot,
+    protocol: Protocol,
+    folder: ReleaseFolder,
+    workspace: Path,
+    *,
+    shuffle: bool,
+    record_key: RecordKey | None,
+    engine: EngineSettings,
+    progress: Progress,
+) -> Rows:
+    """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    protocol : Protocol
+    folder : ReleaseFolder
+        Of the coming version.
+    workspace : Path
+        Private folder of the series, where work that a killed run with record keys has finished waits for the next.
+    shuffle : bool
+        Whether rows come in random order.
+    record_key : RecordKey or None
+        To give every record the answer that it gets in every release with this secret.
+    engine : EngineSettings
+        Who does the work.
+    progress : callable
+
+    Raises
+    ------
+    EntropyError
+        If the random source fails; nothing is written from it.
+    """
+    data = snapshot.data.checked()
+    # Fresh draws go with the folder of this run: what was drawn for a run that was killed is not used by another one.
+    work = folder.root / f".{ROWS}"
+    plan = plan_rows(data, snapshot.data.sha256, protocol, work, shuffle=shuffle, record_key=record_key)
+    if record_key is not None:
+        # Answers of records are the same whoever draws them and when: a further run takes up what there is.
+        work = workspace / ROWS / plan.digest[:16]
+        plan = dataclasses.replace(plan, folder=str(work))
+        for other in work.parent.iterdir() if work.parent.is_dir() else ():
+            if other != work:
+                remove_tree(other)
+    private_folder(work)
+    folder.data.parent.mkdir(parents=True, exist_ok=True)
+    progress("drawing", 0, snapshot.rows)
+    with workers_of(engine) as workers:
+        pairs = release_rows(plan, folder.data, workers, progress)
+    if record_key is None:
+        remove_tree(work)
+    _write_draws(folder, pairs)
+    return Rows(FileRef.of(folder.data), pairs)
+
+
+def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, folder: ReleaseFolder) -> Rows:
+    """Take over the rows of an earlier version, byte for byte, with the counts of their draw.
+
+    Raises
+    ------
+    DataError
+        If they are no longer those of that version.
+    """
+    folder.data.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(earlier.data, folder.data)
+    if file_digest(folder.data) != rows_sha256:
+        raise DataError(f"the rows of {earlier.root} were changed since they were drawn; restore them from a backup")
+    pairs = read_draws(earlier.draws.read_text(encoding="utf-8"), protocol)
+    _write_draws(folder, pairs)
+    return Rows(FileRef(str(folder.data), rows_sha256), pairs)
+
+
+def forget_rows(workspace: Path) -> None:
+    """Remove what workers left for a run that might have been taken up again."""
+    remove_tree(workspace / ROWS)
+
+
+def _write_draws(folder: ReleaseFolder, pairs: IntArray) -> None:
+    private_folder(folder.audit)
+    folder.draws.write_bytes(dump({"pairs": pairs.tolist()}))

@@ -1,0 +1,65 @@
+"""Settled: whether anything has changed since the last run, told without making the release again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from funnel.release.document import dump
+from funnel.release.files import private_folder, write_whole
+from funnel.release.layout import Version
+from funnel.release.provenance import code_digest
+from funnel.release.series import Series
+from funnel.source import open_source
+from funnel.spec import ReleaseSpec
+
+_FILE = "settled.json"
+
+
+def settle(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: str, secret: str | None) -> None:
+    """Note what the newest version is the answer to, when a run ends that published it or found it unchanged.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    workspace : Path
+        Private folder of the series.
+    series : Series
+    source_sha256 : str
+        Digest of the source that was released.
+    secret : str or None
+        Fingerprint of the release secret.
+    """
+    said = {**_question(spec, series, secret), "source": source_sha256}
+    write_whole(private_folder(workspace) / _FILE, dump(said))
+
+
+def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: str | None) -> Version | None:
+    """The newest version, if a run on this spec, source, secret and code has already ended with it; else None.
+
+    The source is read, to be sure that it is the same; nothing is estimated or optimised.
+
+    Raises
+    ------
+    LedgerError
+        If a public file of that version is gone or was changed: it must not be said to be unchanged.
+    DataError
+        If the source cannot be read.
+    """
+    newest = series.newest
+    try:
+        said = json.loads((workspace / _FILE).read_bytes())
+        known = str(said.pop("source"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if newest is None or said != _question(spec, series, secret) or open_source(spec.reading).files.digest() != known:
+        return None
+    series.check_whole(newest)
+    return newest
+
+
+def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str, str | None]:
+    newest = series.newest
+    record = None if newest is None else hashlib.sha256(series.folder(newest).record.read_bytes()).hexdigest()
+    return {"spec": spec.digest, "code": code_digest(), "secret": secret, "newest": record}

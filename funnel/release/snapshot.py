@@ -1,0 +1,244 @@
+"""Snapshot: an immutable, recoded copy of the columns a release needs, with digests, found again by its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.errors import DataError
+from funnel.release.documents import dump
+from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
+from funnel.release.provenance import code_digest
+from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.source import (
+    KEY_TYPE,
+    Codings,
+    KeyColumn,
+    Source,
+    coded_batches,
+    file_digest,
+    learn_codings,
+    open_source,
+)
+from funnel.spec import ReleaseSpec
+from funnel.tables import numbers_of
+
+GROUP_ROWS = 1 << 17
+DATA, CODINGS, RECORD = "snapshot.parquet", "codings.json", "snapshot.json"
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An immutable, recoded copy of the columns a release needs.
+
+    Attributes
+    ----------
+    data : FileRef
+        Parquet: secret columns, then published ones, as dictionary<int32, string>, in the order of the source; with
+        record keys also the digest of each record's key under the release secret.
+    codings : FileRef
+        JSON: the categories of every column, in order, with counts.
+    content_sha256 : str
+        Digest of the recoded records, whatever the file: the same after another version of the library writes it.
+    source_sha256 : str
+        Digest of the source file it was made from.
+    rows, dropped : int
+        Records kept, and records left out because a value is missing.
+    """
+
+    data: FileRef
+    codings: FileRef
+    content_sha256: str
+    source_sha256: str
+    rows: int
+    dropped: int
+
+    def read_codings(self) -> Codings:
+        """The categories of every column."""
+        return Codings.from_json(self.codings.read().decode())
+
+
+def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | None, progress: Progress) -> Snapshot:
+    """Take a snapshot of the source of a spec, or find the one already taken of the same content by the same code.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    workspace : Path
+        Private folder of the series.
+    record_key : RecordKey or None
+        With the release secret, if the spec has a record key.
+    progress : callable
+        Told what is done, rows done, rows in all.
+
+    Raises
+    ------
+    SpecError, DataError
+        If the spec or the source is wrong, or the source changes while it is read.
+    OutputError
+        If the snapshot cannot be written.
+    """
+    # Opening first gives the better sentence for a missing or wrong file.
+    source = open_source(spec.reading)
+    progress("reading the source", 0, None)
+    # Of the files that were opened: one that comes meanwhile is not read, and must not be taken for one that was.
+    digest = source.files.digest()
+    parts = [digest[:16], spec.coding_digest[:16], code_digest()[:16]]
+    folder = workspace / "snapshots" / "-".join(parts + ([] if record_key is None else [record_key.fingerprint[:16]]))
+    if (found := _existing(folder)) is not None:
+        return found
+    codings = learn_codings(spec, source, progress=lambda done, total: progress("learning the categories", done, total))
+    private_folder(folder.parent)
+    incoming = private_folder(folder.parent / f".{secrets.token_hex(8)}")
+    try:
+        content = _Content()
+        rows = _write(spec, source, codings, record_key, incoming, content, progress)
+        if rows != codings.n_rows or source.digest() != digest:
+            raise _changed(source.address)
+        (incoming / CODINGS).write_text(codings.to_json(), encoding="utf-8")
+        record = {
+            "source_sha256": digest,
+            "content_sha256": content.digest(codings),
+            "data_sha256": file_digest(incoming / DATA),
+            "codings_sha256": file_digest(incoming / CODINGS),
+            "rows": rows,
+            "dropped": codings.n_dropped,
+            "schema": {name: str(kind) for name, kind in zip(source.schema.names, source.schema.types, strict=True)},
+        }
+        (incoming / RECORD).write_bytes(dump(record))
+        sync_tree(incoming)
+        # A damaged or half-removed snapshot of this content gives way to the new one.
+        remove_tree(folder)
+        incoming.replace(folder)
+        sync_folder(folder.parent)
+    finally:
+        remove_tree(incoming)
+    return Snapshot(
+        FileRef(str(folder / DATA), str(record["data_sha256"])),
+        FileRef(str(folder / CODINGS), str(record["codings_sha256"])),
+        str(record["content_sha256"]),
+        digest,
+        rows,
+        codings.n_dropped,
+    )
+
+
+def forget_other_snapshots(snapshot: Snapshot) -> None:
+    """Remove the snapshots of earlier sources: they hold values of people, and are made again if they are needed."""
+    kept = Path(snapshot.data.path).parent
+    for folder in kept.parent.iterdir():
+        if folder != kept:
+            remove_tree(folder)
+
+
+class _Content:
+    """Digest of records: of every column its categories and, in order, the category of each record."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, hashlib._Hash] = {}
+
+    def add(self, group: pa.Table) -> None:
+        """Take in the next records."""
+        for name, column in zip(group.column_names, group.columns, strict=True):
+            total = self._columns.setdefault(name, hashlib.sha256())
+            for chunk in column.chunks:
+                if pa.types.is_dictionary(chunk.type):
+                    total.update(numbers_of(chunk.indices).astype("<i4", copy=False).data)
+                else:
+                    width = chunk.type.byte_width
+                    total.update(memoryview(chunk.buffers()[1])[width * chunk.offset :][: width * len(chunk)])
+
+    def digest(self, codings: Codings) -> str:
+        """SHA-256 (hex) of all of them."""
+        said = [
+            [name, codings[name].labels if name in codings else None, total.hexdigest()]
+            for name, total in self._columns.items()
+        ]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _write(
+    spec: ReleaseSpec,
+    source: Source,
+    codings: Codings,
+    record_key: RecordKey | None,
+    incoming: Path,
+    content: _Content,
+    progress: Progress,
+) -> int:
+    """Write the rows of a snapshot; return their number."""
+    fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns]
+    with ExitStack() as stack:
+        keys = None
+        if record_key is not None:
+            if KEY_COLUMN in spec.columns:
+                raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
+            keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming))
+            fields.append((KEY_COLUMN, KEY_TYPE))
+        writer = stack.enter_context(
+            # Digests are all different: a dictionary of them would only cost time.
+            pq.ParquetWriter(incoming / DATA, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))
+        )
+        rows = 0
+        batches = coded_batches(spec, source, codings, key_column=None if keys is None else keys.column)
+        for group in _even_groups(batches):
+            _refuse_nulls(group.select(list(spec.columns)), source.address)
+            writer.write_table(group, row_group_size=group.num_rows)
+            content.add(group)
+            rows += group.num_rows
+            progress("taking the snapshot", rows, codings.n_rows)
+        if keys is not None:
+            keys.check()
+    return rows
+
+
+def _even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Row groups of one size, whatever the batches: what is made of a snapshot is cut along them."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        while rows >= GROUP_ROWS:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, GROUP_ROWS)
+            held = table.slice(GROUP_ROWS).to_batches()
+            rows -= GROUP_ROWS
+    if rows:
+        yield pa.Table.from_batches(held)
+
+
+def _existing(folder: Path) -> Snapshot | None:
+    """The snapshot in a folder if it is whole, else None."""
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        snapshot = Snapshot(
+            FileRef(str(folder / DATA), record["data_sha256"]),
+            FileRef(str(folder / CODINGS), record["codings_sha256"]),
+            record["content_sha256"],
+            record["source_sha256"],
+            record["rows"],
+            record["dropped"],
+        )
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+        return None
+    return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None
+
+
+def _refuse_nulls(table: pa.Table, source: str) -> None:
+    if any(column.null_count for column in table.columns):
+        raise _changed(source)
+
+
+def _changed(source: str) -> DataError:
+    return DataError(f"the source {source} changed while it was read; run the release again when it is complete")
