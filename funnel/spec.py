@@ -278,6 +278,12 @@ class ReleaseSpec(Section):
         del said["source"]["path"]
         return _digest(said)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same from the same folder, however it is written."""
+        if not isinstance(other, ReleaseSpec):
+            return NotImplemented
+        return self._folder == other._folder and self.model_dump() == other.model_dump()
+
     def __hash__(self) -> int:
         return hash(self.digest)
 

@@ -11,7 +11,8 @@ from funnel.pipeline.tasks.optimise import optimise
 from funnel.pipeline.tasks.publish import publish
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.validate import validate
-from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.decision import Draw, decide
+from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.spec import ReleaseSpec
 
@@ -19,31 +20,30 @@ from funnel.spec import ReleaseSpec
 def make_release(spec_path: Path) -> ReleaseFolder:
     """Run every step once, in order; returns the folder of version 1.0.0."""
     spec = ReleaseSpec.load(spec_path)
-    workspace = str(spec.workspace_folder / spec.name)
-    guarantee = spec.guarantee.canonical
-    with open_series(spec.output_folder, spec.workspace_folder, spec.name) as series:
-        snapshot = ingest.fn(str(spec_path), workspace)
-        estimated = estimate.fn(
-            snapshot, spec.secret, spec.publish, spec.confidence.alpha, spec.limits.max_inputs, workspace
-        )
-        mechanism = spec.mechanism
-        optimised = optimise.fn(
-            estimated, guarantee, mechanism.name, mechanism.reads_secret, mechanism.time_limit, workspace
-        )
-        drawn = sanitise.fn(snapshot, optimised, str(series.incoming()), spec.output.shuffle)
-        findings = audit.fn(estimated, optimised, drawn, guarantee, spec.confidence.alpha)
-        verdict = validate.fn(snapshot, estimated, optimised, drawn, guarantee, spec.secret, spec.publish)
-        published = publish.fn(
-            str(spec_path),
-            snapshot,
-            estimated,
-            optimised,
-            drawn,
-            findings,
-            verdict,
-            str(series.root),
-            Version(1, 0, 0),
-            "2026-01-01T00:00:00+00:00",
-            {"fresh": True},
-        )
+    workspace = spec.workspace_folder / spec.name
+    with open_series(spec) as series:
+        snapshot = ingest.fn(spec, workspace)
+        joint = estimate.fn(spec, snapshot, workspace).joint
+        optimised = optimise.fn(spec, joint, workspace)
+        protocol = optimised.protocol
+        decision = decide(spec, snapshot, protocol, series.earlier)
+        assert isinstance(decision, Draw)
+        with series.incoming() as folder:
+            rows = sanitise.fn(spec, decision, snapshot, protocol, folder, workspace)
+            findings = audit.fn(spec, joint, protocol, rows, folder)
+            verdict = validate.fn(spec, snapshot, joint, protocol, rows, folder)
+            published = publish.fn(
+                spec,
+                decision,
+                snapshot,
+                joint,
+                protocol,
+                optimised.comparison,
+                rows,
+                findings,
+                verdict,
+                series,
+                folder,
+                "2026-01-01T00:00:00+00:00",
+            )
     return ReleaseFolder(Path(published.folder))

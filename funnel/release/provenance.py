@@ -51,11 +51,12 @@ def _package_digest() -> str:
 
 
 def _source_of(kind: type) -> str:
-    """What a mechanism that another package registers does, as far as its own class says."""
+    """Name and content of the module of a mechanism that another package registers."""
     if kind.__module__.startswith("funnel."):
         return ""
     try:
-        text = inspect.getsource(kind)
+        content = Path(inspect.getfile(kind)).read_bytes()
     except (OSError, TypeError):
-        text = ""
-    return f"{kind.__module__}.{kind.__qualname__} {hashlib.sha256(text.encode()).hexdigest()}"
+        # Made at a prompt: there is no file that could change.
+        content = b""
+    return f"{kind.__module__}.{kind.__qualname__} {hashlib.sha256(content).hexdigest()}"

@@ -80,7 +80,7 @@ class Record(Document):
         Versions of funnel and of the libraries that compute, by name.
     """
 
-    described: ClassVar[str] = "the record of a version"
+    described: ClassVar[str] = "the record of version"
     schema_: Literal["funnel/record/1"] = Field(default="funnel/record/1", alias="schema")
     version: Annotated[str, Field(pattern=_VERSION)]
     created: Annotated[str, Field(pattern=_TIME)]

@@ -181,13 +181,17 @@ class Series:
 
 
 def _record(folder: ReleaseFolder) -> Record:
+    version = folder.root.name
     try:
-        return Record.read(folder.record)
+        return Record.from_json(folder.record.read_bytes(), f"{version}, {folder.record},")
+    except OSError as error:
+        found = f"the record {folder.record} of version {version} is missing or cannot be read"
+        cause: Exception = error
     except DataError as error:
-        raise LedgerError(
-            f"{error}; without it it is unknown what version {folder.root.name} published about the same people, so "
-            "restore it from a backup"
-        ) from error
+        found, cause = str(error), error
+    raise LedgerError(
+        f"{found}; it is then unknown what was published about the same people: restore it from a backup"
+    ) from cause
 
 
 def _earlier(folder: ReleaseFolder, published: bool) -> Earlier:

@@ -41,7 +41,7 @@ with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, loc
 # The command, which is killed when it has drawn the first partition.
 DIES = """
 import os, signal
-import tests.flows.test_engines, tasks.sanitise
+import tests.flows.test_engines, funnel.pipeline.tasks.sanitise
 from funnel.cli import main
 
 def tell(what, done=0, total=None):
@@ -51,14 +51,14 @@ def tell(what, done=0, total=None):
 for place, value in tests.flows.test_engines.SMALL.items():
     module, _, name = place.rpartition(".")
     setattr(__import__(module, fromlist=[name]), name, value)
-tasks.sanitise.tell = tell
+funnel.pipeline.tasks.sanitise.tell = tell
 main(prog_name="funnel")
 """
 # The sample in nine partitions and sixteen parts, as a release of many millions of people would be.
 SMALL = {
-    "funnel.pipeline.tasks.ingest.GROUP_ROWS": 3000,
+    "funnel.release.snapshot.GROUP_ROWS": 3000,
     "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=6000),
-    "funnel.pipeline.tasks.sanitise.plan_rows": partial(plan_rows, partition_rows=6000, part_rows=4000),
+    "funnel.release.rows.plan_rows": partial(plan_rows, partition_rows=6000, part_rows=4000),
 }
 
 

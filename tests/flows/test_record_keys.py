@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,9 @@ from prefect.blocks.system import Secret
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.pipeline.flows.release import release
+from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.layout import ReleaseFolder
+from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
 from tests.projects import SPEC, adult_rows, make_project, tree
 
@@ -34,8 +35,8 @@ def rows_of(spec: Path, version: str) -> bytes:
     return (spec.parent / "releases" / "people" / version / "data" / "records.parquet").read_bytes()
 
 
-def record_of(spec: Path, version: str) -> dict[str, object]:
-    return json.loads(ReleaseFolder(spec.parent / "releases" / "people" / version).record.read_text())  # type: ignore[no-any-return]
+def record_of(spec: Path, version: str) -> Record:
+    return Record.read(ReleaseFolder(spec.parent / "releases" / "people" / version).record)
 
 
 def test_records_keep_their_answers(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_records_keep_their_answers(tmp_path: Path) -> None:
     second = release(str(spec))
     assert (second["version"], second["fresh"], second["drawn"]) == ("1.1.0", False, True)
     assert rows_of(spec, "1.1.0") == rows_of(spec, "1.0.0")
-    assert record_of(spec, "1.1.0")["spec"] == record_of(spec, "1.0.0")["spec"]
+    assert record_of(spec, "1.1.0").origin.spec == record_of(spec, "1.0.0").origin.spec
     assert release(str(spec), again=True)["version"] == "1.1.1"
     assert rows_of(spec, "1.1.1") == rows_of(spec, "1.0.0")
 
@@ -65,7 +66,7 @@ def test_records_keep_their_answers(tmp_path: Path) -> None:
     third = release(str(spec), rotate_secret=True)
     assert (third["version"], third["fresh"]) == ("1.2.0", True)
     assert rows_of(spec, "1.2.0") != rows_of(spec, "1.0.0")
-    assert record_of(spec, "1.2.0")["rotated"] == record_of(spec, "1.0.0")["secret"]
+    assert record_of(spec, "1.2.0").rotated == record_of(spec, "1.0.0").origin.secret
     assert (work / FILE).read_text() != secret
     assert release(str(spec))["status"] == "unchanged"
 
@@ -104,8 +105,10 @@ def test_a_secret_cannot_be_rotated_without_record_keys(tmp_path: Path) -> None:
 
 
 def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="no Secret block 'of-people'"):
+    with pytest.raises(SpecError, match="which only the pipeline can read"):
         find_secret("prefect:of-people", tmp_path, None, False)
+    with pytest.raises(SpecError, match="no Secret block 'of-people'"):
+        find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
     Secret(value="a long phrase that only the orchestrator holds").save("of-people")
-    found = find_secret("prefect:of-people", tmp_path, None, False)
-    assert found.record_key(("id",)).secret == b"a long phrase that only the orchestrator holds"
+    found = find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
+    assert found.record_key(("id",), read_from_vault).secret == b"a long phrase that only the orchestrator holds"

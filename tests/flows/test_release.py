@@ -18,6 +18,7 @@ from funnel.protocol import Protocol
 from funnel.release.layout import ReleaseFolder
 from funnel.release.series import open_series
 from funnel.sampling import OutputColumns
+from funnel.spec import ReleaseSpec
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -47,6 +48,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         "audit/findings.json",
         "audit/verdict.json",
         "audit/release.json",
+        "audit/spec.toml",
     }
     table = pq.read_table(folder.data)
     assert table.num_rows == 3000
@@ -192,7 +194,7 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> No
 def test_two_runs_of_one_series_do_not_meet(tmp_path: Path) -> None:
     spec = make_project(tmp_path)
     with (
-        open_series(tmp_path / "releases", tmp_path / ".funnel", "people"),
+        open_series(ReleaseSpec.load(spec)),
         pytest.raises(PipelineError, match="another run"),
     ):
         release(str(spec))

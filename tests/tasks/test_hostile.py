@@ -24,7 +24,7 @@ from tests.projects import SPEC, adult_rows, make_project
 
 def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
     with pytest.raises(error) as caught:
-        ingest.fn(str(spec), str(spec.parent / ".funnel" / "people"))
+        ingest.fn(ReleaseSpec.load(spec), spec.parent / ".funnel" / "people")
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert "\n" not in str(caught.value)
     assert versions(spec.parent / "releases" / "people") == []
@@ -55,7 +55,7 @@ def test_a_dictionary_with_duplicates_is_read_by_what_it_says(tmp_path: Path) ->
     table = adult_rows()
     table = table.set_column(table.column_names.index("relationship"), "relationship", coded)
     spec = make_project(tmp_path, table=table)
-    snapshot = ingest.fn(str(spec), str(tmp_path / ".funnel" / "people"))
+    snapshot = ingest.fn(ReleaseSpec.load(spec), tmp_path / ".funnel" / "people")
     seen = Counter(pq.read_table(snapshot.data.path)["relationship"].to_pylist())
     assert seen == {"Wife": 1200, "Own-child": 600, "Husband": 600, "(missing)": 600}
 
@@ -106,7 +106,7 @@ def test_a_folder_that_changes_while_it_is_read_is_refused(tmp_path: Path, momen
     with listening(meddle):
         if moment == "reading the source" and change in ("other content", "other order"):
             # Nothing was read of it before but the types of its columns: the release is of what is there now.
-            found = ingest.fn(str(spec), str(tmp_path / ".funnel" / "people"))
+            found = ingest.fn(ReleaseSpec.load(spec), tmp_path / ".funnel" / "people")
             assert found.source_sha256 == open_source(ReleaseSpec.load(spec)).digest()
             assert found.rows == pq.read_table(people, columns=["sex"]).num_rows
         else:

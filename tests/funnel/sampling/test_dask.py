@@ -15,7 +15,6 @@ import pytest
 
 from funnel.errors import PipelineError
 from funnel.joint import Joint
-from funnel.pipeline.tasks import dask_workers
 from funnel.sampling import count_partition, release_rows
 from funnel.sampling.dask_workers import DaskWorkers
 from funnel.sampling.engines import workers_of
@@ -60,7 +59,7 @@ def test_an_interrupt_while_workers_start_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seconds: float
 ) -> None:
     # Not while importing, which is not to be done by halves in the process of the tests.
-    importlib.import_module("prefect_dask.task_runners")
+    importlib.import_module("distributed")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = psutil.Process().children(recursive=True)
     engine = EngineSettings(kind="dask", workers=2)
@@ -73,7 +72,7 @@ def test_an_interrupt_while_workers_start_leaves_nothing(
 
 
 def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_workers, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr("funnel.sampling.dask_workers._CONNECT_SECONDS", 1)
     engine = EngineSettings(kind="dask", scheduler="tcp://127.0.0.1:9")
     with (
         pytest.raises(PipelineError, match=r"no workers of Dask can be had at tcp://127\.0\.0\.1:9"),

@@ -10,10 +10,16 @@ import pytest
 from funnel.errors import LedgerError, OutputError, PipelineError
 from funnel.release.layout import Version
 from funnel.release.series import Series, open_series
+from funnel.spec import ReleaseSpec
+from tests.projects import spec_of
+
+
+def spec(folder: Path, name: str = "x") -> ReleaseSpec:
+    return spec_of("x.parquet", folder, name=name, output={"folder": "out", "workspace": "work"})
 
 
 def opened(folder: Path) -> Series:
-    with open_series(folder / "out", folder / "work", "x") as series:
+    with open_series(spec(folder)) as series:
         return series
 
 
@@ -31,10 +37,10 @@ def test_what_a_killed_run_left_is_put_right(tmp_path: Path) -> None:
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
-    with open_series(tmp_path / "out", tmp_path / "work", "x"):
-        with pytest.raises(PipelineError, match="another run"), open_series(tmp_path / "out", tmp_path / "work", "x"):
+    with open_series(spec(tmp_path)):
+        with pytest.raises(PipelineError, match="another run"), open_series(spec(tmp_path)):
             pass
-        with open_series(tmp_path / "out", tmp_path / "work", "y"):
+        with open_series(spec(tmp_path, "y")):
             pass
     opened(tmp_path)
 

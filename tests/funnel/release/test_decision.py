@@ -1,0 +1,199 @@
+"""What a run does, over all that may have changed and all that may have been published: against the rules in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.alphabet import Alphabet
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide, fresh_draws, secret_before
+from funnel.release.files import FileRef
+from funnel.release.layout import Version
+from funnel.release.record import Origin, Record
+from funnel.release.snapshot import Snapshot
+from tests.projects import spec_of
+
+SHA = "{:064x}".format
+SECRET, OTHER_SECRET = "aa" * 16, "bb" * 16
+# What the spec and the data of this run are, with and without record keys.
+SPECS = {keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {})) for keyed in (False, True)}
+SNAPSHOT = Snapshot(FileRef("x", SHA(1)), FileRef("y", SHA(2)), SHA(3), SHA(4), 10, 0)
+PROTOCOL = Protocol(
+    np.array([[DENOMINATOR]], dtype=np.uint64),
+    np.array([DENOMINATOR], dtype=np.uint64),
+    Alphabet(("x",), (("a",),)),
+    Alphabet(("x",), (("a",),)),
+    "identity",
+    "lip:1.0",
+)
+OTHERS: dict[str, Any] = {
+    "spec": SHA(11),
+    "source": SHA(12),
+    "snapshot": SHA(13),
+    "protocol": SHA(14),
+    "fields": ("z",),
+    "guarantee": "lip:2.0",
+    "shuffle": False,
+}
+
+
+def origin_of(keyed: bool) -> Origin:
+    """The origin of this run."""
+    spec = SPECS[keyed]
+    return Origin(
+        spec=spec.digest,
+        source=SNAPSHOT.source_sha256,
+        snapshot=SNAPSHOT.content_sha256,
+        protocol=PROTOCOL.digest,
+        fields=("x",),
+        guarantee="lip:1.0",
+        shuffle=True,
+        record_key=("id",) if keyed else None,
+        secret=SECRET if keyed else None,
+    )
+
+
+def origins(keyed: bool) -> Iterator[Origin]:
+    """All origins that differ from this run's in any of their parts."""
+    keys: list[tuple[tuple[str, ...] | None, str | None]] = (
+        [(("id",), SECRET), (("id",), OTHER_SECRET), (("other",), SECRET), (None, None)] if keyed else [(None, None)]
+    )
+    for changed in product((False, True), repeat=len(OTHERS)):
+        update = {name: value for (name, value), other in zip(OTHERS.items(), changed, strict=True) if other}
+        for record_key, secret in keys:
+            yield origin_of(keyed).model_copy(update={**update, "record_key": record_key, "secret": secret})
+
+
+def earlier(
+    origin: Origin, version: str = "1.0.0", published: bool = True, fresh: bool = True, rows: int = 1
+) -> Earlier:
+    record = Record(version=version, created="2026-01-01T00:00:00+00:00", origin=origin, rows=10, fresh=fresh)
+    return Earlier(record, Path(version), published, SHA(rows))
+
+
+def run(keyed: bool, before: Sequence[Earlier], **flags: bool) -> Any:
+    return decide(SPECS[keyed], SNAPSHOT, PROTOCOL, before, secret=SECRET if keyed else None, **flags)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
+    mine = origin_of(keyed)
+    for origin, published, again in product(origins(keyed), (True, False), (False, True)):
+        found = run(keyed, [earlier(origin, published=published)], again=again)
+        if published and not again and origin == mine:
+            assert found == Unchanged(Version(1, 0, 0))
+            continue
+        if not published:
+            assert found.version == Version(1, 0, 0)
+        elif origin.fields != mine.fields:
+            assert found.version == Version(2, 0, 0)
+        elif origin.snapshot != mine.snapshot:
+            assert found.version == Version(1, 1, 0)
+        else:
+            assert found.version == Version(1, 0, 1)
+        assert found.origin == mine
+        assert found.rotated is None
+        drawn_alike = (
+            origin.snapshot == mine.snapshot
+            and origin.protocol == mine.protocol
+            and origin.shuffle == mine.shuffle
+            and origin.secret == mine.secret
+        )
+        if drawn_alike and not again:
+            assert isinstance(found, TakeOver)
+            assert found.rows_of.folder == Path("1.0.0")
+            # Rows of a version that never got to its place in full are published for the first time.
+            assert found.fresh is not published
+        else:
+            assert isinstance(found, Draw)
+            keeps = (
+                published
+                and keyed
+                and origin.fields == mine.fields
+                and origin.secret == mine.secret
+                and origin.record_key == mine.record_key
+            )
+            assert found.fresh is not keeps
+
+
+def test_the_first_version_is_drawn_and_fresh() -> None:
+    for keyed, again in product((False, True), repeat=2):
+        found = run(keyed, [], again=again)
+        assert isinstance(found, Draw)
+        assert (found.version, found.fresh, found.rotated) == (Version(1, 0, 0), True, None)
+
+
+ANY = st.sampled_from(list(origins(True)))
+VERSIONS = st.lists(
+    st.tuples(st.integers(1, 3), st.integers(0, 12), st.integers(0, 3)), min_size=1, max_size=4, unique=True
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Earlier]:
+    return [
+        earlier(draw(ANY), f"{v[0]}.{v[1]}.{v[2]}", draw(st.booleans()), draw(st.booleans()), draw(st.integers(1, 2)))
+        for v in draw(VERSIONS)
+    ]
+
+
+@given(histories(), st.booleans(), st.booleans())
+def test_many_versions_before(before: list[Earlier], again: bool, rotate: bool) -> None:
+    found = run(True, before, again=again, rotate=rotate)
+    published = [one for one in before if one.published]
+    newest = max(published, key=lambda one: one.version, default=None)
+    if isinstance(found, Unchanged):
+        assert not again
+        assert newest is not None
+        assert found.version == newest.version
+        assert newest.record.origin == origin_of(True)
+        return
+    assert all(found.version > one.version for one in published)
+    if isinstance(found, TakeOver):
+        assert not again
+        chosen = found.rows_of
+        assert chosen in before
+        alike = [
+            one
+            for one in published
+            if (
+                one.record.origin.snapshot,
+                one.record.origin.protocol,
+                one.record.origin.shuffle,
+                one.record.origin.secret,
+            )
+            == (SNAPSHOT.content_sha256, PROTOCOL.digest, True, SECRET)
+        ]
+        assert chosen == max(alike, key=lambda one: one.version) if alike else not chosen.published
+    expected = None
+    if rotate:
+        for one in sorted(published, key=lambda one: one.version):
+            expected = one.record.origin.secret or expected
+    assert found.rotated == expected
+    assert secret_before(before) == (expected if rotate else secret_before(published))
+    # Nothing counts as fresh that records with this key and secret had answered in these columns.
+    assert not (found.fresh and any(one.record.origin == origin_of(True) for one in published))
+
+
+@given(histories(), st.integers(1, 3))
+def test_fresh_draws_are_counted_but_for_these_very_rows(before: list[Earlier], rows: int) -> None:
+    counted = 0
+    for one in before:
+        if one.record.fresh and (one.published or one.rows_sha256 != SHA(rows)):
+            counted += 1
+    assert fresh_draws(before, SHA(rows)) == counted
+
+
+def test_a_secret_goes_with_a_record_key() -> None:
+    with pytest.raises(ValueError, match="goes with a record key"):
+        decide(SPECS[True], SNAPSHOT, PROTOCOL, [])
+    with pytest.raises(ValueError, match="goes with a record key"):
+        decide(SPECS[False], SNAPSHOT, PROTOCOL, [], secret=SECRET)

@@ -1,0 +1,122 @@
+"""What is written beside the rows, and how a version gets into its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from funnel.errors import LedgerError, ReleaseRefused
+from funnel.guarantees import LIP
+from funnel.joint import Joint
+from funnel.mechanisms import fit
+from funnel.release.files import FileRef
+from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.publication import write_documents
+from funnel.release.rows import Rows
+from funnel.release.series import Series, open_series
+from funnel.sampling import PairCounts
+from funnel.settings import OutputSettings
+from funnel.spec import ReleaseSpec
+from tests.projects import make_project, spec_of
+from tests.releases import make_release
+
+
+def test_rows_that_changed_after_they_were_judged_are_refused(tmp_path: Path) -> None:
+    joint = Joint.from_counts([[3, 1], [1, 3]])
+    protocol = fit("grr", joint, LIP(1.0))
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir()
+    folder.audit.mkdir()
+    folder.data.write_bytes(b"judged")
+    rows = Rows(FileRef.of(folder.data), PairCounts(2, 2).table())
+    folder.data.write_bytes(b"exchanged")
+    with pytest.raises(ReleaseRefused, match="changed after they were validated"):
+        write_documents(spec_of("x.parquet", tmp_path), joint, protocol, LIP(1.0), rows, folder)
+    assert not folder.protocol.exists()
+
+
+def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = spec_of("x.parquet", tmp_path, output={"folder": "out", "workspace": "work"})
+    happened: list[tuple[str, str]] = []
+    real_fsync, real_rename = os.fsync, Path.rename
+
+    def fsync(descriptor: int) -> None:
+        happened.append(("sync", str(Path(f"/proc/self/fd/{descriptor}").readlink().name)))
+        real_fsync(descriptor)
+
+    def rename(path: Path, target: Path) -> Path:
+        happened.append(("rename", str(Path(target).name)))
+        return real_rename(path, target)
+
+    with open_series(spec) as series, series.incoming() as folder:
+        (folder.root / "data").mkdir()
+        for name in ("data/rows", "protocol.json"):
+            (folder.root / name).write_text("x")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fsync)
+            patch.setattr(Path, "rename", rename)
+            series.publish(folder, Version(1, 0, 0), lambda *_: None)
+        at = happened.index(("rename", "1.0.0"))
+        before, after = happened[:at], happened[at + 1 :]
+        assert {"rows", "protocol.json", "data", folder.root.name} <= {name for kind, name in before if kind == "sync"}
+        assert ("sync", series.root.name) in after
+        assert series.folder(Version(1, 0, 0)).root.stat().st_mode & 0o777 == 0o755
+        assert (series.root / "latest").readlink() == Path("1.0.0")
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_the_order_of_rows_is_told_as_it_is(tmp_path: Path, shuffle: bool) -> None:
+    spec = make_project(tmp_path, make_spec(shuffle))
+    folder = make_release(spec)
+    said = json.loads(folder.package.read_text())["funnel:privacy"]["rowOrder"]
+    assert said == ("random" if shuffle else "as in the source")
+    assert OutputSettings(shuffle=shuffle).shuffle is shuffle
+    # Nobody but its owner reads what is internal.
+    assert folder.audit.stat().st_mode & 0o777 == 0o700
+    assert folder.root.stat().st_mode & 0o777 == 0o755
+    # The spec of the version is kept as it was written, to the letter.
+    assert folder.spec.read_text() == spec.read_text()
+    with open_series(ReleaseSpec.load(spec)) as series:
+        whole(series)
+
+
+def make_spec(shuffle: bool) -> str:
+    return f"""# a comment
+name = "people"
+title = "People of a test"
+secret = ["marital-status"]
+publish = ["relationship"]
+guarantee = "lip:1.0"
+[source]
+path = "people.parquet"
+[metadata]
+licence = "CC-BY-4.0"
+[mechanism]
+name = "grr"
+[output]
+shuffle = {str(shuffle).lower()}
+"""
+
+
+def whole(series: Series) -> None:
+    """A version is known to be whole, and every change of a public file is noticed."""
+    version = Version(1, 0, 0)
+    series.check_whole(version)
+    folder = series.folder(version)
+    files = series.record(version).files
+    assert set(files) == {"data/records.parquet", "protocol.json", "report.html", "datapackage.json"}
+    for name in files:
+        content = (folder.root / name).read_bytes()
+        (folder.root / name).write_bytes(content + b" ")
+        with pytest.raises(LedgerError, match="gone or was changed"):
+            series.check_whole(version)
+        (folder.root / name).unlink()
+        with pytest.raises(LedgerError, match="gone or was changed"):
+            series.check_whole(version)
+        (folder.root / name).write_bytes(content)
+    series.check_whole(version)
