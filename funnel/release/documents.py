@@ -13,13 +13,11 @@ from funnel.errors import DataError
 from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
+from funnel.release.document import dump
+
+__all__ = ["dump", "joint_document", "protocol_document", "read_draws", "read_joint"]
 
 _DIGITS = 4
-
-
-def dump(content: Any) -> bytes:
-    """JSON as bytes, readable and the same for equal content; a float that is not a number is an error."""
-    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def joint_document(joint: Joint) -> dict[str, Any]:

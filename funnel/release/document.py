@@ -1,0 +1,210 @@
+"""Document: what all JSON documents of a release share; each names its schema and version, written and read checked."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+
+from funnel.errors import DataError
+
+_SCHEMA = re.compile(r"funnel/([a-z]+)/([1-9][0-9]*)")
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+# Integers beyond 2^53 are decimal texts: readers of JSON that parse numbers as doubles would round them.
+Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)$")]
+
+
+def dump(content: Any) -> bytes:
+    """JSON as bytes, readable and the same for equal content; a float that is not a number is an error."""
+    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+class Part(BaseModel):
+    """A part of a document: immutable, without unknown keys, and no value taken for another type."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        json_schema_serialization_defaults_required=True,
+    )
+
+
+class Document(Part):
+    """A JSON document of a release.
+
+    A child names its schema and the version of that in the field ``schema_``, which is the key ``schema`` of the file:
+
+        schema_: Literal["funnel/record/1"] = Field(default="funnel/record/1", alias="schema")
+
+    and says in `upgraded` how documents of earlier versions become ones of this version. Whatever changes a document
+    that is valid today raises the version; the published schema of a version never changes.
+
+    Attributes
+    ----------
+    described : str
+        What it is, for people, with its article: ``"the record of a version"``.
+    """
+
+    described: ClassVar[str]
+    schema_: str = Field(alias="schema")
+
+    @classmethod
+    def identity(cls) -> tuple[str, int]:
+        """Name and version of the schema."""
+        (text,) = get_args(cls.model_fields["schema_"].annotation)
+        match = _SCHEMA.fullmatch(text)
+        if match is None:
+            raise TypeError(f"{cls.__name__} must name its schema as funnel/NAME/VERSION, not {text}")
+        return match[1], int(match[2])
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Content of an earlier version as content of this version, without the key ``schema``.
+
+        Parameters
+        ----------
+        version : int
+            Of the schema; 0 for files from before documents named theirs.
+        content : JSON value
+            All of the file.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError, AttributeError
+            If it is no content of that version.
+        """
+        raise ValueError("it does not name its schema" if version == 0 else f"version {version} is not known")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file.
+
+        Raises
+        ------
+        DataError
+            If there is none or it is not this document: one sentence that names the file.
+        """
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError as error:
+            raise DataError(f"{cls.described} {path} is missing; restore it or release again") from error
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DataError(f"{cls.described} {path} cannot be read: {reason}") from error
+        return cls.from_json(content, str(path))
+
+    @classmethod
+    def from_json(cls, text: str | bytes, place: str = "") -> Self:
+        """Read JSON text.
+
+        Parameters
+        ----------
+        text : str or bytes
+        place : str
+            Where it is from, for the message.
+
+        Raises
+        ------
+        DataError
+            If it is not this document, or was made by a newer funnel.
+        """
+        what = f"{cls.described} {place}".rstrip()
+        try:
+            document = cls.model_validate_json(text)
+            # The key has a default for whoever makes a document; a file has to say what it is.
+            if "schema_" in document.model_fields_set:
+                return document
+            failure = None
+        except ValidationError as error:
+            failure = error
+        return cls._read_again(text, what, failure)
+
+    @classmethod
+    def _read_again(cls, text: str | bytes, what: str, failure: ValidationError | None) -> Self:
+        """Read what is not a document of this version: an earlier one, or the reason why it is none."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{what} is damaged: it is not JSON") from error
+        name, version = cls.identity()
+        found = content.get("schema") if isinstance(content, dict) else None
+        match = _SCHEMA.fullmatch(found) if isinstance(found, str) else None
+        if found is not None and (match is None or match[1] != name):
+            raise DataError(f"{what} is another document: its schema is not funnel/{name}")
+        written = 0 if match is None else int(match[2])
+        if written > version:
+            raise DataError(
+                f"{what} was made by a newer funnel: its schema is version {written}, and this funnel reads up to "
+                f"{version}; install a newer one"
+            )
+        try:
+            if written < version:
+                if isinstance(content, dict):
+                    content.pop("schema", None)
+                content = {**cls.upgraded(written, content), "schema": f"funnel/{name}/{version}"}
+                # As text again: only in JSON is a list what a tuple is read from.
+                return cls.model_validate_json(json.dumps(content))
+        except ValidationError as error:
+            failure = error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{what} is damaged: {_reason(error)}") from error
+        if failure is None:
+            raise TypeError("a document that is valid and names its schema was read at once")
+        raise DataError(f"{what} is damaged: {_complaint(failure)}") from failure
+
+    def content(self) -> dict[str, Any]:
+        """The document as JSON-ready values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def to_bytes(self) -> bytes:
+        """The document as the bytes of its file; the same for equal documents."""
+        return dump(self.content())
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema (draft 2020-12) of the files of this version."""
+        schema = cls.model_json_schema(schema_generator=_Untitled, mode="serialization", by_alias=True)
+        for model in (schema, *schema.get("$defs", {}).values()):
+            if "description" in model:
+                model["description"] = model["description"].split("\n\n")[0].replace("\n", " ")
+        return {"$schema": _Untitled.schema_dialect, **schema}
+
+
+class _Untitled(GenerateJsonSchema):
+    """Without a title for every key, which would only repeat it."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never."""
+        return False
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    return str(error) if type(error) is ValueError else "it has another shape than earlier versions had"
+
+
+def _complaint(error: ValidationError) -> str:
+    """The first problem, without any value of the file; only keys and positions say where it is."""
+    details = error.errors(include_url=False, include_input=False)
+    first = details[0]
+    place = ".".join(str(part) for part in first["loc"]) or "it"
+    rest = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    kind = first["type"]
+    if kind == "value_error":
+        said = f" {first['ctx']['error']}"
+    elif kind in ("missing", "extra_forbidden"):
+        said = " is missing" if kind == "missing" else " is not known"
+    else:
+        said = f": {first['msg'][:1].lower()}{first['msg'][1:]}"
+    return place + said + rest
