@@ -14,7 +14,8 @@ from funnel.pipeline.tasks.files import write_whole
 from funnel.pipeline.tasks.optimise import Optimised
 from funnel.pipeline.tasks.sanitise import Drawn
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.release.documents import dump, read_draws
+from funnel.release.documents import read_draws
+from funnel.release.findings import findings_document
 from funnel.release.layout import ReleaseFolder
 
 
@@ -26,5 +27,5 @@ def audit(estimate: Estimate, optimised: Optimised, drawn: Drawn, guarantee: str
     protocol = optimised.read_protocol()
     pairs = read_draws(drawn.draws.checked().read_text(encoding="utf-8"), protocol)
     findings = audit_release(estimate.read_joint(), protocol, parse_guarantee(guarantee), pairs, alpha)
-    write_whole(ReleaseFolder(Path(drawn.folder)).findings, dump(findings.to_dict()))
+    write_whole(ReleaseFolder(Path(drawn.folder)).findings, findings_document(findings).to_bytes())
     return findings

@@ -25,7 +25,7 @@ from funnel.spec import ReleaseSpec
 from funnel.storage import base_name
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.verdict import Verdict
+    from funnel.release.verdict import Verdict
 
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
 KEYED_SOURCE = (

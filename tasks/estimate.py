@@ -94,6 +94,6 @@ def estimate(
     require_inputs(joint, max_inputs)
     folder = private_folder(Path(workspace) / "joints" / snapshot.data.sha256[:16])
     return Estimate(
-        write_whole(folder / "joint.json", dump(joint_document(joint))),
+        write_whole(folder / "joint.json", joint_document(joint).to_bytes()),
         write_whole(folder / "confidence.json", dump(asdict(confidence_set(joint, alpha)))),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +19,7 @@ from funnel.pipeline.tasks.files import FileRef, private_folder, write_whole
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
-from funnel.release.documents import dump
+from funnel.release.comparison import ComparisonDocument, comparison_document
 from funnel.sample_size import too_few
 
 
@@ -33,7 +32,7 @@ class Optimised:
     protocol : FileRef
         JSON of the protocol.
     comparison : FileRef
-        JSON list with a row for each mechanism.
+        JSON with a row for each mechanism.
     """
 
     protocol: FileRef
@@ -45,7 +44,7 @@ class Optimised:
 
     def read_comparison(self) -> list[dict[str, Any]]:
         """Rows with mechanism, utility, share, level, seconds and reason."""
-        rows: list[dict[str, Any]] = json.loads(self.comparison.checked().read_text(encoding="utf-8"))
+        rows: list[dict[str, Any]] = ComparisonDocument.read(self.comparison.checked()).content()["rows"]
         return rows
 
 
@@ -99,5 +98,5 @@ def optimise(
     folder = private_folder(Path(workspace) / "protocols" / key[:16])
     return Optimised(
         write_whole(folder / "protocol.json", chosen.protocol.to_json().encode()),
-        write_whole(folder / "comparison.json", dump([row.to_dict() for row in rows])),
+        write_whole(folder / "comparison.json", comparison_document(rows).to_bytes()),
     )

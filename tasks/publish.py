@@ -32,7 +32,7 @@ from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.verdict import Verdict
+    from funnel.release.verdict import Verdict
 
 
 BATCH_ROWS = 1 << 17
@@ -90,7 +90,7 @@ def publish(
     guarantee = parse_guarantee(findings.guarantee)
     shutil.copyfile(estimate.joint.checked(), folder.joint)
     folder.record.write_bytes(dump(record))
-    folder.protocol.write_bytes(dump(protocol_document(joint, protocol, guarantee)))
+    folder.protocol.write_bytes(protocol_document(joint, protocol, guarantee).to_bytes())
     if spec.output.csv:
         # From the file that was judged, so that both say the same.
         _write_csv(folder)

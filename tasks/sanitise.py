@@ -18,7 +18,7 @@ from funnel.pipeline.tasks.optimise import Optimised
 from funnel.pipeline.tasks.secret import ReleaseSecret
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.protocol import Protocol
-from funnel.release.documents import dump
+from funnel.release.documents import draws_document
 from funnel.release.layout import ReleaseFolder
 from funnel.sampling import plan_rows, release_rows
 from funnel.settings import EngineSettings
@@ -142,7 +142,7 @@ def _draw(
         pairs = release_rows(plan, folder.data, workers, tell)
     if keys is None:
         remove_tree(work)
-    folder.draws.write_bytes(dump({"pairs": pairs.tolist()}))
+    folder.draws.write_bytes(draws_document(pairs).to_bytes())
 
 
 def _take_over(earlier: ReleaseFolder, folder: ReleaseFolder) -> None:

@@ -15,11 +15,11 @@ from funnel.pipeline.tasks.ingest import Snapshot
 from funnel.pipeline.tasks.optimise import Optimised
 from funnel.pipeline.tasks.sanitise import Drawn
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.release.documents import dump, read_draws
+from funnel.release.documents import read_draws
 from funnel.release.layout import ReleaseFolder
 
 if TYPE_CHECKING:
-    from funnel.pipeline.expectations.verdict import Verdict
+    from funnel.release.verdict import Verdict
 
 
 @task(name="validate", cache_policy=NO_CACHE, persist_result=False)
@@ -55,5 +55,5 @@ def validate(
             pair_counts=read_draws(drawn.draws.checked().read_text(encoding="utf-8"), protocol),
         )
     )
-    write_whole(ReleaseFolder(Path(drawn.folder)).verdict, dump(verdict.to_dict()))
+    write_whole(ReleaseFolder(Path(drawn.folder)).verdict, verdict.to_bytes())
     return verdict

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
+from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
+from funnel.release.findings import FindingsDocument
 from funnel.release.record import Record
+from funnel.release.verdict import Verdict
 
 FOLDER = Path(__file__).parent
-DOCUMENTS: tuple[type[Document], ...] = (Record,)
+DOCUMENTS: tuple[type[Document], ...] = (
+    ComparisonDocument,
+    DrawsDocument,
+    FindingsDocument,
+    JointDocument,
+    ProtocolDocument,
+    Record,
+    Verdict,
+)
 
 
 def schema_file(document: type[Document], folder: Path = FOLDER) -> Path:
