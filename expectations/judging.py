@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from funnel.pipeline.expectations.evidence import Evidence
-from funnel.pipeline.expectations.verdict import Judgement, Verdict
+from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
@@ -97,24 +97,24 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
     elif result.success is not (failure is None):
         failure = failure or "it did not succeed, without saying why"
     return Judgement(
-        kind,
-        str(expectation.description),
-        result.success is True and failure is None,
-        found.get("observed_value"),
-        details.get("expected"),
-        failure,
+        name=kind,
+        description=str(expectation.description),
+        passed=result.success is True and failure is None,
+        observed=found.get("observed_value"),
+        expected=details.get("expected"),
+        failure=failure,
     )
 
 
 def _missing(expectation: ReleaseExpectation) -> Judgement:
     kind, _ = _configured(expectation)
-    return Judgement(
-        kind, str(expectation.description), False, None, None, "it was declared but not evaluated, so it is not met"
-    )
+    failure = "it was declared but not evaluated, so it is not met"
+    return Judgement(name=kind, description=str(expectation.description), passed=False, failure=failure)
 
 
 def _undeclared(key: Key) -> Judgement:
-    return Judgement(key[0], "", False, None, None, "it was evaluated but not declared with these arguments")
+    failure = "it was evaluated but not declared with these arguments"
+    return Judgement(name=key[0], description="", passed=False, failure=failure)
 
 
 def _raised(info: dict[str, Any] | None) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
@@ -12,6 +11,7 @@ from funnel.audit import Findings
 from funnel.joint import Joint
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
+from funnel.release.comparison import ComparisonDocument
 from funnel.spec import ReleaseSpec
 from funnel.storage import is_url
 
@@ -21,7 +21,7 @@ def describe_run(
     published: Published,
     protocol: Protocol,
     findings: Findings,
-    comparison: list[dict[str, Any]],
+    comparison: ComparisonDocument,
     joint: Joint,
 ) -> None:
     """Create the artifacts of one published release; they hold aggregates only, never a row."""
@@ -34,7 +34,9 @@ def describe_run(
         for secret, row in zip(joint.secret.labels, findings.lift, strict=True)
     ]
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
-    create_table_artifact(comparison, key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats")
+    create_table_artifact(
+        comparison.content()["rows"], key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats"
+    )
     create_link_artifact(
         published.report if is_url(published.report) else Path(published.report).as_uri(),
         key=f"{spec.name}-report",

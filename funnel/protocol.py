@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ WeightArray = npt.NDArray[np.uint64]
 # Words are 63 bits, so that a full column (weight 2^63) still fits an unsigned 64-bit integer.
 WORD_BITS = 63
 DENOMINATOR = 2**WORD_BITS
-FORMAT = "funnel-protocol/1"
+FORMAT: Final = "funnel-protocol/1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +134,8 @@ class Protocol:
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
 
     @classmethod
-    def from_json(cls, text: str) -> Protocol:
-        """Read a protocol, verifying its sums and its digest; further keys beside the protocol's own are allowed.
+    def from_json(cls, text: str | bytes) -> Protocol:
+        """Read a protocol, on its own or as the ``protocol.json`` of a release, as `from_dict` does.
 
         Raises
         ------
@@ -144,21 +144,37 @@ class Protocol:
         """
         try:
             content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(error) from error
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Protocol:
+        """Read a protocol from JSON values, verifying its sums and its digest.
+
+        Further keys beside the protocol's own are allowed. The guarantee is a text, or the block of a release that
+        says which was declared.
+
+        Raises
+        ------
+        DataError
+            If it is not a protocol or has been altered.
+        """
+        try:
             if content["format"] != FORMAT or int(content["denominator"]) != DENOMINATOR:
                 raise DataError(f"the protocol is not of format {FORMAT} with denominator 2^63")
+            guarantee = content["guarantee"]
             protocol = cls(
                 _integers(content["weights"]),
                 _integers(content["marginal"]),
                 _alphabet(content["inputs"]),
                 _alphabet(content["outputs"]),
                 str(content["mechanism"]),
-                str(content["guarantee"]),
+                str(guarantee["declared"] if isinstance(guarantee, dict) else guarantee),
             )
             declared = content["digest"]
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SpecError) as error:
-            raise DataError(
-                f"this is not a readable protocol ({type(error).__name__}); take it from a release"
-            ) from error
+        except (ValueError, KeyError, TypeError, OverflowError, SpecError) as error:
+            raise _unreadable(error) from error
         if declared != protocol.digest:
             raise DataError("the protocol does not match its own digest: it has been altered or damaged")
         return protocol
@@ -177,3 +193,7 @@ def _integers(values: Any) -> WeightArray:
 
 def _alphabet(content: dict[str, Any]) -> Alphabet:
     return Alphabet(tuple(content["columns"]), tuple(tuple(symbol) for symbol in content["symbols"]))
+
+
+def _unreadable(error: Exception) -> DataError:
+    return DataError(f"this is not a readable protocol ({type(error).__name__}); take it from a release")

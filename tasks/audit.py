@@ -10,8 +10,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.protocol import Protocol
-from funnel.release.document import dump
 from funnel.release.files import write_whole
+from funnel.release.findings import findings_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows
 from funnel.spec import ReleaseSpec
@@ -24,5 +24,5 @@ def audit(spec: ReleaseSpec, joint: Joint, protocol: Protocol, rows: Rows, folde
     tell("computing exact leakage")
     guarantee = parse_guarantee(spec.guarantee.canonical)
     findings = audit_release(joint, protocol, guarantee, rows.pairs, spec.confidence.alpha)
-    write_whole(folder.findings, dump(findings.to_dict()))
+    write_whole(folder.findings, findings_document(findings).to_bytes())
     return findings

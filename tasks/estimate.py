@@ -11,7 +11,6 @@ from prefect.cache_policies import NO_CACHE
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.cache import Cache
-from funnel.release.document import dump
 from funnel.release.documents import joint_document, read_joint
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
@@ -51,10 +50,10 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
     cache = Cache(workspace / "joints")
     key = cache.key(snapshot.content_sha256, spec.secret, spec.publish)
     if (found := cache.find(key)) is not None:
-        joint = read_joint(found[JOINT].decode())
+        joint = read_joint(found[JOINT])
     else:
         joint = _count(spec, snapshot)
-        cache.keep(key, {JOINT: dump(joint_document(joint))})
+        cache.keep(key, {JOINT: joint_document(joint).to_bytes()})
         cache.forget_others(key)
     require_inputs(joint, spec.limits.max_inputs)
     tell("taken from the cache" if found is not None else "done")

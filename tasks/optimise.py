@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -19,7 +17,7 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
-from funnel.release.document import dump
+from funnel.release.comparison import ComparisonDocument, comparison_document
 from funnel.release.documents import joint_document
 from funnel.sample_size import too_few
 from funnel.spec import ReleaseSpec
@@ -34,14 +32,13 @@ class Optimised:
     Attributes
     ----------
     protocol : Protocol
-    comparison : list of dict
-        A row for each mechanism: mechanism, utility, share, level, seconds, reason and more.
+    comparison : ComparisonDocument
     cached : bool
         Whether an earlier run made them.
     """
 
     protocol: Protocol
-    comparison: list[dict[str, Any]]
+    comparison: ComparisonDocument
     cached: bool
 
 
@@ -57,7 +54,9 @@ def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
     """
     cache = Cache(workspace / "protocols")
     asked = spec.mechanism
-    key = cache.key(joint_document(joint), spec.guarantee.canonical, asked.name, asked.reads_secret, asked.time_limit)
+    key = cache.key(
+        joint_document(joint).content(), spec.guarantee.canonical, asked.name, asked.reads_secret, asked.time_limit
+    )
     found = cache.find(key)
     if found is None:
         found = _fit(spec, joint)
@@ -66,7 +65,9 @@ def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
     else:
         cached = True
     tell("taken from the cache" if cached else "done")
-    return Optimised(Protocol.from_json(found[PROTOCOL].decode()), json.loads(found[COMPARISON]), cached)
+    return Optimised(
+        Protocol.from_json(found[PROTOCOL].decode()), ComparisonDocument.from_json(found[COMPARISON]), cached
+    )
 
 
 def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
@@ -85,7 +86,7 @@ def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
         raise InfeasibleGuarantee(useless)
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
-    return {PROTOCOL: chosen.protocol.to_json().encode(), COMPARISON: dump([row.to_dict() for row in rows])}
+    return {PROTOCOL: chosen.protocol.to_json().encode(), COMPARISON: comparison_document(rows).to_bytes()}
 
 
 def _compared(chosen: str, reads_secret: bool) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -14,6 +13,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.protocol import Protocol
+from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver, fresh_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
@@ -22,12 +22,10 @@ from funnel.release.record import Record
 from funnel.release.rows import Rows
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
 from funnel.report import render_report
 from funnel.report.gathering import report_content
 from funnel.spec import ReleaseSpec
-
-if TYPE_CHECKING:
-    from funnel.pipeline.expectations.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def publish(
     snapshot: Snapshot,
     joint: Joint,
     protocol: Protocol,
-    comparison: list[dict[str, Any]],
+    comparison: ComparisonDocument,
     rows: Rows,
     findings: Findings,
     verdict: Verdict,
@@ -85,7 +83,7 @@ def publish(
         guarantee,
         findings,
         comparison,
-        verdict.results,
+        verdict,
         version=str(decision.version),
         created=created,
         earlier_releases=fresh_draws(series.earlier, rows.data.sha256),

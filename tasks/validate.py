@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -11,15 +9,12 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.protocol import Protocol
-from funnel.release.document import dump
 from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
-
-if TYPE_CHECKING:
-    from funnel.pipeline.expectations.verdict import Verdict
 
 
 @task(name="validate", cache_policy=NO_CACHE, persist_result=False)
@@ -48,5 +43,5 @@ def validate(
             pair_counts=rows.pairs,
         )
     )
-    write_whole(folder.verdict, dump(verdict.to_dict()))
+    write_whole(folder.verdict, verdict.to_bytes())
     return verdict

@@ -16,7 +16,7 @@ from funnel.audit.consistency import draw_consistency
 from funnel.errors import DataError, FunnelError
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
-from funnel.release.documents import read_draws, read_joint
+from funnel.release.documents import JointDocument, ProtocolDocument, read_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
 
@@ -42,7 +42,7 @@ def recheck(folder: ReleaseFolder) -> list[Check]:
         If a public document of the release cannot be read at all.
     """
     package = _read_json(folder.package)
-    protocol = Protocol.from_json(folder.protocol.read_text(encoding="utf-8"))
+    protocol = ProtocolDocument.read(folder.protocol).protocol
     checks = [
         *_files(folder, package),
         Check("weights", True, f"every column of {protocol.size[0]} × {protocol.size[1]} weights sums to exactly 2^63"),
@@ -110,8 +110,8 @@ def _internal(
     folder: ReleaseFolder, protocol: Protocol, counted: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> list[Check]:
     try:
-        joint = read_joint(folder.joint.read_text(encoding="utf-8"))
-        pairs = read_draws(folder.draws.read_text(encoding="utf-8"), protocol)
+        joint = JointDocument.read(folder.joint).joint
+        pairs = read_draws(folder.draws.read_bytes(), protocol, str(folder.draws))
         guarantee = parse_guarantee(protocol.guarantee)
         level = guarantee.level(joint, protocol)
         holds = guarantee.holds(joint, protocol)

@@ -1,57 +1,218 @@
-"""The JSON documents of a release: the joint law, the drawn pairs, and the protocol as its users need it."""
+"""The documents of a release about its channel: the joint law, the drawn pairs, the protocol as its users need it."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, Self, TypeVar
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from funnel import measures
 from funnel.alphabet import Alphabet
-from funnel.errors import DataError
-from funnel.guarantees import Guarantee
+from funnel.errors import DataError, FunnelError
+from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import IntArray, Joint
-from funnel.protocol import Protocol
+from funnel.protocol import FORMAT, Protocol
+from funnel.release.document import Count, Decimal, Document, Part, Probability, Sha256, dump
+
+__all__ = [
+    "DrawsDocument",
+    "JointDocument",
+    "ProtocolDocument",
+    "draws_document",
+    "dump",
+    "joint_document",
+    "protocol_document",
+    "read_draws",
+    "read_joint",
+]
+
+T = TypeVar("T")
 
 _DIGITS = 4
+_DENOMINATOR: Final = "9223372036854775808"
 
 
-def dump(content: Any) -> bytes:
-    """JSON as bytes, readable and the same for equal content; a float that is not a number is an error."""
-    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+class Symbols(Part):
+    """An alphabet: the names of its columns, and of every symbol one text a column."""
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    symbols: tuple[tuple[str, ...], ...] = Field(min_length=1)
+
+    @classmethod
+    def of(cls, alphabet: Alphabet) -> Self:
+        """Of an alphabet."""
+        return cls(columns=alphabet.columns, symbols=alphabet.symbols)
+
+    def alphabet(self) -> Alphabet:
+        """The alphabet; SpecError if its columns or symbols are not distinct or do not fit."""
+        return Alphabet(self.columns, self.symbols)
 
 
-def joint_document(joint: Joint) -> dict[str, Any]:
-    """A joint law as JSON-ready values."""
-    return {
-        "counts": joint.counts.tolist(),
-        "secret": {"columns": list(joint.secret.columns), "symbols": [list(s) for s in joint.secret.symbols]},
-        "inputs": {"columns": list(joint.inputs.columns), "symbols": [list(s) for s in joint.inputs.symbols]},
-    }
+class JointDocument(Document):
+    """Counts of records by secret (rows) and by published columns; internal."""
+
+    described: ClassVar[str] = "the joint law"
+    schema_: Literal["funnel/joint/1"] = Field(default="funnel/joint/1", alias="schema")
+    counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
+    secret: Symbols
+    inputs: Symbols
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The joint law."""
+        return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+
+    @model_validator(mode="after")
+    def _is_a_law(self) -> Self:
+        _built(lambda: self.joint)
+        return self
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 it only did not name its schema."""
+        return content
 
 
-def read_joint(text: str) -> Joint:
-    """Read back `joint_document`.
+class DrawsDocument(Document):
+    """Records by the input that they drew with (the last row: outside the alphabet) and by output; internal."""
+
+    described: ClassVar[str] = "the table of drawn pairs"
+    schema_: Literal["funnel/draws/1"] = Field(default="funnel/draws/1", alias="schema")
+    pairs: tuple[tuple[Count, ...], ...] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> Self:
+        if len({len(row) for row in self.pairs}) > 1:
+            raise ValueError("has rows of different length")
+        if max(map(max, filter(None, self.pairs)), default=0) >= 2**63:
+            raise ValueError("counts more than 64 bits hold")
+        return self
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 it only did not name its schema."""
+        return content
+
+
+class Promise(Part):
+    """The guarantee that holds: its kind, as it was declared, and the level that the protocol really has."""
+
+    kind: str
+    title: str
+    declared: str
+    unit: Literal["nats"]
+    level: float
+    secret: tuple[str, ...] = Field(min_length=1)
+
+
+class Utility(Part):
+    """What a record still tells about the published columns, in nats and as a share of what there is to know."""
+
+    mutual_information_nats: float
+    entropy_nats: float
+    share: Probability
+    columns: tuple[str, ...]
+
+
+class Prior(Part):
+    """The law of the published columns in the source, rounded."""
+
+    columns: tuple[str, ...]
+    symbols: tuple[tuple[str, ...], ...]
+    probabilities: tuple[Probability, ...]
+
+
+class Posterior(Part):
+    """How likely an output is, and what it says about the published columns, rounded; zeros are left out."""
+
+    output: tuple[str, ...]
+    probability: Probability
+    inputs: dict[str, Probability]
+
+
+class ProtocolDocument(Document):
+    """What a user of a release needs to know of the protocol; public.
+
+    Weights and marginal are integers out of 2^63, as decimal texts: record x of the input alphabet became output y with
+    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator.
+    """
+
+    described: ClassVar[str] = "the protocol"
+    schema_: Literal["funnel/protocol/1"] = Field(default="funnel/protocol/1", alias="schema")
+    # What the digest is of begins with it: the form of the channel, which is also read without the rest.
+    format: Literal["funnel-protocol/1"]
+    digest: Sha256
+    mechanism: str
+    denominator: Literal["9223372036854775808"]
+    inputs: Symbols
+    outputs: Symbols
+    weights: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
+    marginal: tuple[Decimal, ...] = Field(min_length=1)
+    guarantee: Promise
+    utility: Utility
+    prior: Prior
+    posterior: tuple[Posterior, ...]
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The channel, its sums and its digest verified."""
+        return Protocol.from_dict(self.content())
+
+    @model_validator(mode="after")
+    def _is_a_channel(self) -> Self:
+        _built(lambda: self.protocol)
+        if _built(lambda: parse_guarantee(self.guarantee.declared)).name != self.guarantee.kind:
+            raise ValueError("declares a guarantee of another kind")
+        if tuple(entry.output for entry in self.posterior) != self.outputs.symbols:
+            raise ValueError("does not have one posterior for every output")
+        if len(self.prior.probabilities) != len(self.prior.symbols):
+            raise ValueError("does not have one prior probability for every symbol")
+        return self
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 the guarantee was a text, and its block was called ``bound``."""
+        bound = dict(content["bound"])
+        if bound["declared"] != content["guarantee"]:
+            raise ValueError("its bound is not its guarantee")
+        promise = {"kind": bound.pop("guarantee"), **bound}
+        # The first versions gave the exact ratio as well, and probabilities that rounding could lift above 1.
+        promise.pop("exact_ratio", None)
+        posterior = [{**entry, "probability": round(entry["probability"], _DIGITS)} for entry in content["posterior"]]
+        rest = {key: value for key, value in content.items() if key != "bound"}
+        return {**rest, "guarantee": promise, "posterior": posterior}
+
+
+def joint_document(joint: Joint) -> JointDocument:
+    """The document of a joint law."""
+    return JointDocument(
+        counts=tuple(map(tuple, joint.counts.tolist())),
+        secret=Symbols.of(joint.secret),
+        inputs=Symbols.of(joint.inputs),
+    )
+
+
+def read_joint(text: str | bytes, place: str = "") -> Joint:
+    """Read back a `joint_document`; ``place`` is named if it is damaged.
 
     Raises
     ------
     DataError
         If the text is damaged.
     """
-    try:
-        content = json.loads(text)
-        alphabets = [
-            Alphabet(tuple(content[part]["columns"]), tuple(tuple(s) for s in content[part]["symbols"]))
-            for part in ("secret", "inputs")
-        ]
-        return Joint.from_counts(content["counts"], *alphabets)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError("a stored joint law is damaged; estimate it again from the source") from error
+    return JointDocument.from_json(text, place).joint
 
 
-def read_draws(text: str, protocol: Protocol) -> IntArray:
-    """Counts of drawn (input, output) pairs, shape (a + 1, b), stored as ``{"pairs": [[…]]}``.
+def draws_document(pairs: IntArray) -> DrawsDocument:
+    """The document of drawn pairs, shape (a + 1, b)."""
+    return DrawsDocument(pairs=tuple(map(tuple, pairs.tolist())))
+
+
+def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> IntArray:
+    """Counts of drawn (input, output) pairs, shape (a + 1, b), from a `draws_document`.
 
     Raises
     ------
@@ -59,56 +220,68 @@ def read_draws(text: str, protocol: Protocol) -> IntArray:
         If the text is damaged or does not fit the protocol.
     """
     b, a = protocol.size
-    try:
-        pairs = np.array(json.loads(text)["pairs"], dtype=np.int64)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError("the stored counts of drawn pairs are damaged") from error
+    pairs = np.array(DrawsDocument.from_json(text, place).pairs, dtype=np.int64)
     if pairs.shape != (a + 1, b):
         raise DataError(f"the stored counts of drawn pairs have shape {pairs.shape}, not {(a + 1, b)}")
     return pairs
 
 
-def protocol_document(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> dict[str, Any]:
+def protocol_document(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> ProtocolDocument:
     """What a user of the release needs to know of the protocol.
 
-    Beside the exact weights: the bound and the level, the law of the published columns, and for every output its
+    Beside the exact weights: the guarantee and the level, the law of the published columns, and for every output its
     probability and its posterior over the values of the published columns, to four decimals.
     """
     level = guarantee.level(joint, protocol)
     # Rounded to what a user can need: exact shares would be exact counts, and two versions a difference of counts.
     posterior = np.round(measures.posterior(joint, protocol), _DIGITS)
     law = np.round(measures.input_output_law(joint, protocol).sum(axis=0), _DIGITS)
-    return {
-        **protocol.to_dict(),
-        "bound": {
-            "guarantee": guarantee.name,
-            "title": guarantee.title,
-            "declared": str(guarantee),
-            "unit": "nats",
-            "level": level.value,
-            "secret": list(joint.secret.columns),
-        },
-        "utility": {
-            "mutual_information_nats": round(measures.mutual_information(joint, protocol), _DIGITS),
-            "entropy_nats": round(joint.entropy, _DIGITS),
-            "share": round(measures.normalised_mutual_information(joint, protocol), _DIGITS),
-            "columns": list(joint.inputs.columns),
-        },
-        "prior": {
-            "columns": list(joint.inputs.columns),
-            "symbols": [list(symbol) for symbol in joint.inputs.symbols],
-            "probabilities": np.round(joint.p_input, _DIGITS).tolist(),
-        },
-        "posterior": [
-            {
-                "output": list(symbol),
-                "probability": float(mass),
-                "inputs": {
+    return ProtocolDocument(
+        format=FORMAT,
+        digest=protocol.digest,
+        mechanism=protocol.mechanism,
+        denominator=_DENOMINATOR,
+        inputs=Symbols.of(protocol.inputs),
+        outputs=Symbols.of(protocol.outputs),
+        weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
+        marginal=tuple(map(str, protocol.marginal.tolist())),
+        guarantee=Promise(
+            kind=guarantee.name,
+            title=guarantee.title,
+            declared=str(guarantee),
+            unit="nats",
+            level=level.value,
+            secret=joint.secret.columns,
+        ),
+        utility=Utility(
+            mutual_information_nats=round(measures.mutual_information(joint, protocol), _DIGITS),
+            entropy_nats=round(joint.entropy, _DIGITS),
+            share=round(measures.normalised_mutual_information(joint, protocol), _DIGITS),
+            columns=joint.inputs.columns,
+        ),
+        prior=Prior(
+            columns=joint.inputs.columns,
+            symbols=joint.inputs.symbols,
+            probabilities=tuple(np.round(joint.p_input, _DIGITS).tolist()),
+        ),
+        posterior=tuple(
+            Posterior(
+                output=symbol,
+                probability=float(mass),
+                inputs={
                     label: float(share)
                     for label, share in zip(joint.inputs.labels, row, strict=True)
                     if np.isfinite(share) and share > 0
                 },
-            }
+            )
             for symbol, mass, row in zip(protocol.outputs.symbols, law, posterior, strict=True)
-        ],
-    }
+        ),
+    )
+
+
+def _built(make: Callable[[], T]) -> T:
+    """What a document is of; pydantic wants a ValueError where it cannot be made."""
+    try:
+        return make()
+    except FunnelError as error:
+        raise ValueError(f"cannot be used: {error}") from error

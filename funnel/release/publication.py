@@ -35,8 +35,8 @@ def write_documents(
     if file_digest(folder.data) != rows.data.sha256:
         raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
     folder.spec.write_bytes(spec.text.encode())
-    folder.joint.write_bytes(dump(joint_document(joint)))
-    folder.protocol.write_bytes(dump(protocol_document(joint, protocol, guarantee)))
+    folder.joint.write_bytes(joint_document(joint).to_bytes())
+    folder.protocol.write_bytes(protocol_document(joint, protocol, guarantee).to_bytes())
     if spec.output.csv:
         # From the file that was judged, so that both say the same.
         _write_csv(folder)

@@ -11,8 +11,7 @@ from pathlib import Path
 from funnel.errors import DataError
 from funnel.joint import IntArray
 from funnel.protocol import Protocol
-from funnel.release.document import dump
-from funnel.release.documents import read_draws
+from funnel.release.documents import draws_document, read_draws
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
@@ -110,7 +109,7 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     shutil.copyfile(earlier.data, folder.data)
     if file_digest(folder.data) != rows_sha256:
         raise DataError(f"the rows of {earlier.root} were changed since they were drawn; restore them from a backup")
-    pairs = read_draws(earlier.draws.read_text(encoding="utf-8"), protocol)
+    pairs = read_draws(earlier.draws.read_bytes(), protocol, str(earlier.draws))
     _write_draws(folder, pairs)
     return Rows(FileRef(str(folder.data), rows_sha256), pairs)
 
@@ -122,4 +121,4 @@ def forget_rows(workspace: Path) -> None:
 
 def _write_draws(folder: ReleaseFolder, pairs: IntArray) -> None:
     private_folder(folder.audit)
-    folder.draws.write_bytes(dump({"pairs": pairs.tolist()}))
+    folder.draws.write_bytes(draws_document(pairs).to_bytes())

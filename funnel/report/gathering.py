@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.metadata import version as installed_version
 from typing import Any
-from typing import Protocol as Interface
 
 from funnel.audit import Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.comparison import ComparisonDocument
 from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
 from funnel.report.content import (
     Check,
     Contact,
@@ -33,26 +33,6 @@ KEYED_SOURCE = (
 )
 
 
-class Judged(Interface):
-    """What was found of one thing that is expected of a release."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def description(self) -> str:
-        """What is expected, in a sentence."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether it is so."""
-
-    @property
-    def observed(self) -> Any:
-        """What was seen: a JSON value."""
-
-
 def report_content(
     spec: ReleaseSpec,
     snapshot: Snapshot,
@@ -60,8 +40,8 @@ def report_content(
     protocol: Protocol,
     guarantee: Guarantee,
     findings: Findings,
-    comparison: list[dict[str, Any]],
-    judged: Sequence[Judged],
+    comparison: ComparisonDocument,
+    verdict: Verdict,
     *,
     version: str,
     created: str,
@@ -92,11 +72,12 @@ def report_content(
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         verdict=tuple(
-            Check(result.name, result.description, result.passed, _observed(result.observed)) for result in judged
+            Check(result.name, result.description, result.passed, _observed(result.observed))
+            for result in verdict.results
         ),
         plan=tuple(
-            PlanLine(**{key: row[key] for key in ("mechanism", "utility", "share", "level", "seconds", "reason")})
-            for row in comparison
+            PlanLine(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
+            for row in comparison.rows
         ),
         recodings=_recodings(spec, snapshot.read_codings()),
         shuffled=spec.output.shuffle,

@@ -67,7 +67,7 @@ def test_a_good_release_passes_every_expectation(adult_verdict: Verdict) -> None
 
 
 def test_the_verdict_is_plain_json(adult_verdict: Verdict) -> None:
-    content = adult_verdict.to_dict()
+    content = adult_verdict.content()
     assert json.loads(json.dumps(content, allow_nan=False)) == content
 
 
@@ -214,7 +214,7 @@ def test_a_spoilt_file_fails_the_right_expectations(
     assert set(found) == expected
     assert words in found[name]
     # What is in no alphabet may come from a source row, so nothing of the verdict repeats it.
-    text = json.dumps(verdict.to_dict()) + verdict.sentence()
+    text = json.dumps(verdict.content()) + verdict.sentence()
     assert "Lovelace" not in text
     assert "Never-married" not in text
 
@@ -321,7 +321,7 @@ def test_an_exception_in_a_metric_fails_the_verdict_without_quoting_it(
     monkeypatch.setattr("funnel.pipeline.expectations.custom.draws.draw_consistency", fail)
     verdict = judge(adult)
     assert failures(verdict) == {DRAWS: "it could not be judged because ZeroDivisionError was raised"}
-    assert "Never-married" not in json.dumps(verdict.to_dict()) + "".join(capfd.readouterr())
+    assert "Never-married" not in json.dumps(verdict.content()) + "".join(capfd.readouterr())
 
 
 def test_an_exception_in_an_expectation_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
     assert table.schema.metadata is None
     document = json.loads(folder.protocol.read_text())
     protocol = Protocol.from_json(folder.protocol.read_text())
-    assert document["bound"]["level"] <= 1.5
+    assert document["guarantee"]["level"] <= 1.5
     assert len(document["posterior"]) == len(protocol.outputs)
     assert all(abs(sum(entry["inputs"].values()) - 1) < 1e-4 for entry in document["posterior"])
     package = json.loads(folder.package.read_text())

@@ -16,6 +16,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.source import file_digest
 from tests.projects import adult_rows, make_project
 from tests.releases import make_release
+from tests.schemas import validated_file
 
 # Guarantee, mechanism, secret, published columns.
 RELEASES = {
@@ -69,7 +70,8 @@ def tamper(release: ReleaseFolder) -> None:
     weights = np.zeros((b, a), dtype=np.uint64)
     weights[np.arange(a) % b, np.arange(a)] = DENOMINATOR
     altered = Protocol(weights, honest.marginal, honest.inputs, honest.outputs, honest.mechanism, honest.guarantee)
-    release.protocol.write_text(json.dumps(json.loads(release.protocol.read_text()) | altered.to_dict()))
+    document = json.loads(release.protocol.read_text())
+    release.protocol.write_text(json.dumps(document | altered.to_dict() | {"guarantee": document["guarantee"]}))
     package = json.loads(release.package.read_text())
     package["funnel:privacy"]["protocol"]["hash"] = f"sha256:{file_digest(release.protocol)}"
     release.package.write_text(json.dumps(package))
@@ -84,6 +86,9 @@ def test_a_release_is_made_checked_and_told_from_a_forgery(case: str, tmp_path: 
     guarantee, mechanism, _, publish = RELEASES[case]
     bound = parse_guarantee(guarantee)
     release = released(tmp_path, case)
+    documents = [release.protocol, release.joint, release.draws, release.findings, release.verdict]
+    documents += [*(tmp_path / ".funnel" / "people").rglob("comparison.json")]
+    assert {*map(validated_file, documents)} == {"protocol", "joint", "draws", "findings", "verdict", "comparison"}
     assert failed(release) == set()
     protocol = Protocol.from_json(release.protocol.read_text())
     assert protocol.guarantee == str(bound)

@@ -116,9 +116,20 @@ def test_a_path_outside_the_release_is_not_followed(release: ReleaseFolder, path
 
 
 def test_unreadable_documents_are_errors(release: ReleaseFolder) -> None:
+    package = release.package.read_text()
     release.package.write_text("[]")
     with pytest.raises(DataError, match="not a Data Package"):
         recheck(release)
+    release.package.write_text(package)
     release.protocol.write_text(release.protocol.read_text().replace('"weights"', '"wights"'))
-    with pytest.raises(DataError, match=r"readable protocol|Data Package"):
+    with pytest.raises(DataError, match=r"protocol\.json is damaged: weights is missing \(and 1 more\)$"):
         recheck(release)
+
+
+@pytest.mark.parametrize("name", ["joint", "draws"])
+def test_damaged_evidence_fails_its_check(release: ReleaseFolder, name: str) -> None:
+    path: Path = getattr(release, name)
+    path.write_text(path.read_text().replace("[", "[-1,", 1))
+    assert failed(release) == {"internal evidence"}
+    path.unlink()
+    assert failed(release) == ({"internal evidence"} if name == "draws" else set())

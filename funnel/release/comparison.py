@@ -1,0 +1,46 @@
+"""Comparison: what every mechanism that was fitted for a release would have kept, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from funnel.planning import PlanRow
+from funnel.release.document import Document, Part
+
+
+class ComparedMechanism(Part):
+    """One mechanism, as `funnel.planning.PlanRow` describes it; None where there is no number, or an infinite one."""
+
+    mechanism: str
+    reads_secret: bool
+    usable: bool
+    utility: float | None
+    share: float | None
+    level: float | None
+    bound: float | None
+    finished: bool
+    seconds: float
+    reason: str | None
+
+
+class ComparisonDocument(Document):
+    """The mechanisms that were fitted for a release, best first; internal."""
+
+    described: ClassVar[str] = "the comparison of mechanisms"
+    schema_: Literal["funnel/comparison/1"] = Field(default="funnel/comparison/1", alias="schema")
+    rows: tuple[ComparedMechanism, ...]
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 it was a list."""
+        if not isinstance(content, list):
+            raise ValueError("it is no list of mechanisms")
+        return {"rows": content}
+
+
+def comparison_document(rows: Iterable[PlanRow]) -> ComparisonDocument:
+    """The document of compared mechanisms."""
+    return ComparisonDocument(rows=tuple(ComparedMechanism(**row.to_dict()) for row in rows))

@@ -1,0 +1,40 @@
+"""The published JSON Schemas of the documents of a release, one file a version; `python -m` this to renew them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from funnel.release.comparison import ComparisonDocument
+from funnel.release.document import Document, dump
+from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
+from funnel.release.findings import FindingsDocument
+from funnel.release.record import Record
+from funnel.release.verdict import Verdict
+
+FOLDER = Path(__file__).parent
+DOCUMENTS: tuple[type[Document], ...] = (
+    ComparisonDocument,
+    DrawsDocument,
+    FindingsDocument,
+    JointDocument,
+    ProtocolDocument,
+    Record,
+    Verdict,
+)
+
+
+def schema_file(document: type[Document], folder: Path = FOLDER) -> Path:
+    """Where the schema of the newest version of a document is published."""
+    name, version = document.identity()
+    return folder / f"{name}-{version}.json"
+
+
+def renew(folder: Path = FOLDER) -> list[Path]:
+    """Write the schema of every document of the code; returns the files that were others or not there before."""
+    renewed = []
+    for document in DOCUMENTS:
+        path, text = schema_file(document, folder), dump(document.json_schema())
+        if not path.is_file() or path.read_bytes() != text:
+            path.write_bytes(text)
+            renewed.append(path)
+    return renewed

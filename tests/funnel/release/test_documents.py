@@ -1,0 +1,237 @@
+"""Joint law, draws and protocol as documents: read back as they were, from earlier versions too, and never damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import funnel
+from funnel import measures
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.protocol import Protocol
+from funnel.release.documents import (
+    ProtocolDocument,
+    draws_document,
+    joint_document,
+    protocol_document,
+    read_draws,
+    read_joint,
+)
+from tests.strategies import joints
+
+COUNTS = [[30, 20, 5, 0], [10, 40, 7, 0]]
+JOINT = Joint.from_counts(COUNTS, ["yes", "no"], [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")])
+LIP = funnel.LIP(0.5)
+PROTOCOL = funnel.fit("grr", JOINT, LIP)
+Change = Callable[[dict[str, Any]], object]
+
+
+def made() -> dict[str, Any]:
+    return protocol_document(JOINT, PROTOCOL, LIP).content()
+
+
+def before(content: dict[str, Any]) -> dict[str, Any]:
+    """A protocol document as it was written before documents named their schema."""
+    block = content["guarantee"]
+    bound = {"guarantee": block["kind"], **{key: value for key, value in block.items() if key != "kind"}}
+    rest = {key: value for key, value in content.items() if key != "schema"}
+    return {**rest, "guarantee": block["declared"], "bound": bound}
+
+
+@given(joints())
+def test_a_joint_law_is_read_back_as_it_was(joint: Joint) -> None:
+    text = joint_document(joint).to_bytes()
+    content = json.loads(text)
+    assert content.pop("schema") == "funnel/joint/1"
+    for written in (text, json.dumps(content)):
+        again = read_joint(written)
+        assert np.array_equal(again.counts, joint.counts)
+        assert (again.secret, again.inputs) == (joint.secret, joint.inputs)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c.pop("counts"), "counts is missing"),
+        (lambda c: c.pop("secret"), "secret is missing"),
+        (lambda c: c.update(counts=[[1, 2]]), "it cannot be used: 2 labels were given for the 1 symbols of S"),
+        (lambda c: c["counts"][0].pop(), "it cannot be used: counts must be a rectangular"),
+        (lambda c: c.update(counts=[[0] * 4, [0] * 4]), "it cannot be used: all counts are zero"),
+        (lambda c: c["counts"][0].insert(0, -1), "counts.0.0: input should be greater than or equal to 0"),
+        (lambda c: c["counts"][0].insert(0, 1.5), "counts.0.0: input should be a valid integer"),
+        (lambda c: c["counts"][0].insert(0, "1"), "counts.0.0: input should be a valid integer"),
+        (lambda c: c["inputs"]["symbols"].reverse() or c["inputs"].update(columns="ab"), "inputs.columns: "),
+        (lambda c: c["secret"].update(symbols=[["no"], ["no"]]), "it cannot be used: the symbols over"),
+        (lambda c: c.update(further=1), "further is not known"),
+    ],
+)
+def test_a_damaged_joint_law_is_refused(change: Change, said: str) -> None:
+    content = joint_document(JOINT).content()
+    change(content)
+    with pytest.raises(DataError) as caught:
+        read_joint(json.dumps(content), "joint.json")
+    assert str(caught.value).startswith(f"the joint law joint.json is damaged: {said}")
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.data())
+def test_draws_are_read_back_as_they_were(a: int, b: int, data: st.DataObject) -> None:
+    cells = st.lists(st.integers(0, 2**63 - 1), min_size=b, max_size=b)
+    pairs = np.array(data.draw(st.lists(cells, min_size=a + 1, max_size=a + 1)), dtype=np.int64)
+    weights = np.zeros((b, a), dtype=np.uint64)
+    weights[0] = 2**63
+    inputs, outputs = (funnel.Alphabet.of(None, size, "X") for size in (a, b))
+    protocol = Protocol(weights, weights[:, 0], inputs, outputs)
+    text = draws_document(pairs).to_bytes()
+    assert np.array_equal(read_draws(text, protocol), pairs)
+    # As it was written before documents named their schema.
+    assert np.array_equal(read_draws(json.dumps({"pairs": pairs.tolist()}), protocol), pairs)
+    for other in (pairs[1:], pairs[:, 1:], np.vstack([pairs, pairs[:1]])):
+        with pytest.raises(DataError):
+            read_draws(json.dumps({"pairs": other.tolist()}), protocol)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([[1, 2]], "pairs: tuple should have at least 2 items"),
+        ([[1, 2], [3]], "it has rows of different length"),
+        ([[1, -2], [3, 4]], "pairs.0.1: input should be greater than or equal to 0"),
+        ([[1, 2.5], [3, 4]], "pairs.0.1: input should be a valid integer"),
+        ([[1, 2**63], [3, 4]], "it counts more than 64 bits hold"),
+        ([1, 2], "pairs.0: input should be a valid array"),
+    ],
+)
+def test_damaged_draws_are_refused(pairs: Any, said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_draws(json.dumps({"schema": "funnel/draws/1", "pairs": pairs}), PROTOCOL)
+    assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
+
+
+def test_draws_of_another_protocol_are_refused() -> None:
+    text = draws_document(np.ones((5, 3), dtype=np.int64)).to_bytes()
+    with pytest.raises(DataError, match=r"have shape \(5, 3\), not \(5, 4\)$"):
+        read_draws(text, PROTOCOL)
+
+
+@given(joints(), st.sampled_from(["lip:1", "ldp:0.5", "alip:1.3,0.7", "mi:0.1", "perfect"]))
+def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
+    guarantee = funnel.parse_guarantee(text)
+    weights = np.full((2, len(joint.inputs)), 2**62, dtype=np.uint64)
+    outputs = funnel.Alphabet.of([joint.inputs.symbols[0], ("?",) * len(joint.inputs.columns)], 2, "X")
+    outputs = funnel.Alphabet(joint.inputs.columns, outputs.symbols)
+    protocol = Protocol(weights, weights[:, 0], joint.inputs, outputs, "by hand", str(guarantee))
+    document = protocol_document(joint, protocol, guarantee)
+    content = json.loads(document.to_bytes())
+    for written in (document.to_bytes(), json.dumps(before(content)), protocol.to_json()):
+        again = Protocol.from_json(written)
+        assert (again.digest, again.guarantee, again.mechanism) == (protocol.digest, str(guarantee), "by hand")
+    for written in (document.to_bytes(), json.dumps(before(content))):
+        assert ProtocolDocument.from_json(written) == document
+    assert document.protocol.digest == protocol.digest
+    assert document.guarantee.level == guarantee.level(joint, protocol).value
+
+
+def test_what_a_protocol_document_says() -> None:
+    content = made()
+    assert content["schema"] == "funnel/protocol/1"
+    assert content["guarantee"] == {
+        "kind": "lip",
+        "title": LIP.title,
+        "declared": "lip:0.5",
+        "unit": "nats",
+        "level": LIP.level(JOINT, PROTOCOL).value,
+        "secret": list(JOINT.secret.columns),
+    }
+    # But for the guarantee, every key of a protocol on its own means the same.
+    alone = PROTOCOL.to_dict()
+    assert alone.pop("guarantee") == "lip:0.5"
+    assert {key: content[key] for key in alone} == alone
+    law = measures.input_output_law(JOINT, PROTOCOL)
+    for y, said in enumerate(content["posterior"]):
+        assert said["output"] == list(PROTOCOL.outputs.symbols[y])
+        assert said["probability"] == round(float(law[:, y].sum()), 4)
+        shares = law[:, y] / law[:, y].sum()
+        found = [said["inputs"].get(label, 0.0) for label in JOINT.inputs.labels]
+        assert found == pytest.approx(shares.tolist(), abs=5e-5)
+        # Nobody has the last value, and what is zero is left out.
+        assert JOINT.inputs.labels[3] not in said["inputs"]
+    assert content["prior"]["probabilities"] == np.round(JOINT.p_input, 4).tolist()
+    assert content["utility"]["share"] == round(measures.normalised_mutual_information(JOINT, PROTOCOL), 4)
+
+
+DAMAGE: list[tuple[Change, str]] = [
+    (
+        lambda c: [row.reverse() for row in c["weights"]],
+        "it cannot be used: the protocol does not match its own digest",
+    ),
+    (lambda c: c.update(digest="0" * 64), "it cannot be used: the protocol does not match its own digest"),
+    (lambda c: c["weights"][0].__setitem__(0, "1"), "it cannot be used: this is not a readable protocol"),
+    (lambda c: c["weights"][0].__setitem__(0, 1), "weights.0.0: input should be a valid string"),
+    (lambda c: c["weights"][0].__setitem__(0, "1e3"), "weights.0.0: string should match"),
+    (lambda c: c["weights"][0].__setitem__(0, "-1"), "weights.0.0: string should match"),
+    (lambda c: c.update(denominator="1"), "denominator: input should be '9223372036854775808'"),
+    (lambda c: c.update(format="funnel-protocol/2"), "format: input should be 'funnel-protocol/1'"),
+    (lambda c: c.pop("marginal"), "marginal is missing"),
+    (lambda c: c["guarantee"].update(kind="ldp"), "it declares a guarantee of another kind"),
+    (lambda c: c["guarantee"].update(declared="no:1"), "it cannot be used: "),
+    (lambda c: c["guarantee"].update(unit="bits"), "guarantee.unit: input should be 'nats'"),
+    (lambda c: c.update(guarantee="lip:0.5"), "guarantee: "),
+    (lambda c: c["posterior"].reverse(), "it does not have one posterior for every output"),
+    (lambda c: c["posterior"].pop(), "it does not have one posterior for every output"),
+    (lambda c: c["posterior"][0].update(probability=1.5), "posterior.0.probability: "),
+    (lambda c: c["prior"]["probabilities"].pop(), "it does not have one prior probability for every symbol"),
+    (lambda c: c["outputs"].update(columns="ab"), "outputs.columns: "),
+    (lambda c: c.update(further=1), "further is not known"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), DAMAGE)
+def test_a_damaged_protocol_is_refused(change: Change, said: str) -> None:
+    content = made()
+    change(content)
+    with pytest.raises(DataError) as caught:
+        ProtocolDocument.from_json(json.dumps(content), "protocol.json")
+    assert str(caught.value).startswith(f"the protocol protocol.json is damaged: {said}")
+
+
+def test_a_damaged_protocol_of_before_is_refused() -> None:
+    for change, said in (
+        (lambda c: c["bound"].update(declared="lip:0.25"), "its bound is not its guarantee"),
+        (lambda c: c["bound"].pop("declared"), "declared is missing"),
+        (lambda c: c.pop("bound"), "bound is missing"),
+        (lambda c: c.update(posterior=None), "it has another shape than earlier versions had"),
+        (
+            lambda c: [row.reverse() for row in c["weights"]],
+            "it cannot be used: the protocol does not match its own digest",
+        ),
+    ):
+        content = before(made())
+        change(content)  # type: ignore[no-untyped-call]
+        with pytest.raises(DataError) as caught:
+            ProtocolDocument.from_json(json.dumps(content))
+        assert str(caught.value).startswith(f"the protocol is damaged: {said}")
+
+
+def test_the_first_protocols_said_more_and_rounded_less() -> None:
+    content = before(made())
+    content["bound"]["exact_ratio"] = ["3", "2"]
+    content["posterior"][0]["probability"] += 1e-12
+    assert ProtocolDocument.from_json(json.dumps(content)).content() == made()
+
+
+def test_a_forged_document_is_refused_by_its_published_schema_too() -> None:
+    """Somebody else's reader of JSON Schemas refuses what needs no arithmetic to be refused."""
+    schema = jsonschema.Draft202012Validator(ProtocolDocument.json_schema())
+    schema.validate(made())
+    for change, said in DAMAGE:
+        content = made()
+        change(content)
+        assert schema.is_valid(content) is said.startswith("it ")

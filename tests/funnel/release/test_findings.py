@@ -1,0 +1,92 @@
+"""Findings and comparisons as documents: read back as they were, also what is infinite, undefined or from before."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import funnel
+from funnel.audit import Findings, audit_release
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.planning import plan
+from funnel.protocol import Protocol
+from funnel.release.comparison import ComparisonDocument, comparison_document
+from funnel.release.findings import FindingsDocument, findings_document
+from tests.schemas import validated
+
+EVEN = Joint.from_counts([[30, 20, 5], [10, 40, 7]], ["yes", "no"], ["a", "b", "c"])
+# Nobody answers "no", and "c" is certain to be "perhaps".
+UNEVEN = Joint.from_counts([[30, 20, 0], [0, 0, 0], [10, 40, 7]], ["yes", "no", "perhaps"], ["a", "b", "c"])
+
+
+def identity(joint: Joint) -> Protocol:
+    """Everybody tells the truth; a fourth output never occurs."""
+    weights = np.zeros((4, 3), dtype=np.uint64)
+    weights[np.arange(3), np.arange(3)] = 2**63
+    outputs = funnel.Alphabet(joint.inputs.columns, (*joint.inputs.symbols, ("d",)))
+    return Protocol(weights, weights[:, 0], joint.inputs, outputs)
+
+
+def findings(joint: Joint, protocol: Protocol, guarantee: str) -> Findings:
+    b, a = protocol.size
+    pairs = np.zeros((a + 1, b), dtype=np.int64)
+    pairs[np.arange(a), protocol.weights.argmax(axis=0)] = joint.counts.sum(axis=0)
+    return audit_release(joint, protocol, funnel.parse_guarantee(guarantee), pairs)
+
+
+@pytest.mark.parametrize("text", ["lip:0.5", "ldp:1", "alip:1.3,0.7", "mi:0.05", "chi2-lift:1,1", "rldp:2"])
+def test_findings_are_read_back_as_they_were(text: str) -> None:
+    found = findings(EVEN, funnel.fit("grr", EVEN, funnel.LIP(0.4)), text)
+    document = findings_document(found)
+    assert validated(document.content()) == "findings"
+    assert FindingsDocument.from_json(document.to_bytes()) == document
+    assert document.guarantee == found.guarantee
+    assert (document.level, document.utility, document.holds) == (found.level, found.utility, found.holds)
+    assert [list(row) for row in document.lift] == found.lift.tolist()
+
+
+def test_what_is_infinite_or_undefined_is_none() -> None:
+    found = findings(UNEVEN, identity(UNEVEN), "lip:1")
+    assert math.isinf(found.level)
+    assert not found.holds
+    document = findings_document(found)
+    assert validated(document.content()) == "findings"
+    assert (document.level, document.level_ratio, document.robust_level) == (None, None, None)
+    assert [value is None for value in document.lift[0]] == [False, False, False, True]
+    assert all(value is None for value in document.lift[1])
+    assert FindingsDocument.from_json(document.to_bytes()) == document
+
+
+def test_findings_of_before_are_read() -> None:
+    document = findings_document(findings(EVEN, identity(EVEN), "lip:1"))
+    content = document.content()
+    del content["schema"]
+    assert FindingsDocument.from_json(json.dumps(content)) == document
+    for name in ("witness_given", "robust_level", "plain_level", "robust_lift_level"):
+        del content[name]
+    del content["confidence"]["few"]
+    first = FindingsDocument.from_json(json.dumps(content))
+    assert (first.level, first.witness_given, first.plain_level, first.confidence.few) == (document.level, (), None, 0)
+    del content["holds"]
+    with pytest.raises(DataError, match=r"^the document of findings is damaged: holds is missing$"):
+        FindingsDocument.from_json(json.dumps(content))
+
+
+def test_a_comparison_is_read_back_as_it_was() -> None:
+    rows = plan(EVEN, funnel.LIP(0.5), ["grr", "subset-merging", "conditional-reporting", "robust-optimal"])
+    document = comparison_document(rows)
+    assert validated(document.content()) == "comparison"
+    assert document.content()["rows"] == [row.to_dict() for row in rows]
+    # One of them reads the secret and one is no mechanism for LIP: what may not be used is there with its reason.
+    assert [row.usable for row in document.rows] == [row.reason is None for row in rows]
+    assert {row.usable for row in document.rows} == {True, False}
+    listed = json.dumps([row.to_dict() for row in rows])
+    for text in (document.to_bytes(), listed):
+        assert ComparisonDocument.from_json(text) == document
+    for damaged in ("{}", "[1]", "3", '[{"mechanism": "grr"}]'):
+        with pytest.raises(DataError, match=r"^the comparison of mechanisms is damaged: "):
+            ComparisonDocument.from_json(damaged)

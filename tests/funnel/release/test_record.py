@@ -1,0 +1,101 @@
+"""The record of a version: written with its schema, read from this version and from before records named theirs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from funnel.errors import DataError
+from funnel.release.record import Origin, Record
+
+ORIGIN: dict[str, Any] = {
+    "spec": "a" * 64,
+    "source": "b" * 64,
+    "snapshot": "c" * 64,
+    "protocol": "d" * 64,
+    "fields": ["education", "sex"],
+    "guarantee": "lip:1.0",
+    "shuffle": True,
+}
+REST: dict[str, Any] = {
+    "fresh": True,
+    "version": "1.10.0",
+    "created": "2026-01-01T00:00:00+00:00",
+    "rows": 3000,
+}
+# Keys of records before version 1.
+FLAT = ORIGIN | REST
+CONTENT = {"schema": "funnel/record/1", "origin": ORIGIN, **REST}
+
+
+def read(content: dict[str, Any]) -> Record:
+    return Record.from_json(json.dumps(content))
+
+
+def test_records_from_before_there_was_a_schema_are_read() -> None:
+    plain = read(FLAT)
+    assert plain == read(CONTENT)
+    assert (plain.origin.secret, plain.origin.record_key, plain.rotated) == (None, None, None)
+    assert (plain.origin.fields, dict(plain.files)) == (("education", "sex"), {})
+    keyed = read(FLAT | {"secret": "e" * 32})
+    assert keyed.origin.secret == "e" * 32
+    rotated = read(FLAT | {"secret": "e" * 32, "rotated": "f" * 32})
+    assert rotated.rotated == "f" * 32
+    # A first secret, made where a rotation was asked for.
+    assert read(FLAT | {"secret": "e" * 32, "rotated": None}).rotated is None
+    for record in (plain, keyed, rotated):
+        assert json.loads(record.to_bytes())["schema"] == "funnel/record/1"
+        assert Record.from_json(record.to_bytes()) == record
+
+
+@pytest.mark.parametrize("key", [*ORIGIN, *REST])
+def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
+    flat = {name: value for name, value in FLAT.items() if name != key}
+    with pytest.raises(DataError, match=f"^the record of version is damaged: {key} is missing$"):
+        read(flat)
+    origin = {name: value for name, value in ORIGIN.items() if name != key}
+    content = {**{name: value for name, value in CONTENT.items() if name != key}, "origin": origin}
+    place = f"origin.{key}" if key in ORIGIN else key
+    with pytest.raises(DataError, match=f"^the record of version is damaged: {place} is missing$"):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"fresh": 1}, "fresh: input should be a valid boolean"),
+        ({"fresh": None}, "fresh: input should be a valid boolean"),
+        ({"fresh": "true"}, "fresh: input should be a valid boolean"),
+        ({"origin": ORIGIN | {"protocol": "D" * 64}}, "origin.protocol: string should match"),
+        ({"origin": ORIGIN | {"snapshot": "c" * 63}}, "origin.snapshot: string should match"),
+        ({"origin": ORIGIN | {"fields": []}}, "origin.fields: tuple should have at least 1 item"),
+        ({"origin": ORIGIN | {"fields": ["sex", "sex"]}}, "origin.fields names a column twice"),
+        ({"origin": ORIGIN | {"record_key": ["id"]}}, "origin names a record key and no release secret"),
+        ({"version": "1.0"}, "version: string should match"),
+        ({"version": "1.01.0"}, "version: string should match"),
+        ({"created": "2026-01-01T00:00:00"}, "created: string should match"),
+        ({"rows": 0}, "rows: input should be greater than or equal to 1"),
+        ({"files": {"protocol.json": "x"}}, "files.protocol.json: string should match"),
+        ({"origin": ORIGIN | {"secret": "e"}, "rotated": "e"}, "it says that its secret was rotated to itself"),
+        ({"drawn": True}, "drawn is not known"),
+    ],
+)
+def test_a_record_that_says_something_impossible_is_damaged(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(CONTENT | changes)
+    assert str(caught.value).startswith(f"the record of version is damaged: {said}")
+
+
+def test_a_record_of_a_newer_funnel_is_said_to_be_one() -> None:
+    with pytest.raises(DataError, match="made by a newer funnel"):
+        read(CONTENT | {"schema": "funnel/record/2"})
+
+
+def test_a_record_is_checked_when_it_is_made() -> None:
+    origin = Origin(**ORIGIN | {"fields": ("education",)})
+    assert Record(origin=origin, **REST).version == "1.10.0"
+    with pytest.raises(ValidationError):
+        Record(origin=origin, **REST | {"rows": 0})

@@ -1,0 +1,43 @@
+"""The published JSON Schemas are those of the code, and never those of something else."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from funnel.release.document import Document, dump
+from funnel.release.schemas import DOCUMENTS, renew, schema_file
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_published_schema_is_that_of_the_code(document: type[Document]) -> None:
+    said = schema_file(document).read_bytes()
+    assert said == dump(document.json_schema()), "run python -m funnel.release.schemas, or raise the version"
+    schema = json.loads(said)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    name, version = document.identity()
+    assert schema["properties"]["schema"]["const"] == f"funnel/{name}/{version}"
+    # What is written has every key, and no other.
+    assert sorted(schema["required"]) == sorted(schema["properties"])
+    assert schema["additionalProperties"] is False
+
+
+def test_documents_have_names_of_their_own() -> None:
+    assert len({schema_file(document) for document in DOCUMENTS}) == len(DOCUMENTS)
+
+
+def test_schemas_are_installed_with_the_package() -> None:
+    installed = {entry.name for entry in files("funnel.release.schemas").iterdir() if entry.name.endswith(".json")}
+    assert installed >= {schema_file(document).name for document in DOCUMENTS}
+
+
+def test_schemas_are_renewed_where_they_changed(tmp_path: Path) -> None:
+    written = renew(tmp_path)
+    assert [path.read_bytes() for path in written] == [schema_file(document).read_bytes() for document in DOCUMENTS]
+    assert renew(tmp_path) == []
+    written[0].write_text("{}")
+    assert renew(tmp_path) == [written[0]]
