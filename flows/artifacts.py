@@ -8,23 +8,17 @@ from pathlib import Path
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
 from funnel.audit import Findings
-from funnel.joint import Joint
+from funnel.pipeline.flows.way import Done
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
-from funnel.release.comparison import ComparisonDocument
 from funnel.spec import ReleaseSpec
 from funnel.storage import is_url
 
 
-def describe_run(
-    spec: ReleaseSpec,
-    published: Published,
-    protocol: Protocol,
-    findings: Findings,
-    comparison: ComparisonDocument,
-    joint: Joint,
-) -> None:
+def describe_run(spec: ReleaseSpec, done: Done) -> None:
     """Create the artifacts of one published release; they hold aggregates only, never a row."""
+    published, protocol, findings, joint = done.published, done.optimised.protocol, done.findings, done.joint
+    compared = done.optimised.comparison.content()["rows"]
     create_markdown_artifact(_summary(spec, published, protocol, findings), key=f"{spec.name}-summary")
     lifts = [
         {
@@ -34,9 +28,7 @@ def describe_run(
         for secret, row in zip(joint.secret.labels, findings.lift, strict=True)
     ]
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
-    create_table_artifact(
-        comparison.content()["rows"], key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats"
-    )
+    create_table_artifact(compared, key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats")
     create_link_artifact(
         published.report if is_url(published.report) else Path(published.report).as_uri(),
         key=f"{spec.name}-report",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from funnel.console import Console
 from funnel.errors import PipelineError
 from funnel.pipeline.flows.environment import quiet_environment
 from funnel.spec import ReleaseSpec
+
+SERVER = "PREFECT_API_URL"
 
 
 @click.command("release")
@@ -36,16 +39,14 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
     all, under releases/NAME/VERSION, and releases/NAME/latest points to it last. If neither the source nor the spec
     has changed since the last version, nothing is drawn: every fresh draw about the same people reveals more.
 
-    Runs on an orchestrator of its own that ends with the command; set PREFECT_API_URL to run against a server.
+    The steps run in this command; set PREFECT_API_URL to run them as a flow of that Prefect server, which shows them.
     """
     # A wrong spec is found, and that nothing has changed, before anything slow is imported.
     described = ReleaseSpec.load(spec)
     with Console(as_json) as console:
         result = None if again or rotate_secret else _look(described, console)
         if result is None:
-            quiet_environment(described.workspace_folder)
-            console.progress("starting the orchestrator", 0, None)
-            result = _run(spec, described.text, again, rotate_secret, console)
+            result = _run(spec, described, again, rotate_secret, console)
     if as_json:
         console.print_json(result)
         return
@@ -79,8 +80,12 @@ def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:
         return look(spec)
 
 
-def _run(spec: Path, text: str, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
+def _run(path: Path, spec: ReleaseSpec, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
+    # Before the orchestrator or the validator is imported.
+    quiet_environment(spec.workspace_folder)
     _preload("great_expectations", "matplotlib.figure")
+    from funnel.pipeline.tasks.step import listening
+
     with _remembered_interrupt() as interrupted:
 
         def listen(what: str, done: int, total: int | None) -> None:
@@ -88,21 +93,31 @@ def _run(spec: Path, text: str, again: bool, rotate_secret: bool, console: Conso
                 raise KeyboardInterrupt
             console.progress(what, done, total)
 
-        return _listened(spec, text, again, rotate_secret, listen)
+        with listening(listen):
+            return (
+                _by_itself(spec, again, rotate_secret)
+                if SERVER not in os.environ
+                else _on_the_server(path, spec, again, rotate_secret, console)
+            )
 
 
-def _listened(
-    spec: Path, text: str, again: bool, rotate_secret: bool, listen: Callable[[str, int, int | None], None]
-) -> dict[str, Any]:
+def _by_itself(spec: ReleaseSpec, again: bool, rotate_secret: bool) -> dict[str, Any]:
+    """Run the steps here: an orchestrator that ended with the command would show them to nobody."""
+    from funnel.pipeline.flows.way import go
+
+    return go(spec, again, rotate_secret)[0]
+
+
+def _on_the_server(path: Path, spec: ReleaseSpec, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
+    """Run the steps as a flow of the server that the user named."""
+    console.progress("loading the orchestrator", 0, None)
     from funnel.pipeline.flows.release import release as flow
-    from funnel.pipeline.tasks.step import listening
 
-    with listening(listen):
-        try:
-            result: dict[str, Any] = flow(str(spec.absolute()), again, rotate_secret, text)
-        except RuntimeError as error:
-            # What the orchestrator raises when its server does not start or answer.
-            raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
+    try:
+        result: dict[str, Any] = flow(str(path.absolute()), again, rotate_secret, spec.text)
+    except RuntimeError as error:
+        # What the orchestrator raises when its server does not answer.
+        raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
     return result
 
 

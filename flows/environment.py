@@ -9,9 +9,9 @@ from funnel.release.files import private_folder
 
 
 def quiet_environment(workspace: Path) -> None:
-    """Set Prefect's settings for a run on its ephemeral server; what the user has set stays.
+    """Set the settings of Prefect and Great Expectations for a run of a command; what the user has set stays.
 
-    Its database and results go to the private workspace: results of cached steps name files there.
+    What Prefect keeps on this machine goes to the private workspace.
 
     Raises
     ------
@@ -22,9 +22,6 @@ def quiet_environment(workspace: Path) -> None:
         "PREFECT_HOME": str(private_folder(workspace / "prefect")),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
-        # The first start migrates a database and takes 11-20 s on a slow machine.
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
         # The command tells of progress and errors itself, in one sentence instead of a traceback.
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
         "PREFECT_CLI_PROMPT": "false",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from funnel.audit import Findings, audit_release
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.files import write_whole
 from funnel.release.findings import findings_document
@@ -17,8 +14,7 @@ from funnel.release.rows import Rows
 from funnel.spec import ReleaseSpec
 
 
-@task(name="audit", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def audit(spec: ReleaseSpec, joint: Joint, protocol: Protocol, rows: Rows, folder: ReleaseFolder) -> Findings:
     """Compute exact level, witness, utility, lifts and the consistency of the draws; store them beside the release."""
     tell("computing exact leakage")

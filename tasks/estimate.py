@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from funnel.joint import Joint
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.release.cache import Cache
 from funnel.release.documents import joint_document, read_joint
 from funnel.release.snapshot import Snapshot
@@ -37,8 +34,7 @@ class Estimated:
     cached: bool
 
 
-@task(name="estimate", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimated:
     """Count the joint law of the secret and the published columns, partition by partition; cached by content.
 

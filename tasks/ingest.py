@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.spec import ReleaseSpec
 
 
-@task(name="ingest", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def ingest(spec: ReleaseSpec, workspace: Path, secret: ReleaseSecret | None = None) -> Snapshot:
     """Take a snapshot of the source of a spec, or find the one already taken of the same content.
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import mechanism as registered
 from funnel.mechanisms import names
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.planning import choose, plan
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
@@ -42,8 +39,7 @@ class Optimised:
     cached: bool
 
 
-@task(name="optimise", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
     """Fit what the spec asks for, and choose; cached by content.
 

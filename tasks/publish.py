@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from funnel.audit import Findings
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver, fresh_draws
@@ -44,8 +41,7 @@ class Published:
     report: str
 
 
-@task(name="publish", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def publish(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,

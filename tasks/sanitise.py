@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.release.decision import Draw, TakeOver
@@ -18,9 +15,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 
 
-# Never cached by the orchestrator: whether rows are drawn again was decided before, knowingly.
-@task(name="sanitise", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def sanitise(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,

@@ -1,12 +1,17 @@
-"""What every step of the way shares: it tells of its progress, and fails with one clear sentence or not at all."""
+"""Step: one step of the way; it tells of its progress, and fails with one clear sentence or not at all.
+
+Inside a flow a step runs as a task of the orchestrator, which shows its state and keeps its log; elsewhere it is the
+function itself, and the orchestrator is not even imported.
+"""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from funnel.errors import FunnelError, OutputError
 
@@ -37,6 +42,49 @@ def listening(listener: Listener) -> Iterator[None]:
 def tell(what: str, done: int = 0, total: int | None = None) -> None:
     """Tell whoever listens what is being done."""
     _listener.get()(what, done, total)
+
+
+class Step(Generic[P, R]):
+    """A function that is a task inside a flow, and itself elsewhere; see `step`.
+
+    Attributes
+    ----------
+    name : str
+    fn : callable
+        The function, with plain errors.
+    """
+
+    def __init__(self, name: str, function: Callable[P, R]) -> None:
+        self.name = name
+        self.fn = plain_errors(function)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the step."""
+        return self._task(*args, **kwargs) if _in_a_flow() else self.fn(*args, **kwargs)
+
+    @functools.cached_property
+    def _task(self) -> Callable[P, R]:
+        from prefect import task
+        from prefect.cache_policies import NO_CACHE
+
+        # Never cached by the orchestrator: results are found again by their content, and whether rows are drawn again
+        # is decided knowingly.
+        made: Callable[P, R] = task(name=self.name, cache_policy=NO_CACHE, persist_result=False)(self.fn)
+        return made
+
+
+def step(function: Callable[P, R]) -> Step[P, R]:
+    """Make a step of a function, named as it is."""
+    return Step(function.__name__, function)
+
+
+def _in_a_flow() -> bool:
+    if "prefect" not in sys.modules:
+        return False
+    from prefect.context import FlowRunContext
+
+    return FlowRunContext.get() is not None
 
 
 def plain_errors(function: Callable[P, R]) -> Callable[P, R]:

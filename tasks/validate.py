@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
@@ -17,8 +14,7 @@ from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
 
 
-@task(name="validate", cache_policy=NO_CACHE, persist_result=False)
-@plain_errors
+@step
 def validate(
     spec: ReleaseSpec, snapshot: Snapshot, joint: Joint, protocol: Protocol, rows: Rows, folder: ReleaseFolder
 ) -> Verdict:
