@@ -152,12 +152,14 @@ def decide(
     newest = published[-1] if published else None
     if newest is not None and newest.record.origin == origin and not again:
         return Unchanged(newest.version)
-    version = _next(newest, origin)
+    # Records from before the digest of the records themselves was noted hold that of the file they were in.
+    snapshots = (snapshot.content_sha256, snapshot.data.sha256)
+    version = _next(newest, origin, snapshots)
     rotated = secret_before(published) if rotate else None
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published)):
-            if _same_rows(one.record.origin, origin):
+            if _same_rows(one.record.origin, origin, snapshots):
                 return TakeOver(version, origin, one, not one.published and not _answered(origin, published), rotated)
     return Draw(version, origin, not _answered(origin, published), rotated)
 
@@ -181,17 +183,16 @@ def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
     return sum(one.record.fresh for one in earlier if one.published or one.rows_sha256 != rows_sha256)
 
 
-def _next(newest: Earlier | None, origin: Origin) -> Version:
+def _next(newest: Earlier | None, origin: Origin, snapshots: tuple[str, ...]) -> Version:
     if newest is None:
         return next_version(None, False, False)
     before = newest.record.origin
-    return next_version(newest.version, before.fields != origin.fields, before.snapshot != origin.snapshot)
+    return next_version(newest.version, before.fields != origin.fields, before.snapshot not in snapshots)
 
 
-def _same_rows(before: Origin, origin: Origin) -> bool:
+def _same_rows(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> bool:
     """Whether rows of one origin are rows of the other: the same records, protocol, order and secret."""
-    return (before.snapshot, before.protocol, before.shuffle, before.secret) == (
-        origin.snapshot,
+    return before.snapshot in snapshots and (before.protocol, before.shuffle, before.secret) == (
         origin.protocol,
         origin.shuffle,
         origin.secret,

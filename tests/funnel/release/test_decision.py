@@ -124,6 +124,14 @@ def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
             assert found.fresh is not keeps
 
 
+def test_records_that_name_the_file_of_a_snapshot_are_of_the_same_rows() -> None:
+    before = earlier(origin_of(False).model_copy(update={"snapshot": SNAPSHOT.data.sha256, "spec": SHA(11)}))
+    found = run(False, [before])
+    assert isinstance(found, TakeOver)
+    assert (found.version, found.fresh) == (Version(1, 0, 1), False)
+    assert found.origin.snapshot == SNAPSHOT.content_sha256
+
+
 def test_the_first_version_is_drawn_and_fresh() -> None:
     for keyed, again in product((False, True), repeat=2):
         found = run(keyed, [], again=again)
