@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
-import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,9 @@ from scipy import stats
 
 from funnel.errors import DataError, EntropyError, PipelineError
 from funnel.protocol import Protocol
-from funnel.sampling import Processes, parts, plan_rows, release_rows
+from funnel.sampling import Processes, engine, parts, plan_rows, release_rows
 from funnel.sampling.parts import draw_partition
 from funnel.source import file_digest
-from tests.interrupts import interrupted_after
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 
 
@@ -95,9 +96,9 @@ def test_what_is_written_is_not_done_again(tmp_path: Path, monkeypatch: pytest.M
     drawn: list[int] = []
     real = parts._drawn
 
-    def counted(plan, index):  # type: ignore[no-untyped-def]
+    def counted(plan, index, words):  # type: ignore[no-untyped-def]
         drawn.append(index)
-        return real(plan, index)
+        return real(plan, index, words)
 
     monkeypatch.setattr(parts, "_drawn", counted)
     release_rows(plan, tmp_path / "out.parquet")
@@ -140,13 +141,77 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
         list(one.run(_dies, [(str(tmp_path),)]))
 
 
-@pytest.mark.parametrize("seconds", [0.001, 0.02, 0.2])
-def test_an_interrupt_ends_the_workers_at_any_moment(capfd: pytest.CaptureFixture[str], seconds: float) -> None:
-    with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), Processes(2) as two:
-        list(two.run(time.sleep, [(0.3,)] * 4))
+def _interrupts(process: int, number: int) -> int:
+    """A task during which somebody presses Ctrl-C, if it is the first."""
+    if number == 0:
+        os.kill(process, signal.SIGINT)
+    return number
+
+
+@pytest.mark.parametrize("moment", ["first task given out", "last task given out", "task done by a worker"])
+def test_an_interrupt_ends_the_workers_at_any_moment(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    tasks = [(os.getpid(), number if moment == "task done by a worker" else 1 + number) for number in range(4)]
+    given: list[object] = []
+
+    class Interrupted(ProcessPoolExecutor):
+        def submit(self, *arguments, **named):  # type: ignore[no-untyped-def]
+            given.append(arguments)
+            if (moment, len(given)) in (("first task given out", 1), ("last task given out", 4)):
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().submit(*arguments, **named)
+
+    monkeypatch.setattr(engine, "ProcessPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt), Processes(2) as two:
+        list(two.run(_interrupts, tasks))
     starters = [child for child in psutil.Process().children() if "forkserver" in " ".join(child.cmdline())]
     assert [worker for starter in starters for worker in starter.children()] == []
     assert "Traceback" not in capfd.readouterr().err
+
+
+def alike(path: Path, rows: int, groups: int) -> Path:
+    """A snapshot whose row groups all hold the same rows."""
+    table = pa.table({"x": ["a"] * rows, "z": ["0"] * rows})
+    pq.write_table(pa.concat_tables([table] * groups).combine_chunks(), path, row_group_size=rows)
+    return path
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_two_partitions_use_the_same_words(tmp_path: Path, count: int) -> None:
+    """Equal rows get unrelated answers in every partition, and in every release of them."""
+    rows, seen = 500, []
+    source = alike(tmp_path / "alike.parquet", rows, 4)
+    with Processes(count) as workers:
+        for name in ("one", "two"):
+            plan = planned(source, name, shuffle=False, keyed=False, partition_rows=rows)
+            assert plan.groups == ((0, 1), (1, 2), (2, 3), (3, 4))
+            release_rows(plan, tmp_path / f"{name}.parquet", workers if count > 1 else None)
+            released = pq.read_table(tmp_path / f"{name}.parquet")["x"].to_pylist()
+            seen += [tuple(released[start : start + rows]) for start in range(0, 4 * rows, rows)]
+    assert len(set(seen)) == 8
+
+
+def test_the_order_has_words_of_its_own(tmp_path: Path) -> None:
+    """Rows in the order of the words they were drawn with would come sorted by output."""
+    source = alike(tmp_path / "alike.parquet", 4000, 1)
+    plan = planned(source, "work", shuffle=True, keyed=False, partition_rows=4000)
+    release_rows(plan, tmp_path / "out.parquet")
+    released = pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()
+    neighbours = sum(one != other for one, other in pairwise(released))
+    # Of law (1/2, 1/4, 1/4): 2,500 of 4,000 neighbours differ, give or take 32.
+    assert abs(neighbours - 2500) < 7 * 32
+
+
+@pytest.mark.parametrize("groups", [((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (1, 1), (1, 2))])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_plan_that_leaves_out_or_repeats_rows_is_refused(
+    tmp_path: Path, groups: tuple[tuple[int, int], ...], shuffle: bool
+) -> None:
+    source = alike(tmp_path / "alike.parquet", 50, 3)
+    plan = dataclasses.replace(planned(source, "work", shuffle=shuffle, keyed=False), groups=groups)
+    with pytest.raises(DataError, match=r"rows were drawn and .* for 150 records"):
+        release_rows(plan, tmp_path / "out.parquet")
 
 
 def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
@@ -173,5 +238,5 @@ def test_a_stuck_random_source_stops_the_engine(tmp_path: Path, monkeypatch: pyt
 def test_a_plan_does_not_show_its_keys(tmp_path: Path) -> None:
     plan = planned(snapshot(tmp_path), "work", shuffle=True, keyed=True)
     assert plan.keys is not None
-    for key in (plan.keys.words, plan.keys.order):
+    for key in (plan.keys.words, plan.keys.order, plan.keys.ties):
         assert repr(key)[2:-1][:12] not in repr(plan)
