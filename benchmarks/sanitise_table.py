@@ -8,11 +8,13 @@ Results = dict[str, dict[str, Any]]
 
 _RATIOS = {
     "order kept": 1.10,
-    "order kept, record keys": 1.5,
     "shuffled": 2.0,
-    "shuffled, record keys": None,
     "order kept, digests of keys": None,
     "shuffled, digests of keys": None,
+    "library, order kept": None,
+    "library, order kept, record keys": 1.5,
+    "library, shuffled": None,
+    "library, shuffled, record keys": None,
     "copy with pyarrow's defaults": None,
     "sorted input, order kept": 1.8,
     "sorted input, shuffled": None,
