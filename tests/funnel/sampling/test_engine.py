@@ -19,8 +19,9 @@ from scipy import stats
 
 from funnel.errors import DataError, EntropyError, PipelineError
 from funnel.protocol import Protocol
-from funnel.sampling import OneWorker, Processes, engine, parts, plan_rows, release_rows
+from funnel.sampling import KEY_COLUMN, OneWorker, Processes, RecordKey, engine, order, parts, plan_rows, release_rows
 from funnel.sampling.parts import draw_partition
+from funnel.sampling.row_words import WordKeys
 from funnel.source import file_digest
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 
@@ -57,6 +58,41 @@ def test_keyed_bytes_do_not_depend_on_the_workers(tmp_path: Path, shuffle: bool)
     with Processes(2) as two:
         release_rows(planned(source, "two", shuffle=shuffle, keyed=True), tmp_path / "two.parquet", two)
     assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
+
+
+def test_pieces_of_partitions_play_no_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = snapshot(tmp_path)
+    release_rows(planned(source, "one", shuffle=True, keyed=True), tmp_path / "one.parquet")
+    monkeypatch.setattr(order, "_PIECE_ROWS", 999)
+    release_rows(planned(source, "two", shuffle=True, keyed=True), tmp_path / "two.parquet")
+    assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_what_another_plan_left_is_not_taken(tmp_path: Path, shuffle: bool) -> None:
+    """Rows drawn with another secret, in the same folder under the same names."""
+    plan = planned(snapshot(tmp_path), "work", shuffle=shuffle, keyed=True)
+    other = dataclasses.replace(plan, keys=WordKeys.of(RecordKey(KEY.columns, bytes(range(1, 33))), NOISY))
+    release_rows(other, tmp_path / "other.parquet")
+    release_rows(plan, tmp_path / "out.parquet")
+    (tmp_path / "fresh").mkdir()
+    release_rows(dataclasses.replace(plan, folder=str(tmp_path / "fresh")), tmp_path / "fresh.parquet")
+    assert file_digest(tmp_path / "out.parquet") == file_digest(tmp_path / "fresh.parquet")
+    assert file_digest(tmp_path / "out.parquet") != file_digest(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_only_what_is_needed_is_read(tmp_path: Path, keyed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    real = parts._row_groups
+
+    def noted(snapshot, groups, columns):  # type: ignore[no-untyped-def]
+        asked.append(columns)
+        return real(snapshot, groups, columns)
+
+    monkeypatch.setattr(parts, "_row_groups", noted)
+    release_rows(planned(snapshot(tmp_path), "work", shuffle=True, keyed=keyed), tmp_path / "out.parquet")
+    assert asked == [["x", "z", *([KEY_COLUMN] if keyed else [])]] * 5
 
 
 class Backwards(OneWorker):

@@ -12,6 +12,7 @@ from math import factorial, prod
 import numpy as np
 import pyarrow as pa
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -145,6 +146,16 @@ def test_neither_pieces_nor_parts_nor_files_nor_the_order_of_the_source_matter( 
             assert [code for codes in arranged for code in codes] == expected
 
 
+def test_as_many_ranges_are_put_in_order_together_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "PART_ROWS", 4)
+    words = np.repeat(np.arange(8, dtype=np.uint64) << np.uint64(56), 2) + np.tile([8, 16], 8).astype(np.uint64)
+    assert [len(codes) for codes in in_order([words.copy()], 2, KEYS)] == [4] * 4
+    assert [len(codes) for codes in in_order([words[:-1].copy()], 2, KEYS)] == [4, 4, 4, 3]
+    # More than that only where they are of one range.
+    same = np.arange(7, dtype=np.uint64) << np.uint64(8)
+    assert [len(codes) for codes in in_order([same], 2, KEYS)] == [7]
+
+
 def test_ties_are_found_across_the_pieces_that_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([0, 8, 8, 16, 24, 24, 24, 32, 40, 40], dtype=np.uint64)
     for rows in range(1, 12):
@@ -153,6 +164,13 @@ def test_ties_are_found_across_the_pieces_that_are_looked_at(monkeypatch: pytest
         assert order._ties(words, np.uint64(0)) == [(1, 3), (4, 7), (8, 10)]
         assert order._ties(words[:0], np.uint64(7)) == []
         assert order._ties(words[:1], np.uint64(7)) == []
+
+
+def test_keyed_ties_are_aes_of_tag_and_number_under_a_key_of_their_own() -> None:
+    tag, attempt = 5 << 40, 3
+    blocks = b"".join(tag.to_bytes(8, "little") + (attempt << 32 | i).to_bytes(8, "little") for i in range(4))
+    encrypted = Cipher(algorithms.AES(bytes(range(1, 33))), modes.ECB()).encryptor().update(blocks)
+    assert KEYS.to_part(tag, attempt, 4).tolist() == np.frombuffer(encrypted, "<u8")[::2].tolist()
 
 
 def test_keyed_ties_depend_on_the_tag_and_the_attempt() -> None:
