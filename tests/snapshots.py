@@ -23,6 +23,7 @@ NOISY = Protocol(
     INPUTS,
     OUTPUTS,
 )
+OTHER = Protocol(NOISY.weights[[1, 0, 2]], NOISY.marginal, INPUTS, OUTPUTS)
 ROWS = 30_000
 
 

@@ -302,6 +302,36 @@ def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
         release_rows(plan, tmp_path / "out.parquet", progress=tamper)
 
 
+class Forgetful(OneWorker):
+    """Loses count of one row."""
+
+    def run(self, function, tasks):  # type: ignore[no-untyped-def]
+        for i, done in super().run(function, tasks):
+            (cell, count), *others = done.pairs or ((0, 0),)
+            yield i, dataclasses.replace(done, pairs=((cell, count - 1), *others) if i == 0 and count else done.pairs)
+
+
+@pytest.mark.parametrize("lost", ["counted", "written", "both"])
+def test_rows_that_are_lost_on_the_way_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+    plan = planned(snapshot(tmp_path), "work", shuffle=False, keyed=False)
+    if lost != "counted":
+        monkeypatch.setattr(engine, "splice", lambda parts, target: ROWS - 1)
+    with pytest.raises(DataError, match=r"rows were drawn and .* written for 30,000 records"):
+        release_rows(plan, tmp_path / "out.parquet", OneWorker() if lost == "written" else Forgetful())
+
+
+def test_a_working_file_that_is_cut_short_is_noticed(tmp_path: Path) -> None:
+    plan = planned(snapshot(tmp_path), "work", shuffle=True, keyed=False)
+    path = tmp_path / "work" / "partition-00001.codes"
+
+    def tamper(what: str, done: int, total: int | None) -> None:
+        if what == "drawing" and done == total:
+            path.write_bytes(path.read_bytes()[:-8])
+
+    with pytest.raises(DataError, match=r"working file partition-00001\.codes was cut short"):
+        release_rows(plan, tmp_path / "out.parquet", progress=tamper)
+
+
 def test_a_stuck_random_source_stops_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(snapshot(tmp_path), "work", shuffle=True, keyed=False)
     monkeypatch.setattr("os.urandom", bytes)

@@ -7,17 +7,9 @@ import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError, EntropyError
-from funnel.protocol import Protocol
 from funnel.sampling import KEY_COLUMN, KeyColumn, RecordKey, WordStream, row_words
 from funnel.sampling.row_words import FreshWords, KeyedWords, WordKeys, words_for
-from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS
-
-OTHER = Protocol(
-    np.array([[FULL, FULL, FULL], [0, 0, 0], [0, 0, 0]], dtype=np.uint64),
-    np.array([FULL, 0, 0], dtype=np.uint64),
-    INPUTS,
-    OUTPUTS,
-)
+from tests.snapshots import KEY, NOISY, OTHER
 
 
 def with_digests(ids: list[int], key: RecordKey = KEY) -> pa.RecordBatch:
