@@ -105,7 +105,8 @@ def released_order(tagged: WordArray, outputs: int, words: RowWords) -> OutputAr
     mask = _code_mask(outputs)
     for start, stop in _ties(tagged, mask):
         tagged[start:stop] = _in_drawn_order(tagged[start:stop], int(tagged[start] & ~mask), words)
-    return (tagged & mask).astype(ChannelSampler.output_type(outputs))
+    tagged &= mask
+    return tagged.astype(ChannelSampler.output_type(outputs))
 
 
 def in_order(
