@@ -1,7 +1,8 @@
 """The row engine against a plain pyarrow copy of the same file with the same settings: ratios within one run.
 
 Run ``python -m benchmarks.sanitise`` (about ten minutes), or name groups, as in ``python -m benchmarks.sanitise flow``.
-Results are merged into ``benchmarks/results/sanitise.json`` and written as a table beside it. Every measure is taken in
+Results are merged into ``benchmarks/results/sanitise.json`` and written as a table beside it; with another number of
+``--rows`` they are only printed. Every measure is taken in
 alternation with its floor, several times; a ratio is the median over the rounds. One worker is one thread. Times are of
 the processor, which other work on the machine disturbs less than the wall clock, unless said otherwise.
 """
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 from benchmarks.bootstrap import COLUMNS, KEY, SAMPLE, SECRET, write_source
 from benchmarks.draws import p_values
 from benchmarks.peers import sampler_rates
+from benchmarks.sanitise_table import table
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.mechanisms import fit
@@ -34,18 +36,18 @@ from funnel.protocol import Protocol
 from funnel.sampling import (
     GROUP_ROWS,
     KEY_COLUMN,
+    KEY_TYPE,
     WRITE_SETTINGS,
+    KeyColumn,
     Processes,
     RecordKey,
-    ReleaseWriter,
     Workers,
     plan_rows,
     release_rows,
-    sanitised_codes,
+    sanitise,
 )
 from funnel.sampling.engines import workers_of
 from funnel.settings import EngineSettings
-from funnel.source import KEY_TYPE, KeyColumn
 from funnel.tables import open_paged
 
 HERE = Path(__file__).parent
@@ -54,6 +56,14 @@ GUARANTEE = "lip:1.0"
 ROWS = 20_000_000
 BATCH_ROWS = 1 << 17
 RECORD_KEY = RecordKey((KEY,), bytes(range(32)))
+CHILDREN = (
+    "copy",
+    "order kept",
+    "shuffled",
+    "snapshot with digests of keys",
+    "order kept, digests of keys",
+    "shuffled, digests of keys",
+)
 
 Results = dict[str, dict[str, Any]]
 Timed = dict[str, Callable[[], object]]
@@ -85,15 +95,13 @@ def copy(source: Path, target: Path, settings: dict[str, Any] = WRITE_SETTINGS) 
                 writer.write_batch(batch)
 
 
-def release(source: Path, target: Path, channel: Protocol, *, keyed: bool = False, shuffle: bool = False) -> None:
-    """The stream of the library in one thread, from raw keys: digests, distinctness, drawing, order, encoding."""
-    columns = [*COLUMNS, *([KEY] if keyed else [])]
-    key = RECORD_KEY if keyed else None
-    with ReleaseWriter(target, channel) as writer:
-        for codes in sanitised_codes(
-            batches(source, columns), channel, key, shuffle=shuffle, chunk_rows=GROUP_ROWS, directory=target.parent
-        ):
-            writer.write(codes)
+def library_release(
+    source: Path, target: Path, channel: Protocol, *, keyed: bool = False, shuffle: bool = True
+) -> None:
+    """What ``funnel.sanitise`` does, from raw keys: digests, distinctness, drawing, order; then its table, encoded."""
+    released = sanitise(source, channel, RECORD_KEY if keyed else None, shuffle=shuffle)
+    with pq.ParquetWriter(target, released.schema, **WRITE_SETTINGS) as writer:
+        writer.write_table(released, row_group_size=GROUP_ROWS)
 
 
 def engine_release(
@@ -111,10 +119,10 @@ def engine_release(
         release_rows(plan, target, workers)
 
 
-def workers(folder: Path, rounds: int) -> Results:
+def workers(folder: Path, rounds: int, rows: int = ROWS) -> Results:
     """Two processes against one, by the wall clock, after their start."""
     channel, target = protocol(folder), folder / "out.parquet"
-    source = _source(folder, ROWS)
+    source = _source(folder, rows)
     results: Results = {}
     with Processes(2) as two:
         measures: Timed = {
@@ -128,10 +136,10 @@ def workers(folder: Path, rounds: int) -> Results:
     return results | {"load while two workers were measured": {"load": os.getloadavg()[0]}}
 
 
-def dask(folder: Path, rounds: int) -> Results:
+def dask(folder: Path, rounds: int, rows: int = ROWS) -> Results:
     """Two worker processes of Dask against one process, 100 million rows, after start-up."""
     channel, target = protocol(folder), folder / "out.parquet"
-    source, smaller = _source(folder, 100_000_000), _source(folder, ROWS)
+    source, smaller = _source(folder, 100_000_000), _source(folder, rows)
     with workers_of(EngineSettings(kind="dask", workers=2)) as two:
         # Workers have started when they have imported what they need.
         engine_release(smaller, target, channel, two)
@@ -144,17 +152,22 @@ def dask(folder: Path, rounds: int) -> Results:
         )
 
 
-def flow(folder: Path, rounds: int) -> Results:
+def flow(folder: Path, rounds: int, rows: int = ROWS) -> Results:
     """End to end, order kept and shuffled, unsorted and sorted, fresh and keyed."""
     channel, target = protocol(folder), folder / "out.parquet"
-    unsorted, ordered, with_digests = _source(folder, ROWS), _source(folder, ROWS, in_order=True), _snapshot(folder)
+    unsorted, ordered = _source(folder, rows), _source(folder, rows, in_order=True)
+    with_digests = _snapshot(folder, rows)
     measures: Timed = {
         "copy": lambda: copy(unsorted, target),
         "copy with pyarrow's defaults": lambda: copy(unsorted, target, {"compression": "zstd"}),
         "order kept": lambda: engine_release(unsorted, target, channel),
-        "order kept, record keys": lambda: release(unsorted, target, channel, keyed=True),
         "shuffled": lambda: engine_release(unsorted, target, channel, shuffle=True),
-        "shuffled, record keys": lambda: release(unsorted, target, channel, keyed=True, shuffle=True),
+        "library, order kept": lambda: library_release(unsorted, target, channel, shuffle=False),
+        "library, order kept, record keys": lambda: library_release(
+            unsorted, target, channel, keyed=True, shuffle=False
+        ),
+        "library, shuffled": lambda: library_release(unsorted, target, channel),
+        "library, shuffled, record keys": lambda: library_release(unsorted, target, channel, keyed=True),
         "order kept, digests of keys": lambda: engine_release(with_digests, target, channel, record_key=RECORD_KEY),
         "shuffled, digests of keys": lambda: engine_release(
             with_digests, target, channel, shuffle=True, record_key=RECORD_KEY
@@ -168,9 +181,9 @@ def flow(folder: Path, rounds: int) -> Results:
     return _alternated(measures, rounds) | _alternated(on_ordered, rounds)
 
 
-def counting(folder: Path, rounds: int) -> Results:
+def counting(folder: Path, rounds: int, rows: int = ROWS) -> Results:
     """Counting p(S, X) of two columns against reading them."""
-    source = _source(folder, ROWS)
+    source = _source(folder, rows)
     columns = list(COLUMNS[:1] + COLUMNS[3:])
 
     def read() -> None:
@@ -183,31 +196,31 @@ def counting(folder: Path, rounds: int) -> Results:
     return _alternated({"reading two columns": read, "counting p(S, X)": count}, rounds)
 
 
-def memory(folder: Path, rounds: int) -> Results:
-    """Peak resident memory of processes that do nothing but one copy or one release."""
+def memory(folder: Path, rounds: int, rows: int = ROWS) -> Results:
+    """Peak resident memory of processes that do nothing but one copy, one snapshot with digests or one release."""
     found: Results = {}
-    for rows in (1_000_000, ROWS, 100_000_000):
-        _source(folder, rows)
-        for name in ("copy", "order kept", "shuffled", "order kept, record keys", "shuffled, record keys"):
-            command = [sys.executable, "-m", "benchmarks.sanitise", "--child", name, str(rows), "--folder", str(folder)]
+    for size in (1_000_000, ROWS, 100_000_000):
+        _snapshot(folder, size)
+        for name in CHILDREN:
+            command = [sys.executable, "-m", "benchmarks.sanitise", "--child", name, str(size), "--folder", str(folder)]
             done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE.parent)
             peak = int(done.stdout)
-            found.setdefault(name, {})[f"{rows:,} rows"] = round(peak / 1024, 1)
-            print(f"memory {name:30s} {rows:>12,} rows {peak / 1024:8.1f} MB", flush=True)
+            found.setdefault(name, {})[f"{size:,} rows"] = round(peak / 1024, 1)
+            print(f"memory {name:30s} {size:>12,} rows {peak / 1024:8.1f} MB", flush=True)
     return {"peak memory in MB": found}
 
 
-def sampler(folder: Path, rounds: int) -> Results:
+def sampler(folder: Path, rounds: int, rows: int = ROWS) -> Results:
     """Rows a second of the sampler alone, words included."""
-    return {f"sampler, a = {size}": sampler_rates(size, 20_000_000, rounds) for size in (16, 200)}
+    return {f"sampler, a = {size}": sampler_rates(size, rows, rounds) for size in (16, 200)}
 
 
-def draws(folder: Path, rounds: int) -> Results:
+def draws(folder: Path, rounds: int, rows: int = ROWS) -> Results:
     """Chi-square and serial tests."""
     return {"tests of draws": p_values()}
 
 
-GROUPS: dict[str, Callable[[Path, int], Results]] = {
+GROUPS: dict[str, Callable[[Path, int, int], Results]] = {
     "flow": flow,
     "counting": counting,
     "sampler": sampler,
@@ -225,21 +238,26 @@ def _source(folder: Path, rows: int, *, in_order: bool = False) -> Path:
     return path
 
 
-def _snapshot(folder: Path) -> Path:
+def _snapshot(folder: Path, rows: int) -> Path:
     """As a release finds its rows after ingest: with the digests of keys, which are known to be distinct."""
-    path = folder / f"snapshot-{ROWS}.parquet"
+    path = folder / f"snapshot-{rows}.parquet"
     if not path.exists():
-        fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in COLUMNS]
-        schema = pa.schema([*fields, (KEY_COLUMN, KEY_TYPE)])
-        with (
-            KeyColumn(RECORD_KEY, (), folder) as keys,
-            pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=list(COLUMNS)) as writer,
-        ):
-            for batch in batches(_source(folder, ROWS), [*COLUMNS, KEY]):
-                columns = [*(batch.column(name) for name in COLUMNS), keys.column(batch)]
-                writer.write_table(pa.table(columns, schema=schema))
-            keys.check()
+        write_snapshot(_source(folder, rows), path)
     return path
+
+
+def write_snapshot(source: Path, path: Path) -> None:
+    """Digests of all keys, and whether they are distinct."""
+    fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in COLUMNS]
+    schema = pa.schema([*fields, (KEY_COLUMN, KEY_TYPE)])
+    with (
+        KeyColumn(RECORD_KEY, directory=path.parent) as keys,
+        pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=list(COLUMNS)) as writer,
+    ):
+        for batch in batches(source, [*COLUMNS, KEY]):
+            columns = [*(batch.column(name) for name in COLUMNS), keys.column(batch)]
+            writer.write_table(pa.table(columns, schema=schema))
+        keys.check()
 
 
 def _alternated(measures: Timed, rounds: int) -> Results:
@@ -265,13 +283,15 @@ def _alternated(measures: Timed, rounds: int) -> Results:
 
 
 def _child(folder: Path, name: str, rows: int) -> None:
-    source, target = _source(folder, rows), folder / "child.parquet"
+    source, target, shuffle = _source(folder, rows), folder / "child.parquet", name.startswith("shuffled")
     if name == "copy":
         copy(source, target)
-    elif "keys" in name:
-        release(source, target, protocol(folder), keyed=True, shuffle="shuffled" in name)
+    elif name.startswith("snapshot"):
+        write_snapshot(source, target)
+    elif "digests" in name:
+        engine_release(_snapshot(folder, rows), target, protocol(folder), shuffle=shuffle, record_key=RECORD_KEY)
     else:
-        engine_release(source, target, protocol(folder), shuffle="shuffled" in name)
+        engine_release(source, target, protocol(folder), shuffle=shuffle)
     print(_peak_kilobytes())
 
 
@@ -289,6 +309,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], default=[])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "funnel-benchmark")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=ROWS, help="of most groups; not of memory, dask and draws")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -298,11 +319,13 @@ def main() -> None:
         return
     results: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for group in arguments.groups or GROUPS:
-        results |= GROUPS[group](arguments.folder, arguments.rounds)
+        found = GROUPS[group](arguments.folder, arguments.rounds, arguments.rows)
+        if arguments.rows != ROWS:
+            print(table(found))
+            continue
+        results |= found
         results["machine"] = {"cores": os.cpu_count(), "pyarrow": pa.__version__}
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        from benchmarks.sanitise_table import table
-
         RESULTS.with_suffix(".md").write_text(table(results), encoding="utf-8")
 
 

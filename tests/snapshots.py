@@ -23,6 +23,7 @@ NOISY = Protocol(
     INPUTS,
     OUTPUTS,
 )
+OTHER = Protocol(NOISY.weights[[1, 0, 2]], NOISY.marginal, INPUTS, OUTPUTS)
 ROWS = 30_000
 
 
@@ -45,7 +46,9 @@ def snapshot(folder: Path, *, reverse: bool = False, name: str = "snapshot.parqu
     return folder / name
 
 
-def planned(source: Path, name: str, *, shuffle: bool, keyed: bool, protocol: Protocol = NOISY) -> Plan:
+def planned(
+    source: Path, name: str, *, shuffle: bool, keyed: bool, protocol: Protocol = NOISY, partition_rows: int = 7000
+) -> Plan:
     folder = source.parent / name
     folder.mkdir()
     return plan_rows(
@@ -55,6 +58,6 @@ def planned(source: Path, name: str, *, shuffle: bool, keyed: bool, protocol: Pr
         folder,
         shuffle=shuffle,
         record_key=KEY if keyed else None,
-        partition_rows=7000,
+        partition_rows=partition_rows,
         part_rows=5000,
     )

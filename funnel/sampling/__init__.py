@@ -8,21 +8,23 @@ from funnel.sampling.columns import GROUP_ROWS, WRITE_SETTINGS, OutputColumns, R
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.engine import OneWorker, Processes, Workers, release_rows
-from funnel.sampling.keyed import RecordKey, key_digests, keyed_words, words_of
+from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn
+from funnel.sampling.keyed import RecordKey, key_digests
 from funnel.sampling.pairs import PairCounts, count_pairs
-from funnel.sampling.partitions import KEY_COLUMN, Plan, partition_groups, plan_rows
+from funnel.sampling.partitions import Plan, partition_groups, plan_rows
 from funnel.sampling.parts import count_partition
-from funnel.sampling.rows import release_table, sanitise, sanitise_batches, sanitised_codes
-from funnel.sampling.shuffle import order_rows, shuffle_rows
+from funnel.sampling.rows import sanitise
 from funnel.sampling.words import WordSource, WordStream
 
 __all__ = [
     "GROUP_ROWS",
     "KEY_COLUMN",
+    "KEY_TYPE",
     "WRITE_SETTINGS",
     "ChannelSampler",
     "DistinctKeys",
     "InputEncoder",
+    "KeyColumn",
     "OneWorker",
     "OutputColumns",
     "PairCounts",
@@ -38,15 +40,8 @@ __all__ = [
     "even_chunks",
     "input_codes",
     "key_digests",
-    "keyed_words",
-    "order_rows",
     "partition_groups",
     "plan_rows",
     "release_rows",
-    "release_table",
     "sanitise",
-    "sanitise_batches",
-    "sanitised_codes",
-    "shuffle_rows",
-    "words_of",
 ]

@@ -1,4 +1,4 @@
-"""Streams of row arrays, cut to even sizes."""
+"""Streams of rows, cut to even sizes or to bounded ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 RowArray = npt.NDArray[Any]
 """Rows of output codes: shape (rows,) for one group of columns, (rows, groups) for several, or records."""
@@ -39,6 +40,13 @@ def even_chunks(arrays: Iterable[RowArray], rows: int) -> Iterator[RowArray]:
                 held, count = [], 0
     if held:
         yield _joined(held)
+
+
+def sliced(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same batches, those of more than ``rows`` rows in slices of as many."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
 
 
 def _joined(parts: list[RowArray]) -> RowArray:

@@ -25,23 +25,19 @@ class DistinctKeys:
     """Counts the records whose key another record has already, over a stream of any length.
 
     Marks of keys, which differ where the keys differ (`funnel.sampling.keyed.key_marks`), are sorted run by run, and
-    each run is cut into ranges of a temporary file, so that equal marks meet in the same range, which is sorted in
+    each run is cut into ranges of a spill, so that equal marks meet in the same range, which is sorted in
     memory. Marks that a run repeats are counted at once and kept once: a column with few values, named by mistake,
     takes no room. Use as a context manager, over all partitions of a release.
 
     Parameters
     ----------
     directory : path, optional
-        Where the temporary file lives; see `funnel.sampling.spill.Spill`.
-
-    Raises
-    ------
-    OutputError
-        If the temporary folder is full or cannot be written.
+        Where the temporary file of many records lives; see `funnel.sampling.spill.Spill`.
 
     Notes
     -----
-    8 bytes of disk per record with one whole number as its key, else 16; O(n log n) time, 0.03 s per million records.
+    8 bytes per record with one whole number as its key, else 16, on disk if there are millions; O(n log n) time, 0.03 s
+    per million records.
     Different whole numbers are never taken for equal, other keys with probability below n²/2^129.
     """
 
@@ -61,6 +57,8 @@ class DistinctKeys:
         ------
         DataError
             If the marks are not of the same kind as those before.
+        OutputError
+            If the temporary folder is full or cannot be written.
         """
         if self._held and (marks.dtype, marks.shape[1:]) != (self._held[0].dtype, self._held[0].shape[1:]):
             raise DataError("the record key changes its type on the way; give its columns one type in all batches")
@@ -96,9 +94,9 @@ class DistinctKeys:
 def _repeated(spill: Spill, depth: int, directory: str | os.PathLike[str] | None) -> int:
     """Rows of a spill that are like another one, each set but for one row."""
     repeated = 0
-    for bucket in range(_BUCKETS):
-        if spill.size(bucket) <= _BUCKET_ROWS or (depth + 1) * _DIGIT_BITS > _WORD_BITS:
-            repeated += _once(_in_order(spill.rows(bucket)))[1]
+    for bucket, size in enumerate(spill.sizes()):
+        if size <= _BUCKET_ROWS or (depth + 1) * _DIGIT_BITS > _WORD_BITS:
+            repeated += _once(_in_order(spill.rows(bucket, bucket + 1)))[1]
             continue
         with Spill(_BUCKETS, directory) as finer:
             repeated += sum(_put(run, finer, depth) for run in even_chunks(spill.pieces(bucket), _HELD_ROWS))
@@ -113,7 +111,7 @@ def _put(marks: RowArray, spill: Spill, depth: int) -> int:
     """
     run, left_out = _once(_in_order(marks))
     leading = run if run.ndim == 1 else run[:, 0]
-    spill.add_grouped(run, sizes_of_ranges(leading, _WORD_BITS - (depth + 1) * _DIGIT_BITS, _BUCKETS))
+    spill.add(run, sizes_of_ranges(leading, _WORD_BITS - (depth + 1) * _DIGIT_BITS, _BUCKETS))
     return left_out
 
 

@@ -69,16 +69,20 @@ class RecordKey:
         return _derived(self, "fingerprint", "", 16).hex()
 
 
-def keyed_words(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str) -> WordArray:
-    """One uniform 64-bit word per record: a pseudo-random function of (secret, purpose, key values).
+def word_key(record_key: RecordKey, purpose: str) -> bytes:
+    """A key of AES-256 for words of one purpose, which says nothing of the secret or of other keys.
 
-    `words_of` the `key_digests` of the records; parameters and errors are those of `key_digests`.
+    Parameters
+    ----------
+    record_key : RecordKey
+    purpose : str
+        What the words are for, such as the columns they publish; words for different purposes are unrelated.
     """
-    return words_of(key_digests(batch, record_key), record_key, purpose)
+    return _derived(record_key, "word", purpose, 32)
 
 
-def words_of(digests: DigestArray, record_key: RecordKey, purpose: str) -> WordArray:
-    """One uniform 64-bit word per digest of a record: AES-256 under a key derived for the purpose, its first 64 bits.
+def encrypted_words(digests: DigestArray, key: bytes) -> WordArray:
+    """One uniform 64-bit word per digest of a record: AES-256 under a key for a purpose, its first 64 bits.
 
     With the same word and an unchanged protocol a record gives the same answer in every release, and under a changed
     protocol the two answers are coupled through the overlay of their thresholds (METHOD section 9).
@@ -87,9 +91,8 @@ def words_of(digests: DigestArray, record_key: RecordKey, purpose: str) -> WordA
     ----------
     digests : ndarray of uint64, shape (rows, 2)
         From `key_digests`.
-    record_key : RecordKey
-    purpose : str
-        What the words are for, such as the group of columns they publish; words for different purposes are unrelated.
+    key : bytes
+        From `word_key`.
 
     Returns
     -------
@@ -99,16 +102,6 @@ def words_of(digests: DigestArray, record_key: RecordKey, purpose: str) -> WordA
     -----
     About 100 million records/s on one core.
     """
-    return encrypted_words(digests, derived_key(record_key, "word", purpose))
-
-
-def derived_key(record_key: RecordKey, kind: str, purpose: str) -> bytes:
-    """A key of AES-256 for one kind and purpose, which says nothing of the secret or of other keys."""
-    return _derived(record_key, kind, purpose, 32)
-
-
-def encrypted_words(digests: DigestArray, key: bytes) -> WordArray:
-    """The first 64 bits of every digest encrypted under a derived key; see `words_of`."""
     return np.ascontiguousarray(_encrypted(digests, key)[:, 0])
 
 

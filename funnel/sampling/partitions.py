@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -19,39 +19,12 @@ import pyarrow.parquet as pq
 
 from funnel.protocol import Protocol
 from funnel.sampling.columns import GROUP_ROWS
-from funnel.sampling.keyed import RecordKey, derived_key
-from funnel.sampling.rows import order_purpose, word_purpose
+from funnel.sampling.keyed import RecordKey
+from funnel.sampling.order import PART_ROWS
+from funnel.sampling.row_words import WordKeys
 
 PARTITION_ROWS = 2 * GROUP_ROWS
 """Rows that a worker draws in one go, as far as the row groups of the snapshot allow."""
-
-PART_ROWS = 2 * GROUP_ROWS
-"""Rows of a shuffled part, at most on average: what a worker permutes in memory."""
-
-KEY_COLUMN = "(record key)"
-"""The column of a snapshot that holds the 16 bytes of each record's key digest."""
-
-
-@dataclass(frozen=True)
-class WordKeys:
-    """What a worker needs of a release secret: derived keys for the words and for the order, never the secret itself.
-
-    Attributes
-    ----------
-    words, order : bytes
-        Keys of AES-256.
-    """
-
-    words: bytes = field(repr=False)
-    order: bytes = field(repr=False)
-
-    @classmethod
-    def of(cls, record_key: RecordKey, protocol: Protocol) -> WordKeys:
-        """The keys for the release of a protocol."""
-        return cls(
-            derived_key(record_key, "word", word_purpose(protocol)),
-            derived_key(record_key, "word", order_purpose(protocol)),
-        )
 
 
 @dataclass(frozen=True)
@@ -91,8 +64,8 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """What the content of the working files depends on: files of another plan are not taken for this one's."""
-        keys = b"" if self.keys is None else hashlib.sha256(self.keys.words + self.keys.order).digest()
-        said = [1, self.snapshot_sha256, self.protocol.digest, self.groups, self.shuffle, self.parts, keys.hex()]
+        keys = b"" if self.keys is None else hashlib.sha256(self.keys.words + self.keys.order + self.keys.ties).digest()
+        said = [2, self.snapshot_sha256, self.protocol.digest, self.groups, self.shuffle, self.parts, keys.hex()]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
@@ -116,7 +89,8 @@ def plan_rows(
     record_key : RecordKey, optional
         To give every record the answer it gets in every release.
     partition_rows, part_rows : int
-        For tests; among what decides the bytes of a release.
+        Rows of a partition, as far as row groups allow, and of a part, at most on average. For tests; among what
+        decides the bytes of a release.
     """
     sizes = _sizes(snapshot)
     return Plan(

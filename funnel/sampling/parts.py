@@ -11,36 +11,29 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.joint import Joint
-from funnel.protocol import Protocol
+from funnel.sampling.answers import Answers, answers
 from funnel.sampling.chunks import even_chunks
-from funnel.sampling.codes import CodeArray, InputEncoder
 from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
-from funnel.sampling.draw import ChannelSampler, OutputArray
-from funnel.sampling.keyed import DigestArray, encrypted_words
+from funnel.sampling.key_column import KEY_COLUMN
+from funnel.sampling.order import order_words, released_order, sorted_pieces
 from funnel.sampling.pairs import PairCounts
-from funnel.sampling.partitions import KEY_COLUMN, Plan
-from funnel.sampling.shuffle import tagged
-from funnel.sampling.spill import sizes_of_ranges
-from funnel.sampling.words import WordStream
+from funnel.sampling.partitions import Plan
+from funnel.sampling.row_words import RowWords, words_for
+from funnel.sampling.spill import bounds_of, read_rows, write_rows
+from funnel.sampling.words import WordArray
 from funnel.tables import open_paged
 
 _READ_ROWS = 1 << 17
-_DRAW_ROWS = 1 << 16
-# Rows that are sorted by part at a time; more make longer pieces, fewer stay in the processor's cache.
-_SPILL_ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -74,19 +67,20 @@ def draw_partition(plan: Plan, index: int) -> Done:
 
     def make(path: Path) -> Done:
         b, a = protocol.size
-        counts = PairCounts(a, b)
+        counts, words = PairCounts(a, b), words_for(plan.keys)
 
-        def codes() -> Iterator[tuple[OutputArray, DigestArray | None]]:
-            for outputs, inputs, digests in _drawn(plan, index):
-                counts.add(inputs, outputs)
-                yield outputs, digests
+        def counted() -> Iterator[Answers]:
+            for drawn in _drawn(plan, index, words):
+                counts.add(drawn.inputs, drawn.outputs)
+                yield drawn
 
         bounds: list[tuple[int, ...]] = []
         if plan.shuffle:
-            bounds = _write_by_part(path, plan, codes())
+            tagged = (order_words(drawn, b, words) for drawn in counted())
+            bounds += _write_by_part(path, tagged, plan.parts)
         else:
             with ReleaseWriter(path, protocol) as writer:
-                for chunk in even_chunks((outputs for outputs, _ in codes()), GROUP_ROWS):
+                for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
                     writer.write(chunk)
         flat = counts.table().reshape(-1)
         rows = int(flat.sum())
@@ -113,9 +107,7 @@ def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     name = f"part-{part:05d}.parquet"
 
     def make(path: Path) -> Done:
-        words = _read_part(plan, part, drawn)
-        words.sort()
-        codes = words.astype(_code_type(protocol))
+        codes = released_order(_read_part(plan, part, drawn), len(protocol.outputs), words_for(plan.keys))
         with ReleaseWriter(path, protocol) as writer:
             writer.write(codes)
         return Done(name, "", len(codes))
@@ -123,99 +115,38 @@ def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     return _result(plan, name, make)
 
 
-@dataclass(frozen=True)
-class _Channel:
-    """A protocol that is known by its digest, however often it is sent to a worker."""
-
-    digest: str
-    protocol: Protocol = field(compare=False)
-
-
-@lru_cache(maxsize=2)
-def _sampler(channel: _Channel) -> ChannelSampler:
-    """Made once in a process: for hundreds of symbols its tables take as long as a good part of a partition."""
-    return ChannelSampler.from_protocol(channel.protocol)
-
-
-def _drawn(plan: Plan, index: int) -> Iterator[tuple[OutputArray, CodeArray, DigestArray | None]]:
-    protocol = plan.protocol
-    sampler = _sampler(_Channel(protocol.digest, protocol))
-    encoder = InputEncoder(protocol.inputs)
-    stream = WordStream() if plan.keys is None else None
-    columns = list(protocol.inputs.columns)
-    columns += [] if plan.keys is None else [KEY_COLUMN]
-    for batch in _row_groups(plan.snapshot, plan.groups[index], columns):
-        for start in range(0, batch.num_rows, _DRAW_ROWS):
-            some = batch.slice(start, _DRAW_ROWS)
-            inputs = encoder.codes(some)
-            if stream is not None:
-                yield sampler.draw(inputs, stream.words(len(inputs))), inputs, None
-            elif plan.keys is not None:
-                digests = _digests(some.column(KEY_COLUMN))
-                yield sampler.draw(inputs, encrypted_words(digests, plan.keys.words)), inputs, digests
-
-
 def _row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
     with open_paged(snapshot) as file:
         yield from file.iter_batches(_READ_ROWS, row_groups=list(range(*groups)), columns=columns, use_threads=False)
 
 
-def _digests(column: pa.FixedSizeBinaryArray) -> DigestArray:
-    values = np.frombuffer(column.buffers()[1], dtype="<u8", count=2 * (column.offset + len(column)))
-    return values.reshape(-1, 2)[column.offset :]
+def _drawn(plan: Plan, index: int, words: RowWords) -> Iterator[Answers]:
+    columns = [*plan.protocol.inputs.columns, *([] if plan.keys is None else [KEY_COLUMN])]
+    return answers(_row_groups(plan.snapshot, plan.groups[index], columns), plan.protocol, words)
 
 
-def _write_by_part(
-    path: Path, plan: Plan, drawn: Iterator[tuple[OutputArray, DigestArray | None]]
-) -> list[tuple[int, ...]]:
-    """Write rows piece by piece, within a piece sorted by part; return where in each piece the parts begin."""
-    stream = WordStream() if plan.keys is None else None
-    bits, bounds, at = plan.parts.bit_length() - 1, [], 0
-
-    def words() -> Iterator[npt.NDArray[np.uint64]]:
-        # The words whose order is that of the release: their highest bits are the part.
-        for outputs, digests in drawn:
-            if stream is not None:
-                yield tagged(outputs, stream.words(len(outputs)))
-            elif plan.keys is not None and digests is not None:
-                yield tagged(outputs, encrypted_words(digests, plan.keys.order))
-
+def _write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:
+    """Write rows piece by piece, within a piece sorted by part; say where in each piece the parts begin."""
+    at = 0
     with path.open("wb", buffering=0) as file:
-        for piece in even_chunks(words(), _SPILL_ROWS):
-            # Sorting words is several times faster than moving each to its part.
-            piece.sort()
-            _write_all(file, piece)
-            ends = at + np.cumsum(sizes_of_ranges(piece, 64 - bits, plan.parts))
-            bounds.append((at, *ends.tolist()))
+        for piece, sizes in sorted_pieces(tagged, parts):
+            write_rows(file, piece)
+            yield tuple(bounds_of(sizes, at).tolist())
             at += len(piece)
-    return bounds
 
 
-def _write_all(file: Any, rows: npt.NDArray[Any]) -> None:
-    remaining = rows.view(np.uint8).data
-    while remaining:
-        remaining = remaining[file.write(remaining) :]
-
-
-def _read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> npt.NDArray[np.uint64]:
-    size = sum(bounds[part + 1] - bounds[part] for done in drawn for bounds in done.bounds)
-    words, at = np.empty(size, dtype=np.uint64), 0
-    for done in drawn:
-        with (Path(plan.folder) / done.file).open("rb", buffering=0) as file:
-            for bounds in done.bounds:
-                target = words[at : at + bounds[part + 1] - bounds[part]].view(np.uint8).data
-                file.seek(8 * bounds[part])
-                while target:
-                    count = file.readinto(target)
-                    if not count:
-                        raise DataError(f"the working file {done.file} was cut short; run the release again")
-                    target = target[count:]
-                at += bounds[part + 1] - bounds[part]
+def _read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> WordArray:
+    sizes = [sum(bounds[part + 1] - bounds[part] for bounds in done.bounds) for done in drawn]
+    words, at = np.empty(sum(sizes), dtype=np.uint64), 0
+    for done, size in zip(drawn, sizes, strict=True):
+        ranges = [(bounds[part], bounds[part + 1]) for bounds in done.bounds]
+        try:
+            with (Path(plan.folder) / done.file).open("rb", buffering=0) as file:
+                read_rows(file, ranges, words[at : at + size])
+        except EOFError:
+            raise DataError(f"the working file {done.file} was cut short; run the release again") from None
+        at += size
     return words
-
-
-def _code_type(protocol: Protocol) -> np.dtype[Any]:
-    return ChannelSampler.output_type(len(protocol.outputs))
 
 
 def _result(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:

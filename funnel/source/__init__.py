@@ -1,9 +1,9 @@
 """The source of a release: opening it, what its cells mean, its categories, and reading it as codes, all streaming."""
 
+from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches
 from funnel.source.counting import count_joint, require_inputs
 from funnel.source.digest import file_digest
-from funnel.source.keys import KEY_TYPE, KeyColumn
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 

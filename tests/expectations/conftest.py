@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +15,18 @@ import funnel
 from funnel.alphabet import Alphabet
 from funnel.pipeline.expectations import Evidence, Verdict, judge
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.sampling import PairCounts, release_table, sanitised_codes
+from funnel.sampling import plan_rows, release_rows
+from funnel.source import file_digest
 
 SOURCE = Path(__file__).parents[2] / "data" / "adult.parquet"
 Spoil = Callable[[Evidence, Callable[[pa.Table], pa.Table]], Evidence]
 
 
-def drawn_release(path: Path, source: Iterator[pa.RecordBatch], protocol: Protocol) -> np.ndarray:
+def drawn_release(path: Path, source: Path, protocol: Protocol) -> np.ndarray:
     """Write a release as the pipeline does, and return the counts of the drawn pairs."""
-    b, a = protocol.size
-    pairs = PairCounts(a, b)
-    empty = release_table(np.empty(0, dtype=np.uint8), protocol)
-    with pq.ParquetWriter(path, empty.schema) as writer:
-        for codes in sanitised_codes(source, protocol, observe=pairs.add):
-            writer.write_table(release_table(codes, protocol))
-    return pairs.table()
+    work = path.with_suffix("")
+    work.mkdir()
+    return release_rows(plan_rows(source, file_digest(source), protocol, work, shuffle=True), path)
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +36,7 @@ def adult(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     guarantee = funnel.LIP(1.0)
     protocol = funnel.optimal(joint, guarantee).protocol
     path = tmp_path_factory.mktemp("adult") / "adult.parquet"
-    with pq.ParquetFile(SOURCE) as source:
-        pairs = drawn_release(path, source.iter_batches(columns=["education"]), protocol)
+    pairs = drawn_release(path, SOURCE, protocol)
     return Evidence(path, protocol, joint, guarantee, joint.n, ("marital-status",), ("education",), pairs)
 
 
@@ -63,7 +59,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     table = pa.table(columns, names=["colour", "size", "smoker"])
     joint = funnel.Joint.from_table(table, secret=["smoker"], inputs=["colour", "size"])
     path = tmp_path_factory.mktemp("small") / "small.parquet"
-    pairs = drawn_release(path, iter(table.to_batches()), protocol)
+    pq.write_table(table, path.with_name("source.parquet"))
+    pairs = drawn_release(path, path.with_name("source.parquet"), protocol)
     return Evidence(path, protocol, joint, funnel.LDP(2.0), 300, ("smoker",), ("colour", "size"), pairs)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
-import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,10 @@ from scipy import stats
 
 from funnel.errors import DataError, EntropyError, PipelineError
 from funnel.protocol import Protocol
-from funnel.sampling import Processes, parts, plan_rows, release_rows
+from funnel.sampling import KEY_COLUMN, OneWorker, Processes, RecordKey, engine, order, parts, plan_rows, release_rows
 from funnel.sampling.parts import draw_partition
+from funnel.sampling.row_words import WordKeys
 from funnel.source import file_digest
-from tests.interrupts import interrupted_after
 from tests.snapshots import FULL, INPUTS, KEY, NOISY, OUTPUTS, ROWS, planned, snapshot
 
 
@@ -56,6 +58,80 @@ def test_keyed_bytes_do_not_depend_on_the_workers(tmp_path: Path, shuffle: bool)
     with Processes(2) as two:
         release_rows(planned(source, "two", shuffle=shuffle, keyed=True), tmp_path / "two.parquet", two)
     assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
+
+
+def test_pieces_of_partitions_play_no_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = snapshot(tmp_path)
+    release_rows(planned(source, "one", shuffle=True, keyed=True), tmp_path / "one.parquet")
+    monkeypatch.setattr(order, "_PIECE_ROWS", 999)
+    release_rows(planned(source, "two", shuffle=True, keyed=True), tmp_path / "two.parquet")
+    assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_what_another_plan_left_is_not_taken(tmp_path: Path, shuffle: bool) -> None:
+    """Rows drawn with another secret, in the same folder under the same names."""
+    plan = planned(snapshot(tmp_path), "work", shuffle=shuffle, keyed=True)
+    other = dataclasses.replace(plan, keys=WordKeys.of(RecordKey(KEY.columns, bytes(range(1, 33))), NOISY))
+    release_rows(other, tmp_path / "other.parquet")
+    release_rows(plan, tmp_path / "out.parquet")
+    (tmp_path / "fresh").mkdir()
+    release_rows(dataclasses.replace(plan, folder=str(tmp_path / "fresh")), tmp_path / "fresh.parquet")
+    assert file_digest(tmp_path / "out.parquet") == file_digest(tmp_path / "fresh.parquet")
+    assert file_digest(tmp_path / "out.parquet") != file_digest(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_only_what_is_needed_is_read(tmp_path: Path, keyed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    real = parts._row_groups
+
+    def noted(snapshot, groups, columns):  # type: ignore[no-untyped-def]
+        asked.append(columns)
+        return real(snapshot, groups, columns)
+
+    monkeypatch.setattr(parts, "_row_groups", noted)
+    release_rows(planned(snapshot(tmp_path), "work", shuffle=True, keyed=keyed), tmp_path / "out.parquet")
+    assert asked == [["x", "z", *([KEY_COLUMN] if keyed else [])]] * 5
+
+
+class Backwards(OneWorker):
+    """Does the last task first, as some worker may."""
+
+    def run(self, function, tasks):  # type: ignore[no-untyped-def]
+        for i, result in super().run(function, tasks[::-1]):
+            yield len(tasks) - 1 - i, result
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_order_in_which_tasks_are_done_plays_no_role(tmp_path: Path, shuffle: bool) -> None:
+    source = snapshot(tmp_path)
+    release_rows(planned(source, "one", shuffle=shuffle, keyed=True), tmp_path / "one.parquet")
+    release_rows(planned(source, "two", shuffle=shuffle, keyed=True), tmp_path / "two.parquet", Backwards())
+    assert file_digest(tmp_path / "one.parquet") == file_digest(tmp_path / "two.parquet")
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_rows_keep_the_order_of_the_source_unless_shuffled(tmp_path: Path, keyed: bool) -> None:
+    """A channel without noise shows where every row went."""
+    still = Protocol(
+        np.diag(np.full(3, FULL, dtype=np.uint64)), np.array([0, 0, FULL], dtype=np.uint64), INPUTS, INPUTS
+    )
+    source = snapshot(tmp_path)
+    rows = pq.read_table(source)
+    known = dict(zip(INPUTS.symbols, INPUTS.symbols, strict=True))
+    expected = [
+        known.get(row, INPUTS.symbols[2]) for row in zip(rows["x"].to_pylist(), rows["z"].to_pylist(), strict=True)
+    ]
+    released = {}
+    for shuffle in (False, True):
+        plan = planned(source, f"work-{shuffle}", shuffle=shuffle, keyed=keyed, protocol=still)
+        release_rows(plan, tmp_path / "out.parquet")
+        out = pq.read_table(tmp_path / "out.parquet")
+        released[shuffle] = list(zip(out["x"].to_pylist(), out["z"].to_pylist(), strict=True))
+    assert released[False] == expected
+    assert released[True] != expected
+    assert Counter(released[True]) == Counter(expected)
 
 
 def test_a_keyed_shuffle_does_not_depend_on_the_order_of_the_source(tmp_path: Path) -> None:
@@ -95,9 +171,9 @@ def test_what_is_written_is_not_done_again(tmp_path: Path, monkeypatch: pytest.M
     drawn: list[int] = []
     real = parts._drawn
 
-    def counted(plan, index):  # type: ignore[no-untyped-def]
+    def counted(plan, index, words):  # type: ignore[no-untyped-def]
         drawn.append(index)
-        return real(plan, index)
+        return real(plan, index, words)
 
     monkeypatch.setattr(parts, "_drawn", counted)
     release_rows(plan, tmp_path / "out.parquet")
@@ -135,18 +211,83 @@ def _dies(path: str) -> int:
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
     tasks = [(str(tmp_path), i) for i in range(4)]
     with Processes(2) as two:
-        assert dict(two.run(_dies_once, tasks)) == {i: 10 * i for i in range(4)}
+        # Once each: what was done before is not done again.
+        assert sorted(two.run(_dies_once, tasks)) == [(i, 10 * i) for i in range(4)]
     with Processes(1) as one, pytest.raises(PipelineError, match="worker processes died 3 times"):
         list(one.run(_dies, [(str(tmp_path),)]))
 
 
-@pytest.mark.parametrize("seconds", [0.001, 0.02, 0.2])
-def test_an_interrupt_ends_the_workers_at_any_moment(capfd: pytest.CaptureFixture[str], seconds: float) -> None:
-    with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), Processes(2) as two:
-        list(two.run(time.sleep, [(0.3,)] * 4))
+def _interrupts(process: int, number: int) -> int:
+    """A task during which somebody presses Ctrl-C, if it is the first."""
+    if number == 0:
+        os.kill(process, signal.SIGINT)
+    return number
+
+
+@pytest.mark.parametrize("moment", ["first task given out", "last task given out", "task done by a worker"])
+def test_an_interrupt_ends_the_workers_at_any_moment(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    tasks = [(os.getpid(), number if moment == "task done by a worker" else 1 + number) for number in range(4)]
+    given: list[object] = []
+
+    class Interrupted(ProcessPoolExecutor):
+        def submit(self, *arguments, **named):  # type: ignore[no-untyped-def]
+            given.append(arguments)
+            if (moment, len(given)) in (("first task given out", 1), ("last task given out", 4)):
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().submit(*arguments, **named)
+
+    monkeypatch.setattr(engine, "ProcessPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt), Processes(2) as two:
+        list(two.run(_interrupts, tasks))
     starters = [child for child in psutil.Process().children() if "forkserver" in " ".join(child.cmdline())]
     assert [worker for starter in starters for worker in starter.children()] == []
     assert "Traceback" not in capfd.readouterr().err
+
+
+def alike(path: Path, rows: int, groups: int) -> Path:
+    """A snapshot whose row groups all hold the same rows."""
+    table = pa.table({"x": ["a"] * rows, "z": ["0"] * rows})
+    pq.write_table(pa.concat_tables([table] * groups).combine_chunks(), path, row_group_size=rows)
+    return path
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_two_partitions_use_the_same_words(tmp_path: Path, count: int) -> None:
+    """Equal rows get unrelated answers in every partition, and in every release of them."""
+    rows, seen = 500, []
+    source = alike(tmp_path / "alike.parquet", rows, 4)
+    with Processes(count) as workers:
+        for name in ("one", "two"):
+            plan = planned(source, name, shuffle=False, keyed=False, partition_rows=rows)
+            assert plan.groups == ((0, 1), (1, 2), (2, 3), (3, 4))
+            release_rows(plan, tmp_path / f"{name}.parquet", workers if count > 1 else None)
+            released = pq.read_table(tmp_path / f"{name}.parquet")["x"].to_pylist()
+            seen += [tuple(released[start : start + rows]) for start in range(0, 4 * rows, rows)]
+    assert len(set(seen)) == 8
+
+
+def test_the_order_has_words_of_its_own(tmp_path: Path) -> None:
+    """Rows in the order of the words they were drawn with would come sorted by output."""
+    source = alike(tmp_path / "alike.parquet", 4000, 1)
+    plan = planned(source, "work", shuffle=True, keyed=False, partition_rows=4000)
+    release_rows(plan, tmp_path / "out.parquet")
+    released = pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()
+    neighbours = sum(one != other for one, other in pairwise(released))
+    # Of law (1/2, 1/4, 1/4): 2,500 of 4,000 neighbours differ, give or take 32.
+    assert abs(neighbours - 2500) < 7 * 32
+
+
+@pytest.mark.parametrize("groups", [((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 1), (1, 1), (1, 2))])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_plan_that_leaves_out_or_repeats_rows_is_refused(
+    tmp_path: Path, groups: tuple[tuple[int, int], ...], shuffle: bool
+) -> None:
+    source = alike(tmp_path / "alike.parquet", 50, 3)
+    plan = dataclasses.replace(planned(source, "work", shuffle=shuffle, keyed=False), groups=groups)
+    with pytest.raises(DataError, match=r"rows were drawn and .* for 150 records"):
+        release_rows(plan, tmp_path / "out.parquet")
 
 
 def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
@@ -158,6 +299,36 @@ def test_a_working_file_that_changes_is_noticed(tmp_path: Path) -> None:
             path.write_bytes(path.read_bytes()[:-1] + b"?")
 
     with pytest.raises(DataError, match=r"working file partition-00001\.parquet was changed"):
+        release_rows(plan, tmp_path / "out.parquet", progress=tamper)
+
+
+class Forgetful(OneWorker):
+    """Loses count of one row."""
+
+    def run(self, function, tasks):  # type: ignore[no-untyped-def]
+        for i, done in super().run(function, tasks):
+            (cell, count), *others = done.pairs or ((0, 0),)
+            yield i, dataclasses.replace(done, pairs=((cell, count - 1), *others) if i == 0 and count else done.pairs)
+
+
+@pytest.mark.parametrize("lost", ["counted", "written", "both"])
+def test_rows_that_are_lost_on_the_way_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str) -> None:
+    plan = planned(snapshot(tmp_path), "work", shuffle=False, keyed=False)
+    if lost != "counted":
+        monkeypatch.setattr(engine, "splice", lambda parts, target: ROWS - 1)
+    with pytest.raises(DataError, match=r"rows were drawn and .* written for 30,000 records"):
+        release_rows(plan, tmp_path / "out.parquet", OneWorker() if lost == "written" else Forgetful())
+
+
+def test_a_working_file_that_is_cut_short_is_noticed(tmp_path: Path) -> None:
+    plan = planned(snapshot(tmp_path), "work", shuffle=True, keyed=False)
+    path = tmp_path / "work" / "partition-00001.codes"
+
+    def tamper(what: str, done: int, total: int | None) -> None:
+        if what == "drawing" and done == total:
+            path.write_bytes(path.read_bytes()[:-8])
+
+    with pytest.raises(DataError, match=r"working file partition-00001\.codes was cut short"):
         release_rows(plan, tmp_path / "out.parquet", progress=tamper)
 
 
@@ -173,5 +344,5 @@ def test_a_stuck_random_source_stops_the_engine(tmp_path: Path, monkeypatch: pyt
 def test_a_plan_does_not_show_its_keys(tmp_path: Path) -> None:
     plan = planned(snapshot(tmp_path), "work", shuffle=True, keyed=True)
     assert plan.keys is not None
-    for key in (plan.keys.words, plan.keys.order):
+    for key in (plan.keys.words, plan.keys.order, plan.keys.ties):
         assert repr(key)[2:-1][:12] not in repr(plan)

@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from funnel.errors import DataError, SpecError
-from funnel.sampling import DistinctKeys, RecordKey, distinct, key_digests, keyed_words
-from funnel.sampling.keyed import count_missing_keys, key_marks
+from funnel.sampling import DistinctKeys, RecordKey, distinct, key_digests
+from funnel.sampling.keyed import count_missing_keys, encrypted_words, key_marks, word_key
 
 SECRET = bytes(range(7, 47))
 ID = RecordKey(("id",), SECRET)
+
+
+def keyed_words(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str) -> np.ndarray:
+    return encrypted_words(key_digests(batch, record_key), word_key(record_key, purpose))
 
 
 def table(*values: object, type: pa.DataType | None = None) -> pa.RecordBatch:

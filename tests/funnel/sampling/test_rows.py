@@ -15,18 +15,21 @@ import pytest
 from scipy import stats
 
 from funnel.alphabet import Alphabet
-from funnel.errors import DataError, EntropyError, SpecError
+from funnel.errors import DataError, EntropyError
 from funnel.protocol import Protocol
 from funnel.sampling import (
-    PairCounts,
+    OutputColumns,
     RecordKey,
     WordStream,
-    release_table,
-    rows,
+    answers,
+    order,
+    release_rows,
+    row_words,
     sanitise,
-    sanitise_batches,
-    sanitised_codes,
+    spill,
 )
+from tests import snapshots
+from tests.snapshots import planned, snapshot
 
 FULL = 2**63
 KEY = RecordKey(("id",), bytes(range(32)))
@@ -80,32 +83,15 @@ def test_every_kind_of_table_is_released_in_order(way: str, key: RecordKey | Non
         "parquet": lambda: parquet(source, tmp_path),
         "path": lambda: Path(parquet(source, tmp_path)),
     }
-    released = sanitise(tables[way](), IDENTITY, key)
+    released = sanitise(tables[way](), IDENTITY, key, shuffle=False)
+    mixed = sanitise(tables[way](), IDENTITY, key)
+    assert mixed.schema == released.schema
+    assert Counter(texts(mixed)) == Counter(texts(source))
+    assert texts(mixed) != texts(source)
     assert texts(released) == texts(source)
     assert released.schema.metadata is None
     assert released.schema == pa.schema([pa.field("x", pa.dictionary(pa.int8(), pa.string()), nullable=False)])
     assert released.column("x").chunk(0).dictionary.to_pylist() == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("key", [None, KEY])
-def test_rows_follow_the_protocol_and_outsiders_the_marginal(key: RecordKey | None, shuffle: bool) -> None:
-    n = 60_000
-    source = people(n)
-    pairs = PairCounts(3, 3)
-    batches = source.to_batches(max_chunksize=7000)
-    codes = np.concatenate(list(sanitised_codes(batches, NOISY, key, shuffle=shuffle, observe=pairs.add)))
-    counts = pairs.table()
-    occurrences = Counter(texts(source))
-    expected = [occurrences["a"], occurrences["b"], occurrences["c"], occurrences["elsewhere"] + occurrences[None]]
-    assert counts.sum(axis=1).tolist() == expected
-    np.testing.assert_array_equal(counts.sum(axis=0), np.bincount(codes, minlength=3))
-    laws = np.column_stack([NOISY.weights, NOISY.marginal]).T / FULL
-    for observed, law in zip(counts, laws, strict=True):
-        possible = law * observed.sum() > 1e-6
-        assert observed[~possible].sum() == 0
-        if possible.sum() > 1:
-            assert stats.chisquare(observed[possible], law[possible] * observed.sum()).pvalue > 1e-9
 
 
 def test_without_a_key_every_release_is_fresh() -> None:
@@ -115,13 +101,17 @@ def test_without_a_key_every_release_is_fresh() -> None:
 
 def test_with_a_key_a_record_gets_its_answer_again_in_any_order_and_partition() -> None:
     source = people(5000)
-    answers = dict(zip(texts(source, "id"), texts(sanitise(source, NOISY, KEY)), strict=True))
+
+    def drawn(table: pa.Table) -> dict[str, str]:
+        return dict(zip(texts(table, "id"), texts(sanitise(table, NOISY, KEY, shuffle=False)), strict=True))
+
+    answers = drawn(source)
     mixed = source.take(np.random.default_rng(1).permutation(5000))
     for part in (mixed.slice(0, 1234), mixed.slice(1234)):
-        again = dict(zip(texts(part, "id"), texts(sanitise(part, NOISY, KEY)), strict=True))
+        again = drawn(part)
         assert again == {record: answers[record] for record in again}
     other = RecordKey(("id",), bytes(range(1, 33)))
-    assert texts(sanitise(source, NOISY, other)) != texts(sanitise(source, NOISY, KEY))
+    assert list(answers.values()) != texts(sanitise(source, NOISY, other, shuffle=False))
 
 
 def test_keyed_answers_are_coupled_under_a_changed_protocol() -> None:
@@ -130,29 +120,85 @@ def test_keyed_answers_are_coupled_under_a_changed_protocol() -> None:
     moved = FULL // 2 + FULL // 64
     second = protocol([[moved] * 3, [FULL - moved] * 3], [FULL // 2] * 2, INPUTS, first.outputs)
     source = people(20_000, outside=False)
-    pairs = Counter(zip(texts(sanitise(source, first, KEY)), texts(sanitise(source, second, KEY)), strict=True))
+    drawn = (texts(sanitise(source, channel, KEY, shuffle=False)) for channel in (first, second))
+    pairs = Counter(zip(*drawn, strict=True))
     assert pairs["p", "q"] == 0
     assert 20_000 / 64 - 130 < pairs["q", "p"] < 20_000 / 64 + 130
 
 
-def test_a_keyed_shuffle_depends_on_the_records_alone() -> None:
+def test_a_keyed_shuffle_depends_on_the_records_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     source = people(5000)
     mixed = source.take(np.random.default_rng(2).permutation(5000))
+    expected = texts(sanitise(source, NOISY, KEY))
+    assert texts(sanitise(mixed, NOISY, KEY)) == expected
+    assert expected != texts(sanitise(source, NOISY, KEY, shuffle=False))
+    # Nor on how much fits in memory.
+    monkeypatch.setattr(spill, "_MEMORY_BYTES", 100)
+    monkeypatch.setattr(order, "PART_ROWS", 300)
+    monkeypatch.setattr(order, "_PIECE_ROWS", 700)
+    assert texts(sanitise(pa.Table.from_batches(mixed.to_batches(max_chunksize=99)), NOISY, KEY)) == expected
 
-    def released(table: pa.Table, batch: int, chunk: int) -> list[int]:
-        codes = sanitised_codes(table.to_batches(max_chunksize=batch), NOISY, KEY, chunk_rows=chunk)
-        return np.concatenate(list(codes)).tolist()
 
-    expected = released(source, 5000, 1 << 20)
-    assert released(mixed, 999, 100) == expected
-    assert texts(sanitise(mixed, NOISY, KEY, shuffle=True)) == texts(release_table(np.array(expected), NOISY))
-    assert expected != released(source, 5000, 1 << 20)[::-1]
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_rows_of_a_record_key_are_those_of_the_pipeline(tmp_path: Path, shuffle: bool) -> None:
+    """Same records, protocol and secret: the same rows in the same order, however many partitions and parts."""
+    source = snapshot(tmp_path)
+    plan = planned(source, "work", shuffle=shuffle, keyed=True)
+    assert len(plan.groups) == 5
+    assert plan.parts == 8
+    release_rows(plan, tmp_path / "out.parquet")
+    expected = pq.read_table(tmp_path / "out.parquet")
+    for table in (pq.read_table(source), source):
+        released = sanitise(table, snapshots.NOISY, snapshots.KEY, shuffle=shuffle)
+        assert released.schema == expected.schema
+        assert released.to_pydict() == expected.to_pydict()
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_fresh_rows_are_those_of_the_pipeline_for_the_same_words(
+    tmp_path: Path, shuffle: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fresh draws never repeat; with streams whose words are known they are the same, for one partition."""
+    made: list[WordStream] = []
+
+    def known() -> WordStream:
+        made.append(WordStream.with_known_key_for_tests(bytes([len(made)] * 32), bytes(16)))
+        return made[-1]
+
+    monkeypatch.setattr(row_words, "WordStream", known)
+    source = snapshot(tmp_path)
+    plan = planned(source, "work", shuffle=shuffle, keyed=False, partition_rows=snapshots.ROWS)
+    release_rows(plan, tmp_path / "out.parquet")
+    assert len(made) == (2 if shuffle else 1)
+    made.clear()
+    released = sanitise(source, snapshots.NOISY, shuffle=shuffle)
+    assert len(made) == (2 if shuffle else 1)
+    assert released.to_pydict() == pq.read_table(tmp_path / "out.parquet").to_pydict()
+    # Another key for every stream: the order is another one, and so are the answers.
+    assert released.to_pydict() != sanitise(source, snapshots.NOISY, shuffle=shuffle).to_pydict()
+
+
+def test_every_order_of_a_release_is_equally_likely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the default of the public function on, with scripted streams."""
+    made: list[WordStream] = []
+
+    def known() -> WordStream:
+        made.append(WordStream.with_known_key_for_tests(len(made).to_bytes(32, "big"), bytes(16)))
+        return made[-1]
+
+    monkeypatch.setattr(row_words, "WordStream", known)
+    letters = Alphabet(("x",), (("a",), ("b",), ("c",), ("d",)))
+    same = protocol((np.eye(4, dtype=np.uint64) * np.uint64(FULL)).tolist(), [FULL, 0, 0, 0], letters, letters)
+    source = pa.table({"x": ["a", "b", "c", "d"]})
+    seen = Counter("".join(texts(sanitise(source, same))) for _ in range(1200))
+    assert len(seen) == 24
+    assert 1e-4 < stats.chisquare(list(seen.values())).pvalue < 1 - 1e-4
 
 
 def test_a_shuffle_breaks_the_link_between_a_row_and_its_place() -> None:
     source = pa.table({"x": ["a"] * 3000 + ["b"] * 3000, "id": np.arange(6000)})
     for key in (None, KEY):
-        released = texts(sanitise(source, IDENTITY, key, shuffle=True))
+        released = texts(sanitise(source, IDENTITY, key))
         assert Counter(released) == {"a": 3000, "b": 3000}
         assert abs(Counter(released[:3000])["a"] - 1500) < 7 * 20
 
@@ -161,25 +207,9 @@ def test_a_keyed_order_says_nothing_about_the_words() -> None:
     """Rows in the order of the words they were drawn with would show where in its range every word lies."""
     half = [FULL // 2] * 3
     coin = protocol([half, half], half[:2], INPUTS, Alphabet(("x",), (("p",), ("q",))))
-    released = texts(sanitise(people(6000), coin, KEY, shuffle=True))
+    released = texts(sanitise(people(6000), coin, KEY))
     assert abs(Counter(released[:3000])["p"] - 1500) < 7 * 28
     assert abs(sum(x == y for x, y in pairwise(released)) - 3000) < 7 * 39
-
-
-def test_chunks_are_even_and_batches_bounded() -> None:
-    source = people(rows.BATCH_ROWS + 1000)
-    sizes = [len(outputs) for outputs, _ in sanitise_batches([source.combine_chunks().to_batches()[0]], NOISY)]
-    assert sizes == [rows.BATCH_ROWS, 1000]
-    chunks = sanitised_codes(source.to_batches(max_chunksize=3333), NOISY, shuffle=False, chunk_rows=10_000)
-    assert [len(chunk) for chunk in chunks] == [10_000] * 6 + [6536]
-
-
-def test_outputs_of_a_batch_match_its_inputs() -> None:
-    source = people(500)
-    for outputs, inputs in sanitise_batches(source.to_batches(max_chunksize=100), IDENTITY, words=WordStream().words):
-        known = inputs >= 0
-        np.testing.assert_array_equal(outputs[known], inputs[known])
-        assert set(outputs[~known].tolist()) <= {0, 1}
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -202,7 +232,7 @@ def test_the_smallest_index_type_that_fits_is_used() -> None:
         outputs = Alphabet.of(None, count, "x")
         column = [FULL] + [0] * (count - 1)
         channel = protocol([[w] for w in column], column, Alphabet(("x",), (("a",),)), outputs)
-        released = release_table(np.array([count - 1, 0]), channel)
+        released = pa.Table.from_batches([OutputColumns(channel).batch(np.array([count - 1, 0]))])
         assert released.schema.field("x").type == pa.dictionary(kind, pa.string())
         assert texts(released) == [outputs.symbols[-1][0], outputs.symbols[0][0]]
 
@@ -226,38 +256,15 @@ def test_a_table_without_rows_gives_a_release_without_rows() -> None:
 def test_missing_and_repeated_keys_are_counted_over_all_batches_and_not_shown(shuffle: bool) -> None:
     names = ["Anna", "Bert", None, "Cleo", "Anna", "Dora", None, "Bert", "Anna"]
     source = pa.table({"x": ["a"] * 9, "id": names})
-    batches = source.to_batches(max_chunksize=2)
     with pytest.raises(DataError) as missing:
-        list(sanitised_codes(batches, NOISY, KEY, shuffle=shuffle))
+        sanitise(pa.Table.from_batches(source.to_batches(max_chunksize=2)), NOISY, KEY, shuffle=shuffle)
     assert "2 records have no value in the record key 'id'" in str(missing.value)
     known = source.filter(pa.compute.is_valid(source.column("id")))
     with pytest.raises(DataError) as repeated:
-        list(sanitised_codes(known.to_batches(max_chunksize=2), NOISY, KEY, shuffle=shuffle))
+        sanitise(pa.Table.from_batches(known.to_batches(max_chunksize=2)), NOISY, KEY, shuffle=shuffle)
     assert "3 records repeat the record key 'id'" in str(repeated.value)
     for error in (missing, repeated):
         assert not any(name in str(error.value) for name in names if name)
-
-
-def test_a_key_and_words_together_are_refused() -> None:
-    for draw in (sanitise_batches, sanitised_codes):
-        with pytest.raises(SpecError, match="not both"):
-            draw([], NOISY, KEY, words=WordStream().words)
-
-
-def test_the_stream_is_made_when_the_first_row_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that forks after planning still gets a stream of its own."""
-    made: list[WordStream] = []
-
-    class Counted(WordStream):
-        def __init__(self) -> None:
-            super().__init__()
-            made.append(self)
-
-    monkeypatch.setattr(rows, "WordStream", Counted)
-    stream = sanitise_batches(people(300).to_batches(max_chunksize=100), NOISY)
-    assert made == []
-    assert len(list(stream)) == 3
-    assert len(made) == 1
 
 
 def test_a_stuck_system_source_stops_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,19 +306,33 @@ def test_values_of_a_mixed_column_are_not_shown() -> None:
 @pytest.mark.parametrize("codes", [[3], [-1], [0, 200]])
 def test_output_codes_outside_the_alphabet_are_refused(codes: list[int]) -> None:
     with pytest.raises(DataError, match="there are 3 outputs"):
-        release_table(np.array(codes), NOISY)
+        OutputColumns(NOISY).batch(np.array(codes))
 
 
-def test_source_is_streamed() -> None:
-    """The next batch is not read before the outputs of the last one have been taken."""
-    read: list[int] = []
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_file_is_streamed_and_few_rows_need_no_temporary_file(
+    tmp_path: Path, key: RecordKey | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next batch is not read before the last one has been drawn."""
+    seen: list[str] = []
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for i, batch in enumerate(people(500).to_batches(max_chunksize=100)):
-            read.append(i)
+    def read(*arguments: object) -> Iterator[pa.RecordBatch]:
+        for batch in people(500).to_batches(max_chunksize=100):
+            seen.append("read")
             yield batch
 
-    stream = sanitise_batches(batches(), NOISY)
-    for expected in range(3):
-        next(stream)
-        assert read == [*range(expected + 1)]
+    class Noted(answers.ChannelSampler):
+        def draw(self, codes, words):  # type: ignore[no-untyped-def]
+            seen.append("drawn")
+            return super().draw(codes, words)
+
+    def no_file(*arguments: object, **named: object) -> None:
+        raise AssertionError("a temporary file was made")
+
+    answers._sampler.cache_clear()
+    monkeypatch.setattr(answers, "ChannelSampler", Noted)
+    monkeypatch.setattr("funnel.sampling.rows.read_batches", read)
+    monkeypatch.setattr("tempfile.TemporaryFile", no_file)
+    assert sanitise(tmp_path / "any.parquet", NOISY, key).num_rows == 500
+    assert seen == ["read", "drawn"] * 5
+    answers._sampler.cache_clear()

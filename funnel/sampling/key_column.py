@@ -1,4 +1,4 @@
-"""Record keys of a source: their digests, and how many are missing or repeated, over all batches."""
+"""Record keys of a stream of rows as a column of digests, refused if any is missing or repeated."""
 
 from __future__ import annotations
 
@@ -10,28 +10,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from funnel.sampling import DistinctKeys, RecordKey, key_digests
+from funnel.errors import DataError
+from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.keyed import (
     DIGEST_BYTES,
+    DigestArray,
+    RecordKey,
     count_missing_keys,
+    key_digests,
     key_marks,
     missing_keys_error,
     repeated_keys_error,
 )
 
+KEY_COLUMN = "(record key)"
+"""The column, of a snapshot or of a batch that is to be drawn, that holds the digest of each record's key."""
+
 KEY_TYPE = pa.binary(DIGEST_BYTES)
 
 
 class KeyColumn:
-    """Makes the column of key digests of a snapshot, batch by batch, and refuses keys that do not identify records.
+    """Makes the column of key digests of a table, batch by batch, and refuses keys that do not identify records.
 
     Parameters
     ----------
     record_key : RecordKey
     missing : tuple of str
         Texts that mean a value is missing.
-    directory : path
-        For temporary files of digests.
+    directory : path, optional
+        For temporary files, if there are many records; by default the system's temporary folder.
 
     Notes
     -----
@@ -39,23 +46,29 @@ class KeyColumn:
     whoever has only the snapshot cannot find a record by its key.
     """
 
-    def __init__(self, record_key: RecordKey, missing: tuple[str, ...], directory: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        record_key: RecordKey,
+        missing: tuple[str, ...] = (),
+        directory: str | os.PathLike[str] | None = None,
+    ) -> None:
         self._record_key = record_key
         self._missing_texts = pa.array(sorted(missing), pa.string())
         self._distinct = DistinctKeys(directory)
         self._missing = 0
 
     def column(self, batch: pa.RecordBatch) -> pa.Array:
-        """The digests of the keys of a batch; of rows without a key, nothing that may be used.
+        """The digests of the keys of a batch; from the first row without a key on, nulls.
 
         Raises
         ------
         DataError
             If a key column is not of text or whole numbers.
         """
-        keys = pa.RecordBatch.from_arrays(
-            [self._with_nulls(batch.column(name)) for name in self._record_key.columns], list(self._record_key.columns)
-        )
+        keys = batch
+        if len(self._missing_texts):
+            columns = [self._with_nulls(batch.column(name)) for name in self._record_key.columns]
+            keys = pa.RecordBatch.from_arrays(columns, list(self._record_key.columns))
         self._missing += count_missing_keys(keys, self._record_key)
         if self._missing:
             # Nothing can be released any more; go on only to say how many records have no key.
@@ -93,3 +106,18 @@ class KeyColumn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._distinct.__exit__(kind, error, trace)
+
+
+def stored_digests(batch: pa.RecordBatch) -> DigestArray:
+    """The digests that `KeyColumn` made for the rows of a batch, without a copy.
+
+    Raises
+    ------
+    DataError
+        If a record has none.
+    """
+    column = batch.column(KEY_COLUMN)
+    if column.null_count:
+        raise DataError(f"{column.null_count} records have no digest of their key; make the snapshot anew")
+    values = np.frombuffer(column.buffers()[1], dtype="<u8", count=2 * (column.offset + len(column)))
+    return values.reshape(-1, 2)[column.offset :]

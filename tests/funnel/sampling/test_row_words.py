@@ -1,0 +1,75 @@
+"""The words of rows: unrelated for drawing, ordering and ties, and nothing of them without a digest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from funnel.errors import DataError, EntropyError
+from funnel.sampling import KEY_COLUMN, KeyColumn, RecordKey, WordStream, row_words
+from funnel.sampling.row_words import FreshWords, KeyedWords, WordKeys, words_for
+from tests.snapshots import KEY, NOISY, OTHER
+
+
+def with_digests(ids: list[int], key: RecordKey = KEY) -> pa.RecordBatch:
+    batch = pa.record_batch({"id": pa.array(ids)})
+    with KeyColumn(key) as keys:
+        return batch.append_column(KEY_COLUMN, keys.column(batch))
+
+
+def test_fresh_words_come_from_a_stream_for_each_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+
+    class Noted(WordStream):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked: list[int] = []
+            asked.append(self.asked)
+
+        def words(self, n: int) -> np.ndarray:
+            self.asked.append(n)
+            return super().words(n)
+
+    monkeypatch.setattr(row_words, "WordStream", Noted)
+    words, batch = FreshWords(), with_digests([1, 2, 3])
+    assert asked == []
+    drawn = [words.to_draw(batch), words.to_order(batch), words.to_part(7, 0, 5), words.to_part(7, 1, 5)]
+    drawn += [words.to_draw(batch), FreshWords().to_draw(batch)]
+    assert asked == [[3, 3], [3], [5, 5], [3]]
+    together = np.concatenate(drawn)
+    assert len(np.unique(together)) == len(together)
+
+
+def test_keyed_words_are_unrelated_for_each_purpose_and_repeat() -> None:
+    batch = with_digests(list(range(100)))
+    words = KeyedWords(WordKeys.of(KEY, NOISY))
+    drawn = [words.to_draw(batch), words.to_order(batch), words.to_part(0, 0, 100), words.to_part(0, 1, 100)]
+    assert len(np.unique(np.concatenate(drawn))) == 400
+    np.testing.assert_array_equal(words_for(WordKeys.of(KEY, NOISY)).to_draw(batch.slice(40, 7)), drawn[0][40:47])
+    np.testing.assert_array_equal(words_for(WordKeys.of(KEY, NOISY)).to_order(batch.slice(40, 7)), drawn[1][40:47])
+    assert isinstance(words_for(None), FreshWords)
+
+
+def test_keys_say_what_their_words_are_for() -> None:
+    """Answers are coupled under another protocol for the same columns; orders and ties are not linked."""
+    one, other = WordKeys.of(KEY, NOISY), WordKeys.of(KEY, OTHER)
+    assert NOISY.digest != OTHER.digest
+    assert one.words == other.words
+    assert len({one.words, one.order, one.ties, other.order, other.ties}) == 5
+    changed = WordKeys.of(RecordKey(KEY.columns, bytes(range(1, 33))), NOISY)
+    assert not {changed.words, changed.order, changed.ties} & {one.words, one.order, one.ties}
+
+
+def test_a_record_without_a_digest_is_not_drawn() -> None:
+    words = KeyedWords(WordKeys.of(KEY, NOISY))
+    batch = with_digests([1, 2]).set_column(1, KEY_COLUMN, pa.array([b"x" * 16, None], pa.binary(16)))
+    for draw in (words.to_draw, words.to_order):
+        with pytest.raises(DataError, match="1 records have no digest"):
+            draw(batch)
+
+
+def test_a_stuck_source_gives_no_fresh_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.urandom", bytes)
+    with pytest.raises(EntropyError, match="stuck"):
+        FreshWords().to_part(0, 0, 1)
