@@ -186,9 +186,9 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
     ):
         assert words in text
     assert "doubtful" not in text
-    rare = dataclasses.replace(lip.findings.confidence, smallest_expected=0.5)
+    rare = dataclasses.replace(lip.findings.confidence, few=3)
     doubtful = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, confidence=rare))
-    assert "Even that confidence is doubtful here" in read_page(render_report(doubtful)).sections["person"]
+    assert "doubtful here: 3 of the combinations have fewer" in read_page(render_report(doubtful)).sections["person"]
 
 
 def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
