@@ -58,9 +58,9 @@ class ConfidenceSet:
         if not self.doubtful:
             return None
         return (
-            f"{self.few:,} of the {self.cells:,} combinations of {', '.join([*secret, *inputs])} have fewer than {_FEW} "
-            f"records, or would be expected to if {', '.join(secret)} and {', '.join(inputs)} were independent, so the "
-            f"confidence of {1 - self.alpha:.6g}, which rests on the χ² law, is doubtful; group their rare values"
+            f"{self.few:,} of the {self.cells:,} combinations of {', '.join([*secret, *inputs])} have fewer than "
+            f"{_FEW} records, or would be expected to if {', '.join(secret)} and {', '.join(inputs)} were independent, so "
+            f"the confidence of {1 - self.alpha:.6g}, which rests on the χ² law, is doubtful; group their rare values"
         )
 
 

@@ -11,7 +11,6 @@ from funnel.joint import Joint
 from funnel.pipeline.tasks.ingest import Snapshot
 from funnel.protocol import Protocol
 from funnel.report import (
-    Check,
     Contact,
     Licence,
     MechanismNote,
@@ -19,6 +18,7 @@ from funnel.report import (
     Reference,
     ReportContent,
     SourceNote,
+    VerdictLine,
 )
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
@@ -73,7 +73,7 @@ def report_content(
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         verdict=tuple(
-            Check(result.name, result.description, result.passed, _observed(result.observed))
+            VerdictLine(result.name, result.description, result.passed, _observed(result.observed))
             for result in verdict.results
         ),
         plan=tuple(

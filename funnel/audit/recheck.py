@@ -120,7 +120,7 @@ def _internal(
     consistency = draw_consistency(pairs, protocol)
     same = bool(np.array_equal(pairs.sum(axis=0), counted))
     return [
-        Check("leakage", holds, f"exact level {level.value:.12g} nats, declared {guarantee}, in exact arithmetic"),
+        Check("leakage", holds, f"level {level.value:.12g} nats, declared {guarantee}, {guarantee.arithmetic}"),
         Check("records", int(counted.sum()) == joint.n, f"{int(counted.sum()):,} released, {joint.n:,} in the source"),
         Check("counts", same, "as drawn" if same else "the released counts are not those that were drawn"),
         Check(

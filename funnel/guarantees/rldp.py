@@ -58,6 +58,10 @@ class RLDP(OneBudget, OutputGuarantee):
     example: ClassVar[str] = "rldp:1.0,0.05"
     precision: ClassVar[float] = 1e-8
     arithmetic: ClassVar[str] = "with every rounding taken against the release"
+    beyond: ClassVar[str] = (
+        "The bound holds whatever an observer believed about the secret, but not for one who knows more than the "
+        "sample tells about how the secret and the published columns go together for that person."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,6 +100,11 @@ class RLDP(OneBudget, OutputGuarantee):
         """Upper bounds on the largest |ln P(y|s)/P(y|s')| over F of each row."""
         pairs = pair_ratios(rows_by_secret(joint, rows), self.neighbourhood(joint))
         return np.asarray(np.log(pairs.above.max(axis=(1, 2))))
+
+    @property
+    def significance(self) -> float:
+        """α."""
+        return self.alpha
 
     @property
     def ratio_limit(self) -> float:
