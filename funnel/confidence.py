@@ -57,10 +57,11 @@ class ConfidenceSet:
         """One sentence where the confidence is doubtful, else None; names the columns and the number of cells."""
         if not self.doubtful:
             return None
+        confidence = f"confidence of {1 - self.alpha:.6g}"
         return (
             f"{self.few:,} of the {self.cells:,} combinations of {', '.join([*secret, *inputs])} have fewer than "
-            f"{_FEW} records, or would be expected to if {', '.join(secret)} and {', '.join(inputs)} were independent, so "
-            f"the confidence of {1 - self.alpha:.6g}, which rests on the χ² law, is doubtful; group their rare values"
+            f"{_FEW} records, or would be expected to if {', '.join(secret)} and {', '.join(inputs)} were independent, "
+            f"so the {confidence}, which rests on the χ² law, is doubtful; group their rare values"
         )
 
 

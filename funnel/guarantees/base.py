@@ -211,8 +211,8 @@ class PosteriorGuarantee(ConeGuarantee):
         return np.asarray(self.posterior_cone(joint.p_secret[seen]) @ joint.p[seen])
 
 
-def checked_number(guarantee: Guarantee, field: str, infinite: bool = False) -> None:
-    """Make a field of a guarantee a float >= 0.
+def checked_number(guarantee: Guarantee, field: str, infinite: bool = False, unit: str = " (nats)") -> None:
+    """Make a field of a guarantee a float >= 0; the unit is for the message.
 
     Raises
     ------
@@ -225,7 +225,6 @@ def checked_number(guarantee: Guarantee, field: str, infinite: bool = False) -> 
     except OverflowError:
         value = math.inf
     if not value >= 0 or (math.isinf(value) and not infinite):
-        unit = "" if field == "alpha" else " (nats)"
         kind = "" if infinite else "finite "
         raise SpecError(f"{guarantee.name} needs a {kind}{field} >= 0{unit}, not {given!r}")
     object.__setattr__(guarantee, field, value)

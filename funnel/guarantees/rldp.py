@@ -65,7 +65,7 @@ class RLDP(OneBudget, OutputGuarantee):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checked_number(self, "alpha")
+        checked_number(self, "alpha", unit="")
         if not 0 < self.alpha < 1:
             raise SpecError(f"rldp needs a significance alpha strictly between 0 and 1, not {self.alpha!r}")
 
