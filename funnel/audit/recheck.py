@@ -20,7 +20,7 @@ from funnel.release.documents import read_draws, read_joint
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
 
-# A release that was drawn as declared fails this once in a thousand million audits.
+# A release that was drawn as declared fails this at most once in a thousand million audits.
 SIGNIFICANCE = 1e-9
 
 
