@@ -93,8 +93,7 @@ class RLDP(OneBudget, OutputGuarantee):
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the upper bound on every ratio is at most a float below e^ε; in doubt, no."""
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
-        limit = float(exp_below(self.epsilon) * _BELOW)
-        return within(rows[rows.any(axis=(1, 2))], self.neighbourhood(joint), limit)
+        return within(rows[rows.any(axis=(1, 2))], self.neighbourhood(joint), limit_below(self.epsilon))
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """Upper bounds on the largest |ln P(y|s)/P(y|s')| over F of each row."""
@@ -156,6 +155,11 @@ def neighbourhood_of(counts: IntArray, alpha: float, joint: Joint) -> Neighbourh
         )
     n = int(sizes.sum())
     return Neighbourhood(counts / sizes[:, None], sizes / n, confidence_radius(counts.size, n, alpha))
+
+
+def limit_below(epsilon: float) -> float:
+    """A float that is not above the rational below e^ε that every other guarantee is decided with."""
+    return float(exp_below(epsilon) * _BELOW)
 
 
 def _log_above(ratio: float) -> float:
