@@ -237,10 +237,11 @@ class _Splits:
         return _Splits(self.share[place : place + 1], self.rest[place : place + 1])
 
     def beyond(self, other: _Splits) -> FloatArray:
-        """θ - θ' of two splits, rounded up where it is positive."""
+        """θ - θ' of two splits, θ >= θ', rounded up."""
         # Of two shares near 1 the rests tell the difference.
-        apart = np.where(self.share < 0.5, self.share - other.share, other.rest - self.rest)
-        return np.asarray(apart * (1 + 2.0**-40))
+        near = self.share < 0.5
+        one, two = np.where(near, self.share, other.rest), np.where(near, other.share, self.rest)
+        return np.asarray(one - two + 2.0**-50 * (one + two))
 
 
 @dataclass(frozen=True, eq=False)
