@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from funnel import ALIP, LIP, RLDP, AlphaLift, Chi2Lift, Joint, L1Lift, MutualInformation
 from funnel.guarantees import mutual_information, rldp
-from funnel.guarantees.exact import exp_below, secret_output, square_root_above
+from funnel.guarantees.exact import exp_below, log_above, secret_output, square_root_above
 
 FULL = 2**63
 
@@ -107,6 +107,15 @@ def test_the_limit_of_a_robust_ratio_is_rounded_down(epsilon: float) -> None:
     limit = rldp.limit_below(epsilon)
     assert Fraction(limit) <= exp_below(epsilon) * (1 - Fraction(1, 2**53))
     assert Fraction(limit) >= exp_below(epsilon) * (1 - Fraction(1, 2**50))
+
+
+@given(st.integers(60, 400), st.integers(1, 2**20))
+def test_levels_of_ratios_next_to_one_are_above_and_close(power: int, excess: int) -> None:
+    """Ratios of large counts come far closer to 1 than the digits of a decimal quotient reach."""
+    ratio = 1 + Fraction(excess, 2**power)
+    level = log_above(ratio)
+    assert exact(level) >= exact(ratio).log()
+    assert exact(level) <= exact(ratio).log() * (1 + exact(2.0**-50))
 
 
 @given(st.fractions(0, 10**12, max_denominator=10**12))
