@@ -102,8 +102,8 @@ def table(rows: Iterable[Row]) -> str:
         "# What a sample hides",
         "",
         "Adult, all 48,842 records, as the population. The optimum for LIP 1 is made from a sample: its level is 1",
-        "there. Levels are in nats, medians over the samples, in brackets the largest; the level over F, the confidence",
-        "set of the sample at α = 0.05, is that of a few of them.",
+        "there. Levels are in nats, medians over the samples, in brackets the largest; the level over F, the",
+        "confidence set of the sample at α = 0.05, is that of a few of them.",
         "",
         "| secret given published | sample | samples | level in the population | of them above 1 | infinite "
         "| level over F | F holds the population | F says that it is doubtful |",
