@@ -178,7 +178,7 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
         if float(pairs.above[tuple(places[0])]) <= best.ratio:
             # Bounds fall from here on, and refining only lowers them.
             break
-        bounds, shares = refined(rows, neighbourhood, pairs, places)
+        bounds, shares = refined(rows, neighbourhood, pairs, places, best.ratio)
         place = int(bounds.argmax())
         if bounds[place] > best.ratio:
             y, s, t = (int(k) for k in places[place])
