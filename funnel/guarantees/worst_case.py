@@ -52,8 +52,8 @@ class Neighbourhood:
 
     @property
     def deviation(self) -> float:
-        """κ, rounded up."""
-        return float(np.nextafter(np.sqrt(1 + self.radius) - 1, np.inf)) * (1 + 2.0**-48)
+        """κ = B / (√(1+B) + 1), rounded up: no digit is lost where B is small."""
+        return float(self.radius / (np.sqrt(1 + self.radius) + 1)) * (1 + 2.0**-48)
 
     def divergence(self, secrets: Places, shares: FloatArray) -> FloatArray:
         """D_s for secrets (N,) that deviate by shares (N,) or (N, k) of κ; rounded up."""

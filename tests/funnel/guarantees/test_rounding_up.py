@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from funnel import ALIP, LIP, RLDP, AlphaLift, Chi2Lift, Joint, L1Lift, MutualInformation
 from funnel.guarantees import mutual_information, rldp
+from funnel.guarantees.chi2_ball import tilt
 from funnel.guarantees.exact import exp_below, log_above, secret_output, square_root_above
+from funnel.guarantees.worst_case import Neighbourhood
 
 FULL = 2**63
 
@@ -116,6 +118,41 @@ def test_levels_of_ratios_next_to_one_are_above_and_close(power: int, excess: in
     level = log_above(ratio)
     assert exact(level) >= exact(ratio).log()
     assert exact(level) <= exact(ratio).log() * (1 + exact(2.0**-50))
+
+
+@given(st.floats(1e-12, 10), st.floats(1e-15, 1), st.floats(1e-6, 1))
+def test_what_the_confidence_set_allows_is_rounded_up(radius: float, share: float, prior: float) -> None:
+    """κ = √(1+B) - 1 and D = (1 + θκ/P̂)²; each close as well."""
+    near = Neighbourhood(np.ones((1, 1)), np.array([prior]), radius)
+    kappa = (1 + exact(radius)).sqrt() - 1
+    assert exact(near.deviation) >= kappa
+    assert exact(near.deviation) <= kappa * (1 + exact(2.0**-47))
+    divergence = float(near.divergence(np.array([0]), np.array([share]))[0])
+    allowed = (1 + exact(share) * kappa / exact(prior)) ** 2
+    assert exact(divergence) >= allowed
+    assert exact(divergence) <= (1 + exact(share) * exact(near.deviation) / exact(prior)) ** 2 * (1 + exact(2.0**-46))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 1)), min_size=1, max_size=12),
+    st.floats(0, 3),
+    st.sampled_from([1.0, -1.0]),
+)
+def test_a_mean_over_a_ball_is_rounded_up(cells: list[tuple[int, float]], excess: float, sign: float) -> None:
+    """The ball holds its centre, whose mean is a fraction."""
+    counts, row = np.array([count for count, _ in cells]), sign * np.array([value for _, value in cells])
+    counts[0] += 1
+    law = counts / counts.sum()
+    mean = sum(
+        (Fraction(int(count)) * Fraction(value) for count, value in zip(counts, row, strict=True)), Fraction(0)
+    ) / int(counts.sum())
+    for divergence in (1.0, 1 + excess):
+        above = tilt(row[None], law[None], np.array([divergence])).above(np.array([divergence]))[0]
+        assert Fraction(float(above)) >= mean
+        # Never far above what no law exceeds.
+        assert above <= row.max() + 1e-9
+    if row.min() == row.max():
+        assert above <= row.max() + 1e-12
 
 
 @given(st.fractions(0, 10**12, max_denominator=10**12))
