@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import chi2
 
 import funnel
 from funnel import LDP, RLDP, DataError, Joint, SpecError
+from funnel.guarantees import worst_case
 from funnel.guarantees.chi2_ball import extreme_law, tilt
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.rounding import integer_weights
@@ -145,12 +147,38 @@ def test_the_bound_is_tight_for_near_deterministic_tables_too(seed: int) -> None
     law = attaining_law(rows, near, worst)
     assert distance(law, counts / counts.sum()) <= near.radius * (1 + 1e-6)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-7)
-    # The first bounds, of all pairs at once, are bounds too.
+    # The first bounds, of all pairs at once, are bounds too, and not far off.
     coarse = pair_ratios(rows, near)
-    assert worst.ratio <= coarse.above.max()
+    assert worst.ratio <= coarse.above.max() <= worst.ratio**1.01
     assert (coarse.found <= coarse.above * (1 + 1e-12)).all()
     assert within(rows, near, worst.ratio)
     assert not within(rows, near, best * (1 - 1e-8))
+
+
+@pytest.mark.parametrize("case", [random_case, near_deterministic])
+@pytest.mark.parametrize("seed", range(8))
+def test_tangents_bound_every_split_of_an_interval(
+    case: Callable[[int], tuple[np.ndarray, np.ndarray]], seed: int
+) -> None:
+    """N/M with fixed multipliers, in every interval around the split they are made for, however wide it is."""
+    counts, rows = case(seed)
+    near = around(counts)
+    random = np.random.default_rng(seed)
+    pairs = [(y, s, t) for y in range(len(rows)) for s in range(len(counts)) for t in range(len(counts)) if s != t]
+    y, high, low = np.array([pairs[k] for k in random.integers(0, len(pairs), size=200)]).T
+    odds = np.sort(random.normal(scale=random.choice([1, 6], size=(200, 1)), size=(200, 3)), axis=1).T
+    left, middle, right = (worst_case._Splits.of(side) for side in odds)
+    upper = tilt(rows[y, high], near.law[high], near.divergence(high, middle.share))
+    lower = tilt(-rows[y, low], near.law[low], near.divergence(low, middle.rest))
+    fixed = worst_case._Pairs(upper, lower, near, high, low)
+    ratio, before, after = fixed.bounds(middle, left, right)
+    assert (ratio <= np.minimum(before, after)).all()
+    for part in np.linspace(0, 1, 9):
+        for start, end, bound in ((odds[0], odds[1], before), (odds[1], odds[2], after)):
+            split = worst_case._Splits.of(start + part * (end - start))
+            least = fixed.denominator(split)
+            possible = least > 0
+            assert (fixed.numerator(split)[possible] <= (bound * least)[possible]).all()
 
 
 def test_a_best_split_next_to_an_end() -> None:
