@@ -170,9 +170,10 @@ def audit_command(release: str, as_json: bool) -> None:
     """Check a published RELEASE again, from its files alone.
 
     RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Checked
-    are the digests of all files, the released values and counts, the sums of the protocol's weights, and, where the
-    internal folder audit/ is there, the exact level under the estimated joint law and the draws. At a URL it never is:
-    the publisher keeps it in the workspace. Exit status 7 if any check fails.
+    are the digests of the files that datapackage.json lists, the declared bound, the sums of the protocol's weights and
+    that it can produce every released value; where the internal folder audit/ is there, also the level under the
+    estimated joint law, the number of records, their counts and the draws. At a URL that folder is not looked for: the
+    publisher keeps it in the workspace. Exit status 7 if any check fails, 4 if a public document cannot be read.
     """
     from tempfile import TemporaryDirectory
 

@@ -44,13 +44,16 @@ class InfeasibleGuarantee(FunnelError):
 
 
 class SolverError(FunnelError):
-    """The optimiser failed or ran out of time; no number is returned in its place."""
+    """The optimiser failed, or its time ended before it had anything; no number is returned in its place.
+
+    What it has found when its time ends is returned, with its bound, and is no failure.
+    """
 
     exit_code = 6
 
 
 class LeakageExceeded(FunnelError):
-    """A protocol or a release leaks more than its declared bound."""
+    """A protocol or a release leaks more than its declared bound, or a published release fails its audit otherwise."""
 
     exit_code = 7
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -25,7 +26,10 @@ from pydantic import (
 from funnel.errors import SpecError
 from funnel.fields import Address, Email, Label, Line, Link, Positive, Texts, WebAddress
 from funnel.storage import check_address, is_url
-from funnel.wording import did_you_mean, listed, plain_number
+from funnel.wording import did_you_mean, listed, nearest, plain_number
+
+if TYPE_CHECKING:
+    from funnel.guarantees import Guarantee
 
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
 MAX_EPSILON = 100.0
@@ -152,40 +156,47 @@ def _is_number(value: object) -> bool:
 class GuaranteeSettings(Section):
     """``[guarantee]``, or ``guarantee = "lip:1.0"``: what is promised about every released record.
 
+    Besides its kind a guarantee has the numbers that its dataclass has: ``epsilon`` for most, ``lower`` and ``upper``
+    where losses and gains of belief are bounded apart (``inf`` for no bound), and so on. They become settings of the
+    same names here, all of them, in their order, those left out with their default.
+
     Attributes
     ----------
     kind : str
         Name of a guarantee.
-    epsilon : float or None
-        The bound, in nats, of guarantees with one budget; above zero.
-    lower, upper : float or None
-        The two budgets, in nats, of guarantees that bound losses and gains of belief apart; ``inf`` for no bound.
-    alpha : float or None
-        The order of α-lift.
-    bound : float or None
-        The largest I(S;Y), in nats, of the guarantee ``mi``.
     """
 
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+    __pydantic_extra__: dict[str, StrictFloat]
+
     kind: Line
-    epsilon: StrictFloat | None = None
-    lower: StrictFloat | None = None
-    upper: StrictFloat | None = None
-    alpha: StrictFloat | None = None
-    bound: StrictFloat | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _from_text(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        from funnel.guarantees import parse_numbers
+    def _complete(cls, value: object) -> object:
+        from funnel.guarantees import guarantee_of, parse_guarantee
 
-        cls._known(value.partition(":")[0])
         try:
-            kind, numbers = parse_numbers(value)
+            if isinstance(value, str):
+                cls._known(value.partition(":")[0])
+                guarantee = parse_guarantee(value)
+            elif isinstance(value, Mapping) and isinstance(value.get("kind"), str):
+                numbers = {str(name): number for name, number in value.items() if name != "kind"}
+                for name, number in numbers.items():
+                    if isinstance(number, bool) or not isinstance(number, (int, float)):
+                        raise ValueError(f"{name} must be a number")
+                guarantee = guarantee_of(cls._known(value["kind"]), numbers)
+            else:
+                if isinstance(value, Mapping) and "kind" not in value:
+                    for name in value:
+                        if nearest(str(name), ("kind",)):
+                            raise ValueError(f"{name}: unknown setting; did you mean kind?")
+                # No text, no table, or one without a kind: the model says so.
+                return value
         except SpecError as error:
             raise ValueError(str(error)) from error
-        return {"kind": kind, **numbers}
+        _within_reason(guarantee)
+        return {"kind": guarantee.name, **asdict(guarantee)}  # type: ignore[call-overload]
 
     @field_validator("kind")
     @classmethod
@@ -195,56 +206,30 @@ class GuaranteeSettings(Section):
         kind, known = value.strip().lower(), names()
         if kind not in known:
             hint = did_you_mean(kind, known) or "; known are " + listed(known)
-            raise ValueError(f"{value!r} is not a guarantee{hint}")
+            raise ValueError(f"kind {value!r} is not a guarantee{hint}")
         return kind
-
-    @field_validator("epsilon")
-    @classmethod
-    def _a_bound(cls, value: float | None) -> float | None:
-        if value is None:
-            return None
-        if value == 0:
-            raise ValueError(
-                "must be above zero: 0 asks that a record tell nothing at all about the secret, which is "
-                'guarantee = "perfect"'
-            )
-        return _within_reason(value, "above zero")
-
-    @field_validator("lower", "upper", "bound")
-    @classmethod
-    def _a_budget(cls, value: float | None) -> float | None:
-        return value if value is None or value == math.inf else _within_reason(value, "of at least 0")
-
-    @model_validator(mode="after")
-    def _accepted(self) -> Self:
-        try:
-            self.canonical  # noqa: B018 - reads the guarantee, which checks its numbers
-        except SpecError as error:
-            raise ValueError(str(error)) from error
-        return self
 
     @property
     def canonical(self) -> str:
-        """The one way to write this guarantee as text, such as ``"lip:1.0"``.
+        """The one way to write this guarantee as text, such as ``"lip:1.0"``."""
+        from funnel.guarantees import guarantee_of
 
-        Raises
-        ------
-        SpecError
-            If the guarantee takes other numbers than those given.
-        """
-        from funnel.guarantees import parse_guarantee
-
-        names = ("epsilon", "lower", "upper", "alpha", "bound")
-        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
-        return str(parse_guarantee(f"{self.kind}:{','.join(given)}" if given else self.kind))
+        return str(guarantee_of(self.kind, self.__pydantic_extra__))
 
 
-def _within_reason(value: float, least: str) -> float:
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"must be a finite number {least} (nats), not {value}")
-    if value > MAX_EPSILON:
-        raise ValueError(f"of {value:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
-    return value
+def _within_reason(guarantee: Guarantee) -> None:
+    """Refuse a budget that protects nobody, and one of zero where another guarantee says that better."""
+    from funnel.guarantees.one_budget import OneBudget
+
+    budget = guarantee.budget
+    if budget == 0 and isinstance(guarantee, OneBudget):
+        raise ValueError(
+            "epsilon must be above zero: 0 asks that a record tell nothing at all about the secret, which is "
+            'guarantee = "perfect"'
+        )
+    if budget > MAX_EPSILON:
+        name = next((name for name, number in asdict(guarantee).items() if number == budget), "a budget")  # type: ignore[call-overload]
+        raise ValueError(f"{name} of {budget:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
 
 
 class MechanismSettings(Section):

@@ -41,7 +41,8 @@ class DrawConsistency(EvidenceMetric):
 class ExpectDrawsToFollowProtocol(ReleaseExpectation):
     """Expect the outputs of the records with each input to be draws from the protocol's law for that input.
 
-    A test on the released marginal alone would pass with the laws of two inputs exchanged.
+    A test on the released marginal alone would pass with the laws of two inputs exchanged. Correct draws fail with a
+    probability of at most the significance, however many or few the records: see `funnel.audit.draw_consistency`.
     """
 
     significance: float

@@ -20,7 +20,7 @@ from funnel.release.documents import JointDocument, ProtocolDocument, read_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
 
-# A release that was drawn as declared fails this once in a thousand million audits.
+# A release that was drawn as declared fails this at most once in a thousand million audits.
 SIGNIFICANCE = 1e-9
 
 
@@ -120,7 +120,7 @@ def _internal(
     consistency = draw_consistency(pairs, protocol)
     same = bool(np.array_equal(pairs.sum(axis=0), counted))
     return [
-        Check("leakage", holds, f"exact level {level.value:.12g} nats, declared {guarantee}, in exact arithmetic"),
+        Check("leakage", holds, f"level {level.value:.12g} nats, declared {guarantee}, {guarantee.arithmetic}"),
         Check("records", int(counted.sum()) == joint.n, f"{int(counted.sum()):,} released, {joint.n:,} in the source"),
         Check("counts", same, "as drawn" if same else "the released counts are not those that were drawn"),
         Check(

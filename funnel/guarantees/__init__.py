@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from funnel.guarantees.alip import ALIP
 from funnel.guarantees.alpha_lift import AlphaLift
 from funnel.guarantees.base import (
@@ -17,7 +19,7 @@ from funnel.guarantees.l1_lift import L1Lift
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.mutual_information import MutualInformation
-from funnel.guarantees.parsing import read_guarantee, read_numbers
+from funnel.guarantees.parsing import make_guarantee, read_guarantee
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.srlip import SRLIP
@@ -54,16 +56,17 @@ def parse_guarantee(text: str) -> Guarantee:
     return read_guarantee(text, _KINDS)
 
 
-def parse_numbers(text: str) -> tuple[str, dict[str, float]]:
-    """The name of the guarantee and its numbers by name, before they are checked: ``("alip", {"lower": 1.3, …})``.
+def guarantee_of(kind: str, numbers: Mapping[str, float]) -> Guarantee:
+    """The guarantee with a name and numbers by name, as a spec's table states them.
 
     Raises
     ------
+    KeyError
+        If there is no such guarantee.
     SpecError
-        If the text names no guarantee, or holds something that is none of its numbers.
+        If a number is of another name, missing or out of range.
     """
-    kind, numbers = read_numbers(text, _KINDS)
-    return kind.name, numbers
+    return make_guarantee(_KINDS[kind], numbers)
 
 
 __all__ = [
@@ -84,7 +87,7 @@ __all__ = [
     "PosteriorGuarantee",
     "Witness",
     "examples",
+    "guarantee_of",
     "names",
     "parse_guarantee",
-    "parse_numbers",
 ]

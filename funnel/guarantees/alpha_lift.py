@@ -47,7 +47,7 @@ class AlphaLift(LiftBound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checked_number(self, "alpha")
+        checked_number(self, "alpha", unit="")
         if self.alpha != round(self.alpha) or not 2 <= self.alpha <= _LARGEST_ORDER:
             raise SpecError(f"{self.name} needs a whole alpha from 2 to {_LARGEST_ORDER}, not {self.alpha!r}")
 

@@ -91,6 +91,11 @@ class Guarantee(ABC):
     precision: ClassVar[float] = 0.0
     # How it is proven, in the words of a report.
     arithmetic: ClassVar[str] = "in exact arithmetic"
+    # What an observer may know besides, and whom the bound does not cover, in the words of a report.
+    beyond: ClassVar[str] = (
+        "The bound starts from the estimated share of each value. Whoever knows more about a person starts from "
+        "another belief, which the record can change by more."
+    )
 
     @property
     @abstractmethod
@@ -133,6 +138,11 @@ class Guarantee(ABC):
     def is_perfect(self) -> bool:
         """Whether it asks for independence: equations, which mixing never reaches (`funnel.solver.lattice`)."""
         return self.budget == 0
+
+    @property
+    def significance(self) -> float | None:
+        """α of the confidence set over all of which the bound holds; None where it holds for the estimate only."""
+        return None
 
     @property
     def meaning(self) -> str:
@@ -201,8 +211,8 @@ class PosteriorGuarantee(ConeGuarantee):
         return np.asarray(self.posterior_cone(joint.p_secret[seen]) @ joint.p[seen])
 
 
-def checked_number(guarantee: Guarantee, field: str, infinite: bool = False) -> None:
-    """Make a field of a guarantee a float >= 0.
+def checked_number(guarantee: Guarantee, field: str, infinite: bool = False, unit: str = " (nats)") -> None:
+    """Make a field of a guarantee a float >= 0; the unit is for the message.
 
     Raises
     ------
@@ -215,7 +225,6 @@ def checked_number(guarantee: Guarantee, field: str, infinite: bool = False) -> 
     except OverflowError:
         value = math.inf
     if not value >= 0 or (math.isinf(value) and not infinite):
-        unit = "" if field == "alpha" else " (nats)"
         kind = "" if infinite else "finite "
         raise SpecError(f"{guarantee.name} needs a {kind}{field} >= 0{unit}, not {given!r}")
     object.__setattr__(guarantee, field, value)

@@ -10,7 +10,7 @@ from funnel.joint import FloatArray
 
 # The multiplier is sought from just above the largest entry to this many times the spread of the row: farther out the
 # bound is linear to rounding, and rounding is all that would be gained.
-_NEAREST, _FARTHEST = 1e-13, 1e4
+_NEAREST, _FARTHEST = 1e-13, 1e6
 _HALVINGS = 46
 _UNIT = 2.0**-53
 

@@ -44,12 +44,11 @@ def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.obje
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """A rational that is at most e^ε, by a relative margin below 2^-47; exactly 1 for ε = 0.
+    """A rational that is at most e^ε, by a relative margin below 2^-46 up to ε = 128; exactly 1 for ε = 0.
 
     ``decimal`` rounds exp correctly to 60 digits, so one unit less in the last digit is a lower bound for the decimal
     value. The margin of 2^-50 covers every reading of ε and of e^ε as a double: whoever compares a level with
-    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 600 the bound is that
-    of 600, which no ratio can reach.
+    ``math.exp(epsilon)`` reaches the same verdict. Above ε = 600 the bound is that of 600, which no ratio can reach.
 
     Raises
     ------

@@ -38,6 +38,10 @@ class LDP(OneBudget, PosteriorGuarantee):
     name: ClassVar[str] = "ldp"
     title: ClassVar[str] = "local differential privacy"
     example: ClassVar[str] = "ldp:1.0"
+    beyond: ClassVar[str] = (
+        "The bound holds whatever an observer believed about the secret, but not for one who knows more about how the "
+        "secret and the published columns go together for that person."
+    )
 
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε π_t/p_t`` for a posterior π and all s ≠ t, shape (c(c-1), c)."""

@@ -40,6 +40,10 @@ class MutualInformation(Guarantee):
     title: ClassVar[str] = "bounded mutual information"
     example: ClassVar[str] = "mi:0.1"
     arithmetic: ClassVar[str] = "in interval arithmetic"
+    beyond: ClassVar[str] = (
+        "The bound starts from the estimated share of each value, and is an average over the records. Whoever knows "
+        "more about a person starts from another belief, which the record can change by more."
+    )
 
     def __post_init__(self) -> None:
         checked_number(self, "bound")

@@ -1,13 +1,18 @@
-"""Guarantees as text: a name, a colon, and numbers in order or by name."""
+"""Guarantees from text and from settings: a name, and numbers in order or by name."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Mapping
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
+from funnel.wording import did_you_mean
+
+# What float() takes besides, such as 1_0 or digits of other scripts, is a slip of the pen here.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|nan)", re.ASCII | re.IGNORECASE)
 
 
 def read_guarantee(text: str, kinds: Mapping[str, type[Guarantee]]) -> Guarantee:
@@ -16,48 +21,61 @@ def read_guarantee(text: str, kinds: Mapping[str, type[Guarantee]]) -> Guarantee
     Raises
     ------
     SpecError
-        If the name or its numbers are wrong.
-    """
-    kind, numbers = read_numbers(text, kinds)
-    missing = [
-        field.name
-        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
-        if field.name not in numbers and field.default is dataclasses.MISSING
-    ]
-    if missing:
-        raise SpecError(f"{kind.name} lacks its {' and '.join(missing)}; write for instance {kind.example!r}")
-    return kind(**numbers)
-
-
-def read_numbers(text: str, kinds: Mapping[str, type[Guarantee]]) -> tuple[type[Guarantee], dict[str, float]]:
-    """The kind of guarantee a text names, and its numbers by name, which may be out of range or not all there.
-
-    Raises
-    ------
-    SpecError
-        If there is no such kind, or a number is none, of another name, or one too many.
+        If there is no such kind, or a number is none, of another name, one too many, missing or out of range.
     """
     name, colon, rest = text.strip().partition(":")
     kind = _kind(name.strip().lower(), kinds)
-    fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    fields = numbers_of(kind)
     numbers: dict[str, float] = {}
     for place, part in enumerate(rest.split(",") if colon else []):
         key, equals, number = part.rpartition("=")
         key = key.strip() if equals else next(iter(fields[place:]), "")
         if not key and not equals:
             raise SpecError(f"{kind.name} takes {_number_of(fields)}, but {text!r} has more; write {kind.example!r}")
-        if key not in fields:
-            raise SpecError(f"{kind.name} does not take {key or repr(key)}; write for instance {kind.example!r}")
+        _check_name(kind, key)
         if key in numbers:
             raise SpecError(f"guarantee {text!r} gives {key} twice; write {kind.example!r}")
-        try:
-            numbers[key] = float(number)
-        except ValueError as error:
-            raise SpecError(f"guarantee {text!r} needs a number after the colon, as in {kind.example!r}") from error
-    return kind, numbers
+        if not _NUMBER.fullmatch(number.strip()):
+            raise SpecError(f"guarantee {text!r} needs a number after the colon, as in {kind.example!r}")
+        numbers[key] = float(number)
+    return make_guarantee(kind, numbers)
 
 
-def _number_of(fields: list[str]) -> str:
+def make_guarantee(kind: type[Guarantee], numbers: Mapping[str, float]) -> Guarantee:
+    """The guarantee of a kind with numbers by name; those that have a default may be left out.
+
+    Raises
+    ------
+    SpecError
+        If a number is of another name, missing or out of range.
+    """
+    for key in numbers:
+        _check_name(kind, key)
+    missing = [
+        field.name
+        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
+        if field.name not in numbers
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise SpecError(f"{kind.name} lacks its {' and '.join(missing)}; write for instance {kind.example!r}")
+    return kind(**numbers)
+
+
+def numbers_of(kind: type[Guarantee]) -> tuple[str, ...]:
+    """The names of a kind's numbers, in order: the fields of its dataclass."""
+    return tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+
+
+def _check_name(kind: type[Guarantee], key: str) -> None:
+    fields = numbers_of(kind)
+    if key not in fields:
+        hint = did_you_mean(key, fields) or f"; write for instance {kind.example!r}"
+        raise SpecError(f"{kind.name} does not take {key or repr(key)}{hint}")
+
+
+def _number_of(fields: tuple[str, ...]) -> str:
     return f"{' and '.join(fields)} only" if fields else "no numbers"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.base import Level, PosteriorGuarantee
 from funnel.guarantees.exact import log_level
+from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import log_lifts, posterior_range, worst_lift
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
@@ -26,6 +27,7 @@ class PerfectPrivacy(PosteriorGuarantee):
     name: ClassVar[str] = "perfect"
     title: ClassVar[str] = "perfect privacy"
     example: ClassVar[str] = "perfect"
+    beyond: ClassVar[str] = LDP.beyond
 
     @property
     def budget(self) -> float:

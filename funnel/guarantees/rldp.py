@@ -58,10 +58,14 @@ class RLDP(OneBudget, OutputGuarantee):
     example: ClassVar[str] = "rldp:1.0,0.05"
     precision: ClassVar[float] = 1e-8
     arithmetic: ClassVar[str] = "with every rounding taken against the release"
+    beyond: ClassVar[str] = (
+        "The bound holds whatever an observer believed about the secret, but not for one who knows more than the "
+        "sample tells about how the secret and the published columns go together for that person."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checked_number(self, "alpha")
+        checked_number(self, "alpha", unit="")
         if not 0 < self.alpha < 1:
             raise SpecError(f"rldp needs a significance alpha strictly between 0 and 1, not {self.alpha!r}")
 
@@ -89,13 +93,17 @@ class RLDP(OneBudget, OutputGuarantee):
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the upper bound on every ratio is at most a float below e^ε; in doubt, no."""
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
-        limit = float(exp_below(self.epsilon) * _BELOW)
-        return within(rows[rows.any(axis=(1, 2))], self.neighbourhood(joint), limit)
+        return within(rows[rows.any(axis=(1, 2))], self.neighbourhood(joint), limit_below(self.epsilon))
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """Upper bounds on the largest |ln P(y|s)/P(y|s')| over F of each row."""
         pairs = pair_ratios(rows_by_secret(joint, rows), self.neighbourhood(joint))
         return np.asarray(np.log(pairs.above.max(axis=(1, 2))))
+
+    @property
+    def significance(self) -> float:
+        """α."""
+        return self.alpha
 
     @property
     def ratio_limit(self) -> float:
@@ -147,6 +155,11 @@ def neighbourhood_of(counts: IntArray, alpha: float, joint: Joint) -> Neighbourh
         )
     n = int(sizes.sum())
     return Neighbourhood(counts / sizes[:, None], sizes / n, confidence_radius(counts.size, n, alpha))
+
+
+def limit_below(epsilon: float) -> float:
+    """A float that is not above the rational below e^ε that every other guarantee is decided with."""
+    return float(exp_below(epsilon) * _BELOW)
 
 
 def _log_above(ratio: float) -> float:

@@ -47,6 +47,11 @@ class SRLIP(OneBudget, ConeGuarantee):
     name: ClassVar[str] = "srlip"
     title: ClassVar[str] = "side-channel resistant local information privacy"
     example: ClassVar[str] = "srlip:1.0"
+    beyond: ClassVar[str] = (
+        "The bound starts from the estimated share of each value among all people who have what the observer knows of "
+        "the published columns. Whoever knows anything else about a person starts from another belief, which the "
+        "record can change by more."
+    )
 
     def comparisons(self, joint: Joint) -> Comparisons:
         """Every (s, x_J) that occurs against x_J.

@@ -10,16 +10,19 @@ import numpy.typing as npt
 from funnel.guarantees.chi2_ball import Tilt, extreme_law, tilt
 from funnel.joint import FloatArray
 
-# Shares of the deviation given to the first secret at first; the worst pairs are searched further.
-_GRID = 13
-_FINE, _ZOOMS = 17, 5
+# How the deviation is split between two secrets, as log-odds ln(θ/(1-θ)): where a cell is rare the best split can lie a
+# millionth from an end, since what a small share allows grows with its root. Beyond the last the share is below 1e-15.
+_HALF = (0.5, 1.1, 1.8, 2.8, 4.5, 7.5, 12.0, 20.0, 35.0)
+_GRID = np.array([-np.inf, *(-odds for odds in reversed(_HALF)), 0.0, *_HALF, np.inf])
+# Intervals of θ are halved until what they can hide is below this, relatively, or so often.
+_CLOSE, _ROUNDS = 1e-9, 40
 _FIRST, _AT_ONCE = 6, 64
 # What a law attains is computed to this precision: beyond it above a limit, the limit is exceeded.
 _DOUBT = 1e-6
-_GOLDEN = (np.sqrt(5) - 1) / 2
-_STEPS = 42
 # What every ratio is raised by: the rounding of a quotient of two bounds that carry their own margins.
 _ROUNDING = 1 + 2.0**-40
+# The rounding of a difference of two slopes, relative to these.
+_SLOPE = 2.0**-45
 
 Places = npt.NDArray[np.intp]
 
@@ -49,8 +52,8 @@ class Neighbourhood:
 
     @property
     def deviation(self) -> float:
-        """κ, rounded up."""
-        return float(np.nextafter(np.sqrt(1 + self.radius) - 1, np.inf)) * (1 + 2.0**-48)
+        """κ = B / (√(1+B) + 1), rounded up: no digit is lost where B is small."""
+        return float(self.radius / (np.sqrt(1 + self.radius) + 1)) * (1 + 2.0**-48)
 
     def divergence(self, secrets: Places, shares: FloatArray) -> FloatArray:
         """D_s for secrets (N,) that deviate by shares (N,) or (N, k) of κ; rounded up."""
@@ -92,13 +95,10 @@ class PairRatios:
         Never below it, and close; 1 on the diagonal.
     found : ndarray
         What one law in F attains, up to 1e-7.
-    share : ndarray
-        θ of that law.
     """
 
     above: FloatArray
     found: FloatArray
-    share: FloatArray
 
 
 def pair_ratios(rows: FloatArray, neighbourhood: Neighbourhood) -> PairRatios:
@@ -117,36 +117,37 @@ def pair_ratios(rows: FloatArray, neighbourhood: Neighbourhood) -> PairRatios:
     Notes
     -----
     For a fixed θ numerator and denominator are maximised and minimised apart, by one multiplier each (`Tilt`). With the
-    multipliers fixed, ``numerator - r denominator`` is concave in θ, and its maximum bounds what no θ can exceed,
-    whatever the multipliers: the saddle point makes the bound tight. O(b c u) for each θ of the grid, O(b c²) after.
+    multipliers fixed, ``numerator - r denominator`` is concave in θ, so that its tangent at one θ bounds it over an
+    interval. Between two neighbours of the grid the multipliers of both are tried, and the better bound is taken.
+    O(b c u) for each θ of the grid, O(b c²) after.
     """
     b, c, u = rows.shape
-    grid = np.linspace(0.0, 1.0, _GRID)
-    secrets = np.tile(np.repeat(np.arange(c), _GRID), b)
-    shares = np.tile(grid, b * c)
-    flat = np.repeat(rows.reshape(b * c, u), _GRID, axis=0)
+    splits = _Splits.of(_GRID[1:-1])
+    number = len(splits.share)
+    secrets = np.tile(np.repeat(np.arange(c), number), b)
+    flat = np.repeat(rows.reshape(b * c, u), number, axis=0)
     law = neighbourhood.law[secrets]
-    divergence = neighbourhood.divergence(secrets, shares)
-    upper, lower = _tilts(flat, law, divergence, -flat, law, divergence)
-    most = upper.above(divergence).reshape(b, c, _GRID)
-    least = -lower.above(divergence).reshape(b, c, _GRID)
-    # s has θ of the deviation, s' what is left.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = most[:, :, None, :] / np.maximum(least[:, None, :, ::-1], 0.0)
-    quotient[np.isnan(quotient)] = 1.0
-    best = quotient.argmax(axis=3)
-    y, s, t = np.meshgrid(np.arange(b), np.arange(c), np.arange(c), indexing="ij")
-    chosen = best[y, s, t]
-    places_high = ((y * c + s) * _GRID + chosen).ravel()
-    places_low = ((y * c + t) * _GRID + (_GRID - 1 - chosen)).ravel()
-    ratios = _saddle_bounds(
-        _taken(upper, places_high), _taken(lower, places_low), neighbourhood, s.ravel(), t.ravel()
-    ).reshape(b, c, c)
+    # One search for both: what s gains with a share, and what s' loses with one. s' has what s leaves.
+    gained = neighbourhood.divergence(secrets, np.tile(splits.share, b * c))
+    lost = neighbourhood.divergence(secrets, np.tile(splits.rest, b * c))
+    upper, lower = _tilts(flat, law, gained, -flat, law, lost)
+    y, s, t = (places.ravel() for places in np.meshgrid(np.arange(b), np.arange(c), np.arange(c), indexing="ij"))
+    above, found, before = np.ones(b * c * c), np.zeros(b * c * c), np.full(b * c * c, np.inf)
+    edges = _Splits.of(_GRID)
+    for k in range(number):
+        tops, bottoms = _taken(upper, (y * c + s) * number + k), _taken(lower, (y * c + t) * number + k)
+        pairs = _Pairs(tops, bottoms, neighbourhood, s, t)
+        ratio, left, right = pairs.bounds(splits.at(k), edges.at(k), edges.at(k + 2))
+        found = np.maximum(found, ratio)
+        # Of each interval the better of what its two ends say.
+        above = np.maximum(above, np.minimum(left, before))
+        before = right
+    above = np.maximum(above, before)
+    ratios, attained = above.reshape(b, c, c), found.reshape(b, c, c)
     diagonal = np.arange(c)
     ratios[:, diagonal, diagonal] = 1.0
-    found = np.take_along_axis(quotient, best[..., None], axis=3)[..., 0]
-    found[:, diagonal, diagonal] = 1.0
-    return PairRatios(ratios, found, grid[best])
+    attained[:, diagonal, diagonal] = 1.0
+    return PairRatios(ratios, attained)
 
 
 def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool:
@@ -158,7 +159,7 @@ def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool
     # Likeliest failures first, a few at a time: what fails, fails soon.
     doubtful = doubtful[np.argsort(-pairs.found[tuple(doubtful.T)], kind="stable")]
     for start in range(0, len(doubtful), _AT_ONCE):
-        bounds, _ = refined(rows, neighbourhood, pairs, doubtful[start : start + _AT_ONCE])
+        bounds, _ = refined(rows, neighbourhood, pairs, doubtful[start : start + _AT_ONCE], limit)
         if (bounds > limit).any():
             return False
     return True
@@ -177,7 +178,7 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
         if float(pairs.above[tuple(places[0])]) <= best.ratio:
             # Bounds fall from here on, and refining only lowers them.
             break
-        bounds, shares = refined(rows, neighbourhood, pairs, places)
+        bounds, shares = refined(rows, neighbourhood, pairs, places, best.ratio)
         place = int(bounds.argmax())
         if bounds[place] > best.ratio:
             y, s, t = (int(k) for k in places[place])
@@ -219,40 +220,70 @@ def _taken(tilts: Tilt, places: Places) -> Tilt:
     return Tilt(tilts.distance[places], tilts.mass[places], tilts.top[places], tilts.width[places], tilts.cells)
 
 
-def _saddle_bounds(upper: Tilt, lower: Tilt, neighbourhood: Neighbourhood, high: Places, low: Places) -> FloatArray:
-    """Bounds on the ratio over all θ for fixed multipliers; all shapes (N,).
+@dataclass(frozen=True, eq=False)
+class _Splits:
+    """Ways to split the deviation: θ and 1 - θ, each to full relative precision; shapes (N,)."""
 
-    With ``r`` the quotient at some θ0, ``g(θ) = numerator - r denominator`` is concave, so it is at most
-    ``g(θ0) + |g'(θ0)|`` on [0, 1]; the ratio is then at most r plus that over the smallest denominator, at θ = 0.
-    """
+    share: FloatArray
+    rest: FloatArray
 
-    def parts(share: FloatArray) -> tuple[FloatArray, FloatArray]:
+    @classmethod
+    def of(cls, odds: FloatArray) -> _Splits:
+        """Those of log-odds."""
+        with np.errstate(over="ignore"):
+            return cls(1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(odds)))
+
+    def at(self, place: int) -> _Splits:
+        return _Splits(self.share[place : place + 1], self.rest[place : place + 1])
+
+    def beyond(self, other: _Splits) -> FloatArray:
+        """θ - θ' of two splits, θ >= θ', rounded up."""
+        # Of two shares near 1 the rests tell the difference.
+        near = self.share < 0.5
+        one, two = np.where(near, self.share, other.rest), np.where(near, other.share, self.rest)
+        return np.asarray(one - two + 2.0**-50 * (one + two))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of secrets with fixed multipliers: N(θ) >= P(y|s) and M(θ) <= P(y|s') over F; all shapes (N,)."""
+
+    upper: Tilt
+    lower: Tilt
+    neighbourhood: Neighbourhood
+    high: Places
+    low: Places
+
+    def numerator(self, split: _Splits) -> FloatArray:
+        return self.upper.above(self.neighbourhood.divergence(self.high, split.share))
+
+    def denominator(self, split: _Splits) -> FloatArray:
+        return -self.lower.above(self.neighbourhood.divergence(self.low, split.rest))
+
+    def bounds(self, split: _Splits, left: _Splits, right: _Splits) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The ratio N/M at θ0, and what it is at most on [left, θ0] and on [θ0, right].
+
+        With r = N(θ0)/M(θ0), g = N - r M is concave and 0 at θ0, so ``g(θ) <= g'(θ0) (θ - θ0)``, and
+        ``N/M = r + g/M`` with M rising in θ: at most ``r + g'(θ0) (right - θ0)/M(θ0)`` to the right where g rises, and
+        ``r + |g'(θ0)| (θ0 - left)/M(left)`` to the left where it falls; r itself on the other side.
+        """
+        least = self.denominator(split)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(least > 0, self.numerator(split) / least, np.inf)
+            rising = _slope(self.upper, self.neighbourhood, self.high, split.share)
+            falling = ratio * _slope(self.lower, self.neighbourhood, self.low, split.rest)
+            rounding = _SLOPE * (rising + falling)
+            above = np.maximum(rising - falling, 0.0) + rounding
+            below = np.maximum(falling - rising, 0.0) + rounding
+            first = self.denominator(left)
+            after = (ratio + above * right.beyond(split) / least) * _ROUNDING
+            before = np.where(first > 0, ratio + below * split.beyond(left) / first, np.inf) * _ROUNDING
+        possible = least > 0
         return (
-            upper.above(neighbourhood.divergence(high, share)),
-            -lower.above(neighbourhood.divergence(low, 1 - share)),
+            np.asarray(ratio),
+            np.where(possible, np.maximum(before, 1.0), np.inf),
+            np.where(possible, np.maximum(after, 1.0), np.inf),
         )
-
-    smallest = parts(np.zeros(len(high)))[1]
-    possible = smallest > 0
-    # The quotient of a concave and a convex function has one maximum: golden sections.
-    left, right = np.zeros(len(high)), np.ones(len(high))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(_STEPS):
-            one, two = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
-            (n1, d1), (n2, d2) = parts(one), parts(two)
-            rises = n2 * d1 > n1 * d2
-            left, right = np.where(rises, one, left), np.where(rises, right, two)
-        share = (left + right) / 2
-        numerator, denominator = parts(share)
-        ratio = numerator / denominator
-        slope_high = _slope(upper, neighbourhood, high, share)
-        slope_low = _slope(lower, neighbourhood, low, 1 - share)
-        # d(numerator)/dθ - r d(denominator)/dθ; the denominator's divergence falls as θ grows.
-        slope = slope_high - ratio * slope_low
-        # Towards an end that is already reached there is nothing to gain.
-        room = np.where(slope > 0, 1 - share, share)
-        bound = (ratio + np.abs(slope) * room / smallest) * _ROUNDING
-    return np.where(possible, np.maximum(bound, 1.0), np.inf)
 
 
 def _slope(tilts: Tilt, neighbourhood: Neighbourhood, secrets: Places, share: FloatArray) -> FloatArray:
@@ -264,9 +295,13 @@ def _slope(tilts: Tilt, neighbourhood: Neighbourhood, secrets: Places, share: Fl
 
 
 def refined(
-    rows: FloatArray, neighbourhood: Neighbourhood, pairs: PairRatios, places: npt.NDArray[np.int64]
+    rows: FloatArray,
+    neighbourhood: Neighbourhood,
+    pairs: PairRatios,
+    places: npt.NDArray[np.int64],
+    enough: float = 1.0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Tighter bounds for some pairs, multipliers and θ searched together.
+    """Tighter bounds for some pairs: branch and bound over θ, each interval with its own multipliers.
 
     Parameters
     ----------
@@ -276,27 +311,58 @@ def refined(
         Of the same rows.
     places : ndarray of int, shape (N, 3)
         The pairs (y, s, s').
+    enough : float
+        Bounds below it need not be tight.
 
     Returns
     -------
     bounds, shares : ndarray, shape (N,)
         Upper bounds on their ratios, and the θ that attains them to about 1e-8.
+
+    Notes
+    -----
+    The tangent of an interval is off by the square of its width, so intervals that cannot be settled soon lie at the
+    maximum alone: a few of each pair for each halving. O(N c u) a halving.
     """
     y, s, t = places.T
     number = len(places)
-    high, low = np.repeat(s, _FINE), np.repeat(t, _FINE)
-    top, bottom = np.repeat(rows[y, s], _FINE, axis=0), np.repeat(-rows[y, t], _FINE, axis=0)
     law = neighbourhood.law
-    share, width = pairs.share[y, s, t], 1.0 / (_GRID - 1)
-    for _ in range(_ZOOMS):
-        steps = np.linspace(-width, width, _FINE)
-        grid = np.clip(share[:, None] + steps, 0.0, 1.0).ravel()
-        one, two = neighbourhood.divergence(high, grid), neighbourhood.divergence(low, 1 - grid)
-        upper, lower = _tilts(top, law[high], one, bottom, law[low], two)
-        denominator = -lower.above(two)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.where(denominator > 0, upper.above(one) / denominator, np.inf)
-        best = np.arange(number) * _FINE + ratios.reshape(number, _FINE).argmax(axis=1)
-        share, width = grid[best], 2 * width / (_FINE - 1)
-    tightened = _saddle_bounds(_taken(upper, best), _taken(lower, best), neighbourhood, high[best], low[best])
-    return np.minimum(pairs.above[y, s, t], tightened), share
+    bounds, shares = np.ones(number), np.full(number, 0.5)
+    best = pairs.found[y, s, t].copy()
+    attained = np.zeros(number)
+    # Intervals of log-odds that are not settled: whose they are, from where to where.
+    whose = np.repeat(np.arange(number), len(_GRID) - 1)
+    start, end = np.tile(_GRID[:-1], number), np.tile(_GRID[1:], number)
+    for last in range(_ROUNDS, -1, -1):
+        # The two endless ones are as narrow as any, and begin where they end.
+        middle = np.where(np.isinf(start), end, np.where(np.isinf(end), start, (start + end) / 2))
+        split = _Splits.of(middle)
+        high, low = s[whose], t[whose]
+        upper, lower = _tilts(
+            rows[y[whose], high],
+            law[high],
+            neighbourhood.divergence(high, split.share),
+            -rows[y[whose], low],
+            law[low],
+            neighbourhood.divergence(low, split.rest),
+        )
+        ratio, before, after = _Pairs(upper, lower, neighbourhood, high, low).bounds(
+            split, _Splits.of(start), _Splits.of(end)
+        )
+        # Of each pair the interval with the largest ratio.
+        order = np.lexsort((ratio, whose))
+        largest = order[np.append(np.diff(whose[order]) > 0, True)]
+        largest = largest[ratio[largest] > attained[whose[largest]]]
+        attained[whose[largest]], shares[whose[largest]] = ratio[largest], split.share[largest]
+        best = np.maximum(best, attained)
+        bound = np.maximum(before, after)
+        # An infinite ratio stays one, and a bound that is attained is good enough.
+        limit = np.maximum(best[whose] * (1 + _CLOSE), enough)
+        open_ = (bound > limit) & np.isfinite(best[whose]) & np.isfinite(start) & np.isfinite(end) & (last > 0)
+        np.maximum.at(bounds, whose[~open_], bound[~open_])
+        whose, start, middle, end = whose[open_], start[open_], middle[open_], end[open_]
+        if not len(whose):
+            break
+        whose = np.tile(whose, 2)
+        start, end = np.concatenate([start, middle]), np.concatenate([middle, end])
+    return np.minimum(pairs.above[y, s, t], bounds), shares

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from funnel.report.content import (
-    Check,
     Contact,
     Licence,
     MechanismNote,
@@ -11,11 +10,11 @@ from funnel.report.content import (
     Reference,
     ReportContent,
     SourceNote,
+    VerdictLine,
 )
 from funnel.report.html import render_report
 
 __all__ = [
-    "Check",
     "Contact",
     "Licence",
     "MechanismNote",
@@ -23,5 +22,6 @@ __all__ = [
     "Reference",
     "ReportContent",
     "SourceNote",
+    "VerdictLine",
     "render_report",
 ]

@@ -114,7 +114,7 @@ class PlanLine:
 
 
 @dataclass(frozen=True)
-class Check:
+class VerdictLine:
     """One check that the release had to pass: its name, what it demands, whether it passed, and what was observed."""
 
     name: str
@@ -148,7 +148,7 @@ class ReportContent:
         The audit of exactly this joint law, protocol and bound.
     plan : tuple of PlanLine
         The mechanisms that were compared, best first; may be empty.
-    verdict : tuple of Check
+    verdict : tuple of VerdictLine
         Every check evaluated; an empty verdict is a failed one.
     shuffled : bool
         Whether the released rows are in random order.
@@ -180,7 +180,7 @@ class ReportContent:
     findings: Findings
     random_source: str
     software: str
-    verdict: tuple[Check, ...]
+    verdict: tuple[VerdictLine, ...]
     plan: tuple[PlanLine, ...] = ()
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
@@ -210,7 +210,7 @@ class ReportContent:
         return self.joint.inputs.columns
 
     @property
-    def failed(self) -> tuple[Check, ...]:
+    def failed(self) -> tuple[VerdictLine, ...]:
         """The checks that failed."""
         return tuple(check for check in self.verdict if not check.passed)
 

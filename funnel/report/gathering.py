@@ -13,7 +13,6 @@ from funnel.release.comparison import ComparisonDocument
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.report.content import (
-    Check,
     Contact,
     Licence,
     MechanismNote,
@@ -21,6 +20,7 @@ from funnel.report.content import (
     Reference,
     ReportContent,
     SourceNote,
+    VerdictLine,
 )
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
@@ -72,7 +72,7 @@ def report_content(
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         verdict=tuple(
-            Check(result.name, result.description, result.passed, _observed(result.observed))
+            VerdictLine(result.name, result.description, result.passed, _observed(result.observed))
             for result in verdict.results
         ),
         plan=tuple(

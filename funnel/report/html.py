@@ -23,6 +23,8 @@ from funnel.report.promise import Promise, promise
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _LONGEST_WORD = 22
+# e to this power is still a float.
+_LARGEST_LEVEL = 709.0
 
 
 def render_report(content: ReportContent) -> str:
@@ -173,8 +175,8 @@ def _knowledge(given: tuple[tuple[str, str], ...]) -> Markup:
 
 
 def _exponential(level: float) -> float:
-    """The factor that a level in nats stands for."""
-    return math.exp(min(level, 700.0)) if math.isfinite(level) else math.inf
+    """The factor that a level in nats stands for; infinite where it exceeds the floats."""
+    return math.exp(level) if level < _LARGEST_LEVEL else math.inf
 
 
 def _bound(guarantee: Guarantee) -> str:

@@ -35,9 +35,45 @@ def test_it_holds_the_true_law_about_as_often_as_it_says() -> None:
     assert 0.87 <= inside / 1000 <= 0.93
 
 
-def test_the_smallest_expected_count_warns_of_small_cells() -> None:
-    assert confidence_set(Joint.from_counts([[90, 10], [9, 1]])).smallest_expected == pytest.approx(10 * 11 / 110)
-    assert confidence_set(Joint.from_counts([[9, 0], [9, 0]])).smallest_expected == 0
+def coverage_and_doubt(law: np.ndarray, n: int) -> tuple[float, float]:
+    """How often F at .05 holds the law that n records are drawn from, and how often it says that it is doubtful."""
+    samples = np.random.default_rng(3).multinomial(n, law.ravel(), size=3000)
+    distance = ((samples / n - law.ravel()) ** 2 / law.ravel()).sum(axis=1)
+    sets = [confidence_set(Joint.from_counts(sample.reshape(law.shape))) for sample in samples[:400]]
+    return float((distance <= sets[0].radius).mean()), float(np.mean([found.doubtful for found in sets]))
+
+
+@pytest.mark.parametrize("often", [0.1, 0.3])
+def test_near_deterministic_tables_are_not_covered_and_say_so(often: float) -> None:
+    """Every margin is 200 records, and every product of margins 40; but most cells hardly ever occur."""
+    counts = np.full((5, 5), often) + np.eye(5) * (200 - 5 * often)
+    covered, doubted = coverage_and_doubt(counts / counts.sum(), 1000)
+    assert covered < 0.9
+    assert doubted == 1
+
+
+def test_where_nothing_is_rare_the_set_covers_and_nothing_is_doubted() -> None:
+    counts = np.full((5, 5), 20.0) + np.eye(5) * 300
+    covered, doubted = coverage_and_doubt(counts / counts.sum(), 2000)
+    assert 0.935 <= covered <= 0.965
+    assert doubted == 0
+
+
+def test_rare_cells_are_seen_in_the_margins_and_in_the_counts() -> None:
+    margins = confidence_set(Joint.from_counts([[90, 10], [9, 1]]))
+    assert margins.smallest_expected == pytest.approx(10 * 11 / 110)
+    assert (margins.smallest_observed, margins.few, margins.doubtful) == (1, 1, True)
+    # Expected often, seen once.
+    diagonal = confidence_set(Joint.from_counts((np.eye(5) * 196 + 1).astype(int)))
+    assert diagonal.smallest_expected == pytest.approx(201**2 / 1005)
+    assert (diagonal.smallest_observed, diagonal.few, diagonal.doubtful) == (1, 20, True)
+    warning = diagonal.warning(["sex"], ["age", "job"])
+    assert warning is not None
+    assert warning.startswith("20 of the 25 combinations of sex, age, job have fewer than 5 records")
+    for seen, doubtful in ((4, True), (5, False)):
+        assert confidence_set(Joint.from_counts([[90, 90], [seen, 90]])).doubtful is doubtful
+    # Seen five times, and yet the margins expect it less often.
+    assert confidence_set(Joint.from_counts([[5, 5], [5, 900]])).doubtful
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan")])

@@ -113,3 +113,17 @@ def test_inputs_that_never_occur_get_the_marginal() -> None:
     weights = silence_unseen(joint, integer_weights(np.eye(3)))
     assert (weights[:, 1] == marginal_weights(joint, weights)).all()
     assert weights[:, 1] / float(DENOMINATOR) == pytest.approx([0.5, 0.0, 0.5])
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.1, 1e-3])
+def test_inputs_that_never_occur_get_the_marginal_of_what_is_repaired(epsilon: float) -> None:
+    """To the last unit: mixing moves the marginal by a few, and the silent columns follow."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        counts = random.integers(1, 50, size=(2, 5))
+        counts[:, seed % 5] = 0
+        joint = Joint.from_counts(counts)
+        matrix = random.dirichlet(np.full(4, 0.5), size=5).T
+        repaired = proven_weights(joint, LIP(epsilon), matrix, largest_repair=1.0)
+        assert (repaired[:, seed % 5] == marginal_weights(joint, repaired)).all()
+        assert LIP(epsilon).holds_for(joint, repaired)

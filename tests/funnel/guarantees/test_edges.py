@@ -236,3 +236,15 @@ def test_limits_on_beliefs_hold_the_prior(text: str, prior: list[float]) -> None
     assert (high >= np.array(prior) - 1e-15).all()
     assert ((low >= 0) & (high <= 1)).all()
     assert high[np.array(prior) == 0].tolist() == [0.0] * prior.count(0.0)
+
+
+@pytest.mark.parametrize("kind", ["alip", "l1-lift", "chi2-lift", "alpha-lift"])
+def test_a_side_of_zero_is_perfect_privacy(kind: str) -> None:
+    """Lifts that are all on one side of 1 are all 1: equations, which rounding and mixing would miss."""
+    for budgets, perfect in (("0,1", True), ("1,0", True), ("0,inf", True), ("0,0", True), ("1,1", False)):
+        guarantee = parse_guarantee(f"{kind}:{budgets}")
+        assert guarantee.is_perfect is perfect
+        if isinstance(guarantee, ALIP):
+            prior = np.array([0.2, 0.5, 0.3])
+            same = guarantee.posterior_cone(prior).tolist() == parse_guarantee("perfect").posterior_cone(prior).tolist()
+            assert same is perfect

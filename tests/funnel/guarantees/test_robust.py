@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from scipy.stats import chi2
 
 import funnel
 from funnel import LDP, RLDP, DataError, Joint, SpecError
+from funnel.guarantees import worst_case
 from funnel.guarantees.chi2_ball import extreme_law, tilt
-from funnel.guarantees.worst_case import Neighbourhood, attaining_law, worst_pair
+from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.rounding import integer_weights
 
 
@@ -101,6 +103,95 @@ def test_a_generic_solver_finds_nothing_worse(seed: int) -> None:
             best = max(best, math.exp(-found.fun))
     assert best <= worst.ratio * (1 + 1e-6)
     assert best >= worst.ratio * (1 - 1e-3)
+
+
+def near_deterministic(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts from 0 to 20,000 in one table, and a channel that nearly says its input: (c, u) and (b, c, u)."""
+    random = np.random.default_rng(seed)
+    c, u = (int(size) for size in random.integers(2, 5, size=2))
+    counts = (np.exp(random.uniform(0, 10, size=(c, u))) * random.integers(0, 2, size=(c, u))).astype(int)
+    counts[:, 0] += 1
+    channel = random.random((u, u)) ** 8 + 1e-6
+    return counts, np.repeat((channel / channel.sum(axis=0))[:, None, :], c, axis=1)
+
+
+def searched(rows: np.ndarray, near: Neighbourhood, place: tuple[int, int, int]) -> float:
+    """The largest ratio for one output and two secrets: laws in F for splits of the deviation down to 1e-15."""
+    y, s, t = place
+
+    def attained(odds: float) -> float:
+        given = []
+        for secret, share, sign in ((s, 1 / (1 + math.exp(-odds)), 1), (t, 1 / (1 + math.exp(odds)), -1)):
+            divergence = (1 + share * near.deviation / near.prior[secret]) ** 2
+            given.append(float(extreme_law(sign * rows[y, secret], near.law[secret], divergence) @ rows[y, secret]))
+        return given[0] / given[1]
+
+    low, high, best = -35.0, 35.0, 0.0
+    for _ in range(4):
+        odds = np.linspace(low, high, 40)
+        values = [attained(value) for value in odds]
+        k = int(np.argmax(values))
+        best = max(best, values[k])
+        low, high = odds[max(k - 1, 0)], odds[min(k + 1, len(odds) - 1)]
+    return best
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_the_bound_is_tight_for_near_deterministic_tables_too(seed: int) -> None:
+    """Where cells are rare the best split of the deviation is close to an end."""
+    counts, rows = near_deterministic(seed)
+    near = around(counts)
+    worst = worst_pair(rows, near)
+    best = searched(rows, near, (worst.output, worst.high, worst.low))
+    assert best <= worst.ratio <= best * (1 + 1e-8)
+    law = attaining_law(rows, near, worst)
+    assert distance(law, counts / counts.sum()) <= near.radius * (1 + 1e-6)
+    assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-7)
+    # The first bounds, of all pairs at once, are bounds too, and not far off.
+    coarse = pair_ratios(rows, near)
+    assert worst.ratio <= coarse.above.max() <= worst.ratio**1.01
+    assert (coarse.found <= coarse.above * (1 + 1e-12)).all()
+    assert within(rows, near, worst.ratio)
+    assert not within(rows, near, best * (1 - 1e-8))
+
+
+@pytest.mark.parametrize("case", [random_case, near_deterministic])
+@pytest.mark.parametrize("seed", range(8))
+def test_tangents_bound_every_split_of_an_interval(
+    case: Callable[[int], tuple[np.ndarray, np.ndarray]], seed: int
+) -> None:
+    """N/M with fixed multipliers, in every interval around the split they are made for, however wide it is."""
+    counts, rows = case(seed)
+    near = around(counts)
+    random = np.random.default_rng(seed)
+    pairs = [(y, s, t) for y in range(len(rows)) for s in range(len(counts)) for t in range(len(counts)) if s != t]
+    y, high, low = np.array([pairs[k] for k in random.integers(0, len(pairs), size=200)]).T
+    odds = np.sort(random.normal(scale=random.choice([1, 6], size=(200, 1)), size=(200, 3)), axis=1).T
+    left, middle, right = (worst_case._Splits.of(side) for side in odds)
+    upper = tilt(rows[y, high], near.law[high], near.divergence(high, middle.share))
+    lower = tilt(-rows[y, low], near.law[low], near.divergence(low, middle.rest))
+    fixed = worst_case._Pairs(upper, lower, near, high, low)
+    ratio, before, after = fixed.bounds(middle, left, right)
+    assert (ratio <= np.minimum(before, after)).all()
+    for part in np.linspace(0, 1, 9):
+        for start, end, bound in ((odds[0], odds[1], before), (odds[1], odds[2], after)):
+            split = worst_case._Splits.of(start + part * (end - start))
+            least = fixed.denominator(split)
+            possible = least > 0
+            assert (fixed.numerator(split)[possible] <= (bound * least)[possible]).all()
+
+
+def test_a_best_split_next_to_an_end() -> None:
+    """Stated as 10.675 when the split was sought on an even grid."""
+    joint = Joint.from_counts([[2809, 518, 1], [4150, 468, 16696]])
+    published = np.array([[2**63, 0, 0], [0, 2**63, 0], [0, 0, 2**63]], dtype=np.uint64)
+    level = RLDP(1.0).level_for(joint, published)
+    rows = np.repeat(np.eye(3)[:, None, :], 2, axis=1)
+    attained = math.log(searched(rows, RLDP(1.0).neighbourhood(joint), (2, 1, 0)))
+    assert attained == pytest.approx(10.43102207)
+    assert attained <= level.value <= attained + 1e-8
+    assert RLDP(10.432).holds_for(joint, published)
+    assert not RLDP(10.431).holds_for(joint, published)
 
 
 def test_averages_over_a_ball() -> None:

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import funnel
-from funnel import ALIP, RLDP, AlphaLift, Guarantee, L1Lift, MutualInformation, PerfectPrivacy, SpecError
-from funnel.guarantees import examples, names
-from funnel.settings import GuaranteeSettings
+from funnel import (
+    ALIP,
+    LIP,
+    RLDP,
+    AlphaLift,
+    Guarantee,
+    Joint,
+    L1Lift,
+    MutualInformation,
+    PerfectPrivacy,
+    SpecError,
+    guarantees,
+)
+from funnel.guarantees import Level, examples, names
+from funnel.protocol import WeightArray
+from funnel.settings import MAX_EPSILON, GuaranteeSettings
+from funnel.spec import ReleaseSpec
 
 budgets = st.floats(0.001, 100)
 
@@ -66,6 +84,12 @@ def test_what_is_written_is_read_back(one: float, other: float, order: int) -> N
         ("", "unknown guarantee ''"),
         ("lip:=1", "lip does not take ''; write"),
         ("lip:", "needs a number after the colon"),
+        ("lip:1_0", "guarantee 'lip:1_0' needs a number after the colon, as in 'lip:1.0'"),
+        ("lip:0x10", "needs a number after the colon"),
+        ("lip:١", "needs a number after the colon"),
+        ("lip:1 0", "needs a number after the colon"),
+        ("lip:infinity", "needs a number after the colon"),
+        ("rldp:1,alhpa=0.1", "rldp does not take alhpa; did you mean alpha?"),
     ],
 )
 def test_wrong_text_is_one_sentence(text: str, part: str) -> None:
@@ -109,3 +133,90 @@ def test_both_spellings_of_a_spec_are_one(table: dict[str, object], text: str, g
 def test_wrong_tables_are_named(table: object, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         GuaranteeSettings.model_validate(table)
+
+
+@pytest.mark.parametrize("text", ["lip:{}", "ldp:{}", "srlip:{}", "rldp:{},0.1", "alip:1,{}", "alip:{},inf", "mi:{}"])
+def test_a_budget_of_exactly_a_hundred_is_the_largest(text: str) -> None:
+    """MAX_EPSILON itself is accepted, and so is the float below it; the float above it is not."""
+    assert MAX_EPSILON == 100
+    for budget in (MAX_EPSILON, math.nextafter(MAX_EPSILON, 0)):
+        settings = GuaranteeSettings.model_validate(text.format(repr(budget)))
+        assert funnel.parse_guarantee(settings.canonical).budget == budget
+    with pytest.raises(ValueError, match=r" of 100 nats is no protection at all; give at most 100"):
+        GuaranteeSettings.model_validate(text.format(repr(math.nextafter(MAX_EPSILON, math.inf))))
+
+
+def test_what_is_left_out_is_said_with_its_default_and_read_back() -> None:
+    short, long = (GuaranteeSettings.model_validate(text) for text in ("rldp:1", "rldp:alpha=0.05,epsilon=1"))
+    assert short == long
+    assert short.model_dump() == {"kind": "rldp", "epsilon": 1.0, "alpha": 0.05}
+    assert GuaranteeSettings.model_validate(short.model_dump()) == short
+    assert GuaranteeSettings.model_validate_json(short.model_dump_json()) == short
+
+
+@dataclass(frozen=True)
+class Toy(Guarantee):
+    """Everything a new guarantee needs: one class, with numbers of its own names."""
+
+    order: float
+    slack: float = 0.5
+    name: ClassVar[str] = "toy"
+    title: ClassVar[str] = "a toy"
+    example: ClassVar[str] = "toy:2,0.5"
+
+    @property
+    def budget(self) -> float:
+        return self.slack
+
+    def with_budget(self, budget: float) -> Toy:
+        return replace(self, slack=budget)
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        return LIP(1.0).level_for(joint, weights)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registered as its name in guarantees/__init__.py would register it."""
+    monkeypatch.setitem(guarantees._KINDS, "toy", Toy)
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ('guarantee = "toy:300"', Toy(300.0)),
+        ('guarantee = "toy:order=3,slack=0.25"', Toy(3.0, 0.25)),
+        ('[guarantee]\nkind = "toy"\norder = 3\nslack = 0.25', Toy(3.0, 0.25)),
+        ('[guarantee]\nkind = "toy"\norder = 3.0', Toy(3.0)),
+    ],
+)
+def test_a_new_guarantee_brings_its_own_settings(said: str, meant: Toy, tmp_path: Path) -> None:
+    spec = ReleaseSpec.load(spec_file(tmp_path, said))
+    assert funnel.parse_guarantee(spec.guarantee.canonical) == meant
+    assert spec.guarantee.model_dump() == {"kind": "toy", "order": meant.order, "slack": meant.slack}
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ('guarantee = "toy"', "toy lacks its order"),
+        ('[guarantee]\nkind = "toy"\noder = 3', "[guarantee] toy does not take oder; did you mean order?"),
+        ('[guarantee]\nkind = "toy"\norder = "3"', "[guarantee] order must be a number"),
+        ('[guarantee]\nkind = "toy"\norder = 3\nlower = 1', "[guarantee] toy does not take lower"),
+        ('guarantee = "toy:2,101"', "[guarantee] slack of 101 nats is no protection at all"),
+    ],
+)
+def test_the_settings_of_a_new_guarantee_are_refused_by_name(said: str, complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=re.escape(complaint)):
+        ReleaseSpec.load(spec_file(tmp_path, said))
+
+
+def spec_file(folder: Path, guarantee: str) -> Path:
+    text = 'name = "x"\ntitle = "X"\nsecret = ["s"]\npublish = ["x"]\n'
+    rest = '[source]\npath = "a.parquet"\n[metadata]\nlicence = "CC0"\n'
+    file = folder / "release.toml"
+    # A line of its own stands before the first table.
+    file.write_text(text + (guarantee + "\n" + rest if guarantee[0] != "[" else rest + guarantee + "\n"))
+    return file

@@ -15,7 +15,7 @@ from funnel.audit import audit_release
 from funnel.guarantees.base import Level
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.report import Check, Contact, Licence, MechanismNote, Reference, ReportContent, SourceNote
+from funnel.report import Contact, Licence, MechanismNote, Reference, ReportContent, SourceNote, VerdictLine
 from funnel.rounding import integer_weights, marginal_weights
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -92,7 +92,7 @@ def make_content() -> Callable[..., ReportContent]:
             "findings": audit_release(joint, protocol, guarantee, expected_pairs(joint, protocol, outside)),
             "random_source": "AES-256 in counter mode",
             "software": "funnel 0.1.0",
-            "verdict": (Check("row_count", "as many rows as the snapshot", True, f"{joint.n} rows"),),
+            "verdict": (VerdictLine("row_count", "as many rows as the snapshot", True, f"{joint.n} rows"),),
         }
         return ReportContent(**{**settings, **changes})
 

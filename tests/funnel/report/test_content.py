@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
-from funnel.report import Check, MechanismNote, PlanLine, ReportContent
+from funnel.report import MechanismNote, PlanLine, ReportContent, VerdictLine
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 
@@ -21,7 +21,7 @@ def content(make_content: Callable[..., ReportContent]) -> ReportContent:
 def test_a_release_passes_only_if_the_bound_holds_and_every_check_of_at_least_one_passed(
     content: ReportContent,
 ) -> None:
-    bad = Check("row_count", "", False, "0 rows")
+    bad = VerdictLine("row_count", "", False, "0 rows")
     broken = dataclasses.replace(content.findings, holds=False)
     assert content.passed
     assert not dataclasses.replace(content, verdict=()).passed

@@ -168,3 +168,86 @@ def test_factors_in_words_are_never_below_the_bound(budget: float) -> None:
         assert found is not None
         assert math.exp(budget) <= float(found[1]) <= math.exp(budget) * 1.001
     assert f"at most {at_most(budget)} nats" in parse_guarantee(f"mi:{budget!r}").meaning
+
+
+# The one who does not start from the estimated shares: whom the bound holds for whatever they believed before.
+WHATEVER = {"ldp", "rldp", "perfect"}
+
+
+def person(make_content: Builder, read_page: Reader, joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
+    section: str = read_page(render_report(make_content(joint, protocol, guarantee))).sections["person"]
+    return section
+
+
+@pytest.mark.parametrize("text", [*KINDS, "perfect"])
+def test_what_an_observer_may_believe_before(
+    text: str, protocol: Protocol, make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
+) -> None:
+    guarantee = parse_guarantee(text)
+    if text == "perfect":
+        protocol = make_protocol(JOINT, np.full((4, 4), 0.25), list(JOINT.inputs.symbols), guarantee)
+    else:
+        guarantee = declared(text, protocol)
+    told = person(make_content, read_page, JOINT, protocol, guarantee)
+    assert ("The bound starts from" in told) == (guarantee.name not in WHATEVER)
+    assert ("The bound holds whatever an observer believed" in told) == (guarantee.name in WHATEVER)
+    assert ("The bound is about the estimate; it is not proven for every law" in told) == (guarantee.name != "rldp")
+    assert ("The bound is about every law in that set" in told) == (guarantee.name == "rldp")
+
+
+# No record of the first status is in the last city: whoever sees that one rules the status out.
+EXCLUDING = Joint.from_counts([[400, 100, 50, 0], [100, 300, 250, 90], [30, 60, 20, 10]], JOINT.secret, JOINT.inputs)
+
+
+@pytest.mark.parametrize(
+    "text", ["alip:inf,3", "l1-lift:inf,3", "chi2-lift:inf,3", "alpha-lift:inf,3,2", "alpha-lift:inf,3,100", "mi:2"]
+)
+def test_what_rules_a_value_out_and_is_within_the_bound_is_said(
+    text: str, make_protocol: Callable[..., Protocol], make_content: Builder, read_page: Reader
+) -> None:
+    guarantee = parse_guarantee(text)
+    exact = make_protocol(EXCLUDING, np.eye(4), list(JOINT.inputs.symbols), guarantee)
+    content = make_content(EXCLUDING, exact, guarantee)
+    assert content.findings.holds
+    assert math.isinf(content.findings.plain_level)
+    told = read_page(render_report(content)).sections["person"]
+    assert "Already under the estimate some published value rules a value of status out." in told
+    assert "infinite" not in told
+    assert "apart" not in told
+
+
+@pytest.mark.parametrize("text", ["lip:1", "ldp:1", "srlip:1", "alip:1,1", "rldp:1"])
+def test_factors_of_the_worst_law_are_rounded_up(
+    text: str, protocol: Protocol, make_content: Builder, read_page: Reader
+) -> None:
+    content = make_content(JOINT, protocol, declared(text, protocol))
+    told = read_page(render_report(content)).sections["person"]
+    found = re.search(r"are at most a factor ([0-9.]+) apart .* they are at most a factor ([0-9.]+) apart", told)
+    assert found is not None
+    robust = content.findings.robust_level
+    assert robust is not None
+    for written, level in zip(found.groups(), (content.findings.plain_level, robust), strict=True):
+        assert math.exp(level) <= float(written) <= math.exp(level) * 1.01
+
+
+def test_a_robust_bound_is_claimed_for_its_own_set_of_laws_only(
+    protocol: Protocol, make_content: Builder, read_page: Reader
+) -> None:
+    """The confidence set of the findings is that of .05; a guarantee at .2 is about a smaller one."""
+    for alpha, sentence in (
+        (0.01, "The bound is about every law in that set, not about the estimate alone."),
+        (0.2, "The bound is about every law in the smaller set of confidence 80 % (α = 0.2)"),
+    ):
+        guarantee = declared(f"rldp:1,{alpha}", protocol)
+        content = make_content(JOINT, protocol, guarantee)
+        assert content.findings.confidence.alpha == 0.05
+        page = read_page(render_report(content))
+        assert sentence in page.sections["person"]
+        assert "The proven level" in page.sections["leakage"]
+        assert "exact level" not in page.text.lower()
+        assert "exact fraction" not in page.text
+
+
+def test_a_budget_beyond_the_floats_makes_a_factor_that_no_protocol_reaches() -> None:
+    assert promise(parse_guarantee("lip:100"), JOINT.p_secret).factor == pytest.approx(math.exp(100))
+    assert math.isfinite(promise(parse_guarantee("lip:5000"), JOINT.p_secret).factor)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
 from funnel.audit import Consistency
 from funnel.report import (
-    Check,
     Contact,
     Licence,
     MechanismNote,
@@ -24,6 +23,7 @@ from funnel.report import (
     Reference,
     ReportContent,
     SourceNote,
+    VerdictLine,
     numbers,
     render_report,
 )
@@ -186,16 +186,16 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
     ):
         assert words in text
     assert "doubtful" not in text
-    rare = dataclasses.replace(lip.findings.confidence, smallest_expected=0.5)
+    rare = dataclasses.replace(lip.findings.confidence, few=3)
     doubtful = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, confidence=rare))
-    assert "Even that confidence is doubtful here" in read_page(render_report(doubtful)).sections["person"]
+    assert "doubtful here: 3 of the combinations have fewer" in read_page(render_report(doubtful)).sections["person"]
 
 
 def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
     page = lip_page
     assert page.sections["summary"].startswith("Pass Summary")
     assert "must not be published" not in page.text
-    failing = Check("released_counts", "fits the protocol", False, "p = 1e-30")
+    failing = VerdictLine("released_counts", "fits the protocol", False, "p = 1e-30")
     page = read_page(render_report(dataclasses.replace(lip, verdict=(*lip.verdict, failing))))
     assert page.sections["summary"].startswith("Fail Summary This release must not be published.")
     assert "1 of 2 checks failed: released_counts." in page.sections["summary"]
@@ -313,7 +313,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
         software=evil,
         mechanism=MechanismNote(evil, evil, True),
         plan=(PlanLine(evil, 0.1, 0.5, 0.4, 1.0, evil),),
-        verdict=(Check(evil, evil, False, evil),),
+        verdict=(VerdictLine(evil, evil, False, evil),),
     )
     html = render_report(content)
     page = read_page(html)
