@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import funnel
 from funnel.audit import draw_consistency
-from funnel.errors import DataError, SpecError
-from funnel.pipeline.expectations import Evidence, judge
+from funnel.errors import SpecError
+from funnel.pipeline.expectations import Evidence, evidence, judge
 from funnel.pipeline.expectations.custom.channel import Channel
 from funnel.pipeline.expectations.custom.drawn_inputs import (
     ExpectDrawnInputsToEqualSnapshot,
@@ -29,8 +31,19 @@ LEVEL = "expect_protocol_level_to_meet_bound"
 COUNTS = "expect_released_counts_to_equal_drawn"
 
 
-def failures(evidence: Evidence) -> dict[str, str]:
-    return {judgement.name: str(judgement.failure) for judgement in judge(evidence).failed}
+def failures(of: Evidence) -> dict[str, str]:
+    return {judgement.name: str(judgement.failure) for judgement in judge(of).failed}
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.calls = function, 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        return self.function(*arguments)
 
 
 def shifted(evidence: Evidence, units: int) -> Protocol:
@@ -156,22 +169,36 @@ def test_a_snapshot_with_other_rows_than_were_drawn_fails() -> None:
     assert expectation.find(MeasuredInputs(301, 4, {})).failure is None
 
 
-def test_the_channel_is_read_back_as_it_was(small: Evidence) -> None:
-    channel = Channel.read(small.tables["channel"])
-    assert channel.protocol.digest == small.protocol.digest
-    assert (channel.joint.counts == small.joint.counts).all()
-    assert (channel.joint.secret, channel.joint.inputs) == (small.joint.secret, small.joint.inputs)
+def test_the_channel_is_handed_on_and_not_written_down(small: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the evidence was written down or read again")
+
+    for name in ("to_json", "to_dict", "from_json", "from_dict"):
+        monkeypatch.setattr(Protocol, name, refuse)
+    monkeypatch.setattr("funnel.pipeline.expectations.evidence.reread", counted := Counted(evidence.reread))
+    fresh = replace(small)
+    assert failures(fresh) == {}
+    assert counted.calls == 1
+    channel = Channel.read(fresh.tables["channel"])
+    assert (channel.protocol, channel.joint) == (small.protocol, small.joint)
     assert (channel.drawn == small.pair_counts).all()
-    ratio = small.guarantee.level(channel.joint, channel.protocol).witness.ratio
-    assert ratio is not None
-    assert ratio > Fraction(1)
 
 
-def test_an_altered_protocol_is_not_read(small: Evidence) -> None:
-    table = small.tables["channel"].copy()
-    table["protocol"] = table["protocol"].str.replace('"red"', '"green"')
-    with pytest.raises(DataError, match="digest"):
-        Channel.read(table)
+def test_a_table_that_holds_no_channel_is_not_read(small: Evidence) -> None:
+    table = small.tables["channel"]
+    for wrong in (table.assign(channel=["a text"]), pd.concat([table, table]), table.iloc[:0]):
+        with pytest.raises(TypeError, match="holds no channel"):
+            Channel.read(wrong)
+
+
+def test_a_channel_that_is_lost_on_the_way_fails_all_that_rests_on_it(
+    small: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = small.tables | {"channel": small.tables["channel"].assign(channel=[None])}
+    monkeypatch.setitem(vars(small), "tables", lost)
+    found = failures(small)
+    assert set(found) == {INPUTS, DRAWS, LEVEL}
+    assert set(found.values()) == {"it could not be judged because TypeError was raised"}
 
 
 def test_records_of_the_snapshot_outside_the_alphabet_are_counted_apart(small: Evidence) -> None:
