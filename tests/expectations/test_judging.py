@@ -18,7 +18,9 @@ import pytest
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.expectations import Evidence, Verdict, judge
+from funnel.pipeline.expectations.custom.base import Measured
 from funnel.pipeline.expectations.engine import ExpectationSuite
+from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from funnel.pipeline.expectations.suite import declare
 
 COLUMNS = "expect_released_columns_to_equal_declared"
@@ -330,6 +332,17 @@ def test_an_exception_in_an_expectation_fails_the_verdict(adult: Evidence, monke
 
     monkeypatch.setattr("funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot.find", fail)
     assert failures(judge(adult)) == {ROWS: "it could not be judged because KeyError was raised"}
+
+
+def test_an_expectation_that_fails_says_so_to_great_expectations_too(adult: Evidence) -> None:
+    (rows,) = (one for one in declare(adult) if one.configuration.type == ROWS)
+    for found, announced, read in ((3, 3, 3), (adult.snapshot_rows, 3, 1), (adult.snapshot_rows, 3, 0)):
+        measured = Measured(read, [{TOTAL: found, "footer_rows": announced}])
+        result = rows._validate({"evidence.records": measured})
+        assert result["success"] is False
+        assert result["result"]["details"]["failure"] is not None
+    whole = [{TOTAL: adult.snapshot_rows, "footer_rows": adult.snapshot_rows}]
+    assert rows._validate({"evidence.records": Measured(1, whole)})["success"] is True
 
 
 def test_a_success_without_a_finding_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
