@@ -109,6 +109,12 @@ def test_another_protocol_than_declared_fails() -> None:
     assert draws.find(MeasuredDraws(1.0, 3, 0, None, "b" * 64)).failure == words
 
 
+def test_a_p_value_that_is_no_number_fails() -> None:
+    expectation = ExpectDrawsToFollowProtocol(significance=1e-9, protocol_digest="d")
+    assert expectation.find(MeasuredDraws(float("nan"), 3, 0, None, "d")).failure is not None
+    assert expectation.find(MeasuredDraws(1e-9, 3, 0, None, "d")).failure is None
+
+
 def test_draws_of_two_inputs_exchanged_fail_although_the_release_is_the_same(adult: Evidence) -> None:
     pairs = adult.pair_counts.copy()
     one, other = np.argsort(pairs.sum(axis=1))[-2:]
@@ -167,6 +173,7 @@ def test_a_snapshot_with_other_rows_than_were_drawn_fails() -> None:
     expectation = ExpectDrawnInputsToEqualSnapshot(rows=301)
     assert expectation.find(MeasuredInputs(300, 4, {})).failure == "300 draws for a snapshot of 301"
     assert expectation.find(MeasuredInputs(301, 4, {})).failure is None
+    assert expectation.find(MeasuredInputs(302, 4, {})).failure == "302 draws for a snapshot of 301"
 
 
 def test_the_channel_is_handed_on_and_not_written_down(small: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,9 +220,29 @@ def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(adult: E
     assert snapshot_inputs(channel).tolist() == [*law.tolist(), 0]
 
 
-def test_evidence_that_does_not_fit_is_refused(adult: Evidence) -> None:
-    for counts in (adult.pair_counts[:-1], -adult.pair_counts, adult.pair_counts.astype(float)):
+def test_evidence_that_does_not_fit_is_refused(adult: Evidence, small: Evidence) -> None:
+    negative = adult.pair_counts.copy()
+    negative[0, 0] = -1
+    for counts in (adult.pair_counts[:-1], negative, adult.pair_counts.astype(float)):
         with pytest.raises(SpecError, match="pair counts must be"):
             replace(adult, pair_counts=counts)
     with pytest.raises(SpecError, match="not the published ones"):
         replace(adult, published=("education", "race"))
+    with pytest.raises(SpecError, match="not the published ones"):
+        replace(small, published=("size", "colour"))
+
+
+def test_evidence_is_a_copy_that_cannot_be_written(small: Evidence) -> None:
+    counts = small.pair_counts.astype(np.int32)
+    evidence = replace(small, pair_counts=counts)
+    counts[0, 0] += 1
+    assert (evidence.pair_counts == small.pair_counts).all()
+    assert evidence.pair_counts.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        evidence.pair_counts[0, 0] = 1
+
+
+def test_records_that_hold_no_output_are_told_apart_from_those_that_do(small: Evidence) -> None:
+    outputs = small.tables["outputs"]
+    assert outputs["output"].tolist() == [0, 1, 2, -1]
+    assert outputs["records"].tolist() == [*small.pair_counts.sum(axis=0).tolist(), 0]
