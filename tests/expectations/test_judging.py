@@ -99,7 +99,7 @@ def test_judging_writes_nothing_prints_nothing_and_stays_offline(
 
 
 def test_the_room_is_imported_without_great_expectations() -> None:
-    code = "import sys, expectations; sys.exit('great_expectations' in sys.modules)"
+    code = "import sys, funnel.pipeline.expectations; sys.exit('great_expectations' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
 
 
