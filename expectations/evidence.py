@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
+from funnel.pipeline.expectations.custom.channel import Channel
 from funnel.pipeline.expectations.rereading import Reread, reread
 from funnel.protocol import Protocol
 
@@ -102,13 +102,13 @@ class Evidence:
             "columns": self._column_table(),
             "categories": self._category_table(),
             "outputs": self._output_table(),
-            "channel": self._channel_table(),
+            "channel": Channel(self.protocol, self.joint, self.pair_counts).table(),
         }
         return {name: table.assign(**{ROWS: self.reread.rows}) for name, table in tables.items()}
 
     def _file_table(self) -> pd.DataFrame:
         found = self.reread
-        return pd.DataFrame({"footer_rows": [found.footer_rows], "metadata": [json.dumps(found.metadata)]})
+        return pd.DataFrame({"footer_rows": [found.footer_rows], "metadata": [found.metadata]})
 
     def _column_table(self) -> pd.DataFrame:
         rows = [(column.name, column.type, column.is_category, column.nulls) for column in self.reread.columns]
@@ -130,21 +130,6 @@ class Evidence:
         """Released records by position of the output symbol; -1 for records that hold none."""
         counts = self.reread.output_counts
         return pd.DataFrame({"output": [*range(len(counts) - 1), -1], "records": counts})
-
-    def _channel_table(self) -> pd.DataFrame:
-        """What the records were drawn with and how, as texts: the protocol, the joint law and the drawn counts."""
-        joint = {
-            "counts": self.joint.counts.tolist(),
-            "secret": {"columns": self.joint.secret.columns, "symbols": self.joint.secret.symbols},
-            "inputs": {"columns": self.joint.inputs.columns, "symbols": self.joint.inputs.symbols},
-        }
-        return pd.DataFrame(
-            {
-                "protocol": [self.protocol.to_json()],
-                "joint": [json.dumps(joint)],
-                "drawn": [json.dumps(self.pair_counts.tolist())],
-            }
-        )
 
 
 def _texts(alphabet: Alphabet, column: str) -> set[str]:

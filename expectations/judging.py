@@ -99,7 +99,7 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
     return Judgement(
         name=kind,
         description=str(expectation.description),
-        passed=result.success is True and failure is None,
+        passed=failure is None,
         observed=found.get("observed_value"),
         expected=details.get("expected"),
         failure=failure,

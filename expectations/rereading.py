@@ -93,12 +93,13 @@ def reread(path: Path, outputs: Alphabet) -> Reread:
     O(rows) time; memory for one batch of 65,536 rows and the dictionaries.
     """
     try:
-        with open_paged(path) as file:
-            schema, footer = file.schema_arrow, file.metadata
-            texts = _text_columns(schema, outputs.columns)
-        # Asked for as dictionaries, text columns show what their dictionary pages declare, whatever their type says.
-        with open_paged(path, texts) as file:
-            return _stream(file, schema, footer, outputs)
+        # Opened once, so that types and rows are those of the same file.
+        with pa.OSFile(str(path)) as opened:
+            with open_paged(opened) as file:
+                schema, footer = file.schema_arrow, file.metadata
+            # As dictionaries, text columns show what their dictionary pages declare, whatever their type says.
+            with open_paged(opened, _text_columns(schema, outputs.columns)) as file:
+                return _stream(file, schema, footer, outputs)
     except (OSError, pa.ArrowException) as error:
         raise ReleaseRefused(
             f"the file about to be published cannot be read back as parquet ({type(error).__name__}), so it is refused"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from funnel.pipeline.expectations.custom.base import Finding, ReleaseExpectation, counted, named
@@ -19,6 +18,6 @@ class ExpectReleasedFileToCarryNoMetadata(ReleaseExpectation):
 
     def find(self, value: list[dict[str, Any]]) -> Finding:
         """List the keys that are not allowed; their values are not looked at."""
-        keys = [key for file in value for key in json.loads(file["metadata"]) if key not in self.allowed]
+        keys = [key for file in value for key in file["metadata"] if key not in self.allowed]
         failure = f"{counted(len(keys), 'metadata key')} in the file: {named(keys)}"
         return Finding(keys, self.allowed, failure if keys else None)

@@ -36,8 +36,6 @@ class ComparisonDocument(Document):
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 it was a list."""
-        if not isinstance(content, list):
-            raise ValueError("it is no list of mechanisms")
         return {"rows": content}
 
 

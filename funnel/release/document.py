@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from funnel.errors import DataError
 
-_SCHEMA = re.compile(r"funnel/([a-z]+)/([1-9][0-9]*)")
+_SCHEMA = re.compile(r"funnel/([a-z]+)/([1-9][0-9]{0,8})")
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
@@ -69,7 +69,7 @@ class Document(Part):
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Content of an earlier version as content of this version, without the key ``schema``.
+        """Content of an earlier version as content of this version; the key ``schema`` may be left as it is.
 
         Parameters
         ----------
@@ -149,8 +149,6 @@ class Document(Part):
             )
         try:
             if written < version:
-                if isinstance(content, dict):
-                    content.pop("schema", None)
                 content = {**cls.upgraded(written, content), "schema": f"funnel/{name}/{version}"}
                 # As text again: only in JSON is a list what a tuple is read from.
                 return cls.model_validate_json(json.dumps(content))
@@ -196,7 +194,7 @@ def _reason(error: Exception) -> str:
 
 def _complaint(error: ValidationError) -> str:
     """The first problem, without any value of the file; only keys and positions say where it is."""
-    details = error.errors(include_url=False, include_input=False)
+    details = error.errors(include_url=False)
     first = details[0]
     place = ".".join(str(part) for part in first["loc"]) or "it"
     rest = f" (and {len(details) - 1} more)" if len(details) > 1 else ""

@@ -75,7 +75,7 @@ class ReleaseFolder:
 
     @property
     def protocol(self) -> Path:
-        """Alphabets, integer weights, guarantee, bound and posteriors."""
+        """Alphabets, integer weights, the guarantee with its level, utility, prior and posteriors."""
         return self.root / "protocol.json"
 
     @property

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import funnel
 from funnel.audit import draw_consistency
-from funnel.errors import DataError, SpecError
-from funnel.pipeline.expectations import Evidence, judge
+from funnel.errors import SpecError
+from funnel.pipeline.expectations import Evidence, evidence, judge
 from funnel.pipeline.expectations.custom.channel import Channel
 from funnel.pipeline.expectations.custom.drawn_inputs import (
     ExpectDrawnInputsToEqualSnapshot,
@@ -29,8 +31,19 @@ LEVEL = "expect_protocol_level_to_meet_bound"
 COUNTS = "expect_released_counts_to_equal_drawn"
 
 
-def failures(evidence: Evidence) -> dict[str, str]:
-    return {judgement.name: str(judgement.failure) for judgement in judge(evidence).failed}
+def failures(of: Evidence) -> dict[str, str]:
+    return {judgement.name: str(judgement.failure) for judgement in judge(of).failed}
+
+
+class Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.calls = function, 0
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        return self.function(*arguments)
 
 
 def shifted(evidence: Evidence, units: int) -> Protocol:
@@ -96,6 +109,12 @@ def test_another_protocol_than_declared_fails() -> None:
     assert draws.find(MeasuredDraws(1.0, 3, 0, None, "b" * 64)).failure == words
 
 
+def test_a_p_value_that_is_no_number_fails() -> None:
+    expectation = ExpectDrawsToFollowProtocol(significance=1e-9, protocol_digest="d")
+    assert expectation.find(MeasuredDraws(float("nan"), 3, 0, None, "d")).failure is not None
+    assert expectation.find(MeasuredDraws(1e-9, 3, 0, None, "d")).failure is None
+
+
 def test_draws_of_two_inputs_exchanged_fail_although_the_release_is_the_same(adult: Evidence) -> None:
     pairs = adult.pair_counts.copy()
     one, other = np.argsort(pairs.sum(axis=1))[-2:]
@@ -154,24 +173,39 @@ def test_a_snapshot_with_other_rows_than_were_drawn_fails() -> None:
     expectation = ExpectDrawnInputsToEqualSnapshot(rows=301)
     assert expectation.find(MeasuredInputs(300, 4, {})).failure == "300 draws for a snapshot of 301"
     assert expectation.find(MeasuredInputs(301, 4, {})).failure is None
+    assert expectation.find(MeasuredInputs(302, 4, {})).failure == "302 draws for a snapshot of 301"
 
 
-def test_the_channel_is_read_back_as_it_was(small: Evidence) -> None:
-    channel = Channel.read(small.tables["channel"])
-    assert channel.protocol.digest == small.protocol.digest
-    assert (channel.joint.counts == small.joint.counts).all()
-    assert (channel.joint.secret, channel.joint.inputs) == (small.joint.secret, small.joint.inputs)
+def test_the_channel_is_handed_on_and_not_written_down(small: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the evidence was written down or read again")
+
+    for name in ("to_json", "to_dict", "from_json", "from_dict"):
+        monkeypatch.setattr(Protocol, name, refuse)
+    monkeypatch.setattr("funnel.pipeline.expectations.evidence.reread", counted := Counted(evidence.reread))
+    fresh = replace(small)
+    assert failures(fresh) == {}
+    assert counted.calls == 1
+    channel = Channel.read(fresh.tables["channel"])
+    assert (channel.protocol, channel.joint) == (small.protocol, small.joint)
     assert (channel.drawn == small.pair_counts).all()
-    ratio = small.guarantee.level(channel.joint, channel.protocol).witness.ratio
-    assert ratio is not None
-    assert ratio > Fraction(1)
 
 
-def test_an_altered_protocol_is_not_read(small: Evidence) -> None:
-    table = small.tables["channel"].copy()
-    table["protocol"] = table["protocol"].str.replace('"red"', '"green"')
-    with pytest.raises(DataError, match="digest"):
-        Channel.read(table)
+def test_a_table_that_holds_no_channel_is_not_read(small: Evidence) -> None:
+    table = small.tables["channel"]
+    for wrong in (table.assign(channel=["a text"]), pd.concat([table, table]), table.iloc[:0]):
+        with pytest.raises(TypeError, match="holds no channel"):
+            Channel.read(wrong)
+
+
+def test_a_channel_that_is_lost_on_the_way_fails_all_that_rests_on_it(
+    small: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = small.tables | {"channel": small.tables["channel"].assign(channel=[None])}
+    monkeypatch.setitem(vars(small), "tables", lost)
+    found = failures(small)
+    assert set(found) == {INPUTS, DRAWS, LEVEL}
+    assert set(found.values()) == {"it could not be judged because TypeError was raised"}
 
 
 def test_records_of_the_snapshot_outside_the_alphabet_are_counted_apart(small: Evidence) -> None:
@@ -186,9 +220,29 @@ def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(adult: E
     assert snapshot_inputs(channel).tolist() == [*law.tolist(), 0]
 
 
-def test_evidence_that_does_not_fit_is_refused(adult: Evidence) -> None:
-    for counts in (adult.pair_counts[:-1], -adult.pair_counts, adult.pair_counts.astype(float)):
+def test_evidence_that_does_not_fit_is_refused(adult: Evidence, small: Evidence) -> None:
+    negative = adult.pair_counts.copy()
+    negative[0, 0] = -1
+    for counts in (adult.pair_counts[:-1], negative, adult.pair_counts.astype(float)):
         with pytest.raises(SpecError, match="pair counts must be"):
             replace(adult, pair_counts=counts)
     with pytest.raises(SpecError, match="not the published ones"):
         replace(adult, published=("education", "race"))
+    with pytest.raises(SpecError, match="not the published ones"):
+        replace(small, published=("size", "colour"))
+
+
+def test_evidence_is_a_copy_that_cannot_be_written(small: Evidence) -> None:
+    counts = small.pair_counts.astype(np.int32)
+    evidence = replace(small, pair_counts=counts)
+    counts[0, 0] += 1
+    assert (evidence.pair_counts == small.pair_counts).all()
+    assert evidence.pair_counts.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        evidence.pair_counts[0, 0] = 1
+
+
+def test_records_that_hold_no_output_are_told_apart_from_those_that_do(small: Evidence) -> None:
+    outputs = small.tables["outputs"]
+    assert outputs["output"].tolist() == [0, 1, 2, -1]
+    assert outputs["records"].tolist() == [*small.pair_counts.sum(axis=0).tolist(), 0]

@@ -17,8 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import ReleaseRefused
-from funnel.pipeline.expectations import Evidence, Verdict, judge
+from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
+from funnel.pipeline.expectations.custom.base import Measured
+from funnel.pipeline.expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
+from funnel.pipeline.expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
 from funnel.pipeline.expectations.engine import ExpectationSuite
+from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from funnel.pipeline.expectations.suite import declare
 
 COLUMNS = "expect_released_columns_to_equal_declared"
@@ -62,8 +66,9 @@ def test_a_good_release_passes_every_expectation(adult_verdict: Verdict) -> None
     assert {judgement.name for judgement in adult_verdict.results} == ALL
     assert all(judgement.description.endswith(".") for judgement in adult_verdict.results)
     assert adult_verdict.sentence() == "all 12 expectations hold"
-    level = next(judgement for judgement in adult_verdict.results if judgement.name == LEVEL)
-    assert 0.999999 < level.observed <= 1.0 == level.expected
+    judged = {judgement.name: judgement for judgement in adult_verdict.results}
+    assert 0.999999 < judged[LEVEL].observed <= 1.0 == judged[LEVEL].expected
+    assert judged[DRAWS].expected == 1e-9 <= judged[DRAWS].observed
 
 
 def test_the_verdict_is_plain_json(adult_verdict: Verdict) -> None:
@@ -94,7 +99,7 @@ def test_judging_writes_nothing_prints_nothing_and_stays_offline(
 
 
 def test_the_room_is_imported_without_great_expectations() -> None:
-    code = "import sys, expectations; sys.exit('great_expectations' in sys.modules)"
+    code = "import sys, funnel.pipeline.expectations; sys.exit('great_expectations' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
 
 
@@ -176,7 +181,7 @@ def exchange_outputs(table: pa.Table) -> pa.Table:
 
 def null_record(table: pa.Table) -> pa.Table:
     codes, categories = codes_of(table)
-    return pa.table({"education": column_of([None, None, *codes[2:]], categories)})
+    return pa.table({"education": column_of([None, *codes[1:]], categories)})
 
 
 SPOILT: list[tuple[Change, set[str], str, str]] = [
@@ -192,6 +197,12 @@ SPOILT: list[tuple[Change, set[str], str, str]] = [
         "1 column missing: 'education'; 1 column too many: 'Education'",
     ),
     (publish_twice, {COLUMNS, CATEGORIES, OUTPUTS, COUNTS}, COLUMNS, "1 column there more than once: 'education'"),
+    (
+        publish_twice,
+        {COLUMNS, CATEGORIES, OUTPUTS, COUNTS},
+        CATEGORIES,
+        "column 'education' cannot be read as categories",
+    ),
     (plain_text, {TYPES}, TYPES, "1 column of another type than dictionary<string>: 'education' is string"),
     (nest, {TYPES, CATEGORIES, OUTPUTS, COUNTS}, OUTPUTS, "48,842 records in the file"),
     (pandas_metadata, {METADATA}, METADATA, "1 metadata key in the file: 'pandas'"),
@@ -201,11 +212,13 @@ SPOILT: list[tuple[Change, set[str], str, str]] = [
     (true_value, {CATEGORIES}, CATEGORIES, "1 undeclared category on 0 records: 'Preschool'"),
     (undictionaried, {CATEGORIES, COUNTS}, CATEGORIES, "1 declared category missing: "),
     (exchange_outputs, {COUNTS}, COUNTS, "2 of 16 outputs with another count: "),
-    (null_record, {NULLS, OUTPUTS, COUNTS}, NULLS, "1 column with nulls: 'education' has 2 nulls"),
+    (null_record, {NULLS, OUTPUTS, COUNTS}, NULLS, "1 column with nulls: 'education' has 1 null"),
 ]
 
 
-@pytest.mark.parametrize(("change", "expected", "name", "words"), SPOILT, ids=[case[0].__name__ for case in SPOILT])
+@pytest.mark.parametrize(
+    ("change", "expected", "name", "words"), SPOILT, ids=[f"{change.__name__}, {name}" for change, _, name, _ in SPOILT]
+)
 def test_a_spoilt_file_fails_the_right_expectations(
     adult: Evidence, spoil: Spoil, change: Change, expected: set[str], name: str, words: str
 ) -> None:
@@ -226,6 +239,18 @@ def test_counts_say_how_far_an_output_is_off(adult: Evidence, spoil: Spoil) -> N
         f"1 of {len(categories)} outputs with another count: "
         f"{categories[codes[0]]!r} has 1 record fewer than were drawn"
     )
+
+
+def test_a_column_of_which_nothing_is_known_fails() -> None:
+    expectation = ExpectReleasedCategoriesToEqualDeclared(column="education", categories=["HS-grad"])
+    assert expectation.find([]).failure == "column 'education' cannot be read as categories"
+
+
+def test_counts_that_do_not_fit_their_labels_are_an_error() -> None:
+    """Cut off at the shorter of the two, a count that is wrong could be among those left out."""
+    expectation = ExpectReleasedCountsToEqualDrawn(labels=["a"], drawn=[3, 4])
+    with pytest.raises(ValueError, match="zip"):
+        expectation.find([{"output": 0, "records": 3}, {"output": 1, "records": 5}])
 
 
 def test_columns_out_of_order_fail(small: Evidence, spoil: Spoil) -> None:
@@ -330,6 +355,61 @@ def test_an_exception_in_an_expectation_fails_the_verdict(adult: Evidence, monke
 
     monkeypatch.setattr("funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot.find", fail)
     assert failures(judge(adult)) == {ROWS: "it could not be judged because KeyError was raised"}
+
+
+def test_an_expectation_that_fails_says_so_to_great_expectations_too(adult: Evidence) -> None:
+    (rows,) = (one for one in declare(adult) if one.configuration.type == ROWS)
+    n = adult.snapshot_rows
+    for found, announced, read in ((3, 3, 3), (n + 1, n + 1, n + 1), (n, 3, n), (n, n + 1, n), (n, n, 0)):
+        measured = Measured(read, [{TOTAL: found, "footer_rows": announced}])
+        result = rows._validate({"evidence.records": measured})
+        assert result["success"] is False
+        assert result["result"]["details"]["failure"] is not None
+    whole = [{TOTAL: n, "footer_rows": n}]
+    assert rows._validate({"evidence.records": Measured(1, whole)})["success"] is True
+
+
+def test_a_failure_without_a_reason_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate",
+        lambda *_, **__: {"success": False, "result": {"details": {"failure": None}}},
+    )
+    assert failures(judge(adult)) == {ROWS: "it did not succeed, without saying why"}
+
+
+def test_a_success_with_a_failure_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "funnel.pipeline.expectations.custom.rows.ExpectReleasedRowsToEqualSnapshot._validate",
+        lambda *_, **__: {"success": True, "result": {"details": {"failure": "3 instead of 2"}}},
+    )
+    assert failures(judge(adult)) == {ROWS: "3 instead of 2"}
+
+
+def test_a_result_without_its_configuration_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate = judging._evaluate
+
+    def lost(*arguments: Any) -> list[Any]:
+        results = evaluate(*arguments)
+        results[0].expectation_config = None
+        return results
+
+    monkeypatch.setattr(judging, "_evaluate", lost)
+    verdict = judge(adult)
+    assert [judgement.failure for judgement in verdict.failed] == [
+        "it was declared but not evaluated, so it is not met",
+        "it was evaluated but not declared with these arguments",
+    ]
+
+
+def test_a_table_with_a_line_of_no_records_fails_what_is_judged_on_it(
+    small: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = small.tables["columns"]
+    assert len(columns) == 2
+    monkeypatch.setitem(vars(small), "tables", small.tables | {"columns": columns.assign(**{TOTAL: [300, 0]})})
+    found = failures(judge(small))
+    assert set(found) == {COLUMNS, HIDDEN, TYPES, NULLS}
+    assert set(found.values()) == {"the file holds no records"}
 
 
 def test_a_success_without_a_finding_fails_the_verdict(adult: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:

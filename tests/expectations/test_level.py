@@ -61,7 +61,7 @@ def test_perfect_privacy_passes_only_where_nothing_is_told(mixed: Evidence) -> N
     assert judged(replace(mixed, protocol=silent), perfect) is None
 
 
-def test_two_columns_survive_the_channel_table(mixed: Evidence) -> None:
+def test_two_columns_are_judged_together(mixed: Evidence) -> None:
     channel = Channel.read(mixed.tables["channel"])
     guarantee = parse_guarantee("srlip:1")
     before, after = (guarantee.level(joint, mixed.protocol) for joint in (mixed.joint, channel.joint))

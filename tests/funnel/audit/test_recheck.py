@@ -62,6 +62,18 @@ def rewrite(release: ReleaseFolder, change: Callable[[pa.Table], pa.Table]) -> N
     pq.write_table(change(pq.read_table(release.data)), release.data)
 
 
+def test_a_release_from_before_documents_named_their_schema_is_audited(release: ReleaseFolder) -> None:
+    for path in (release.joint, release.draws, release.protocol):
+        content = json.loads(path.read_text())
+        del content["schema"]
+        if path == release.protocol:
+            block = content.pop("guarantee")
+            content |= {"guarantee": block["declared"], "bound": block | {"guarantee": block.pop("kind")}}
+        path.write_text(json.dumps(content))
+    resigned(release)
+    assert failed(release) == set()
+
+
 def test_altered_rows_are_noticed_even_with_new_digests(release: ReleaseFolder) -> None:
     rewrite(release, lambda table: table.slice(1))
     assert failed(release) == {"file data/records.parquet", "records", "counts"}

@@ -63,6 +63,12 @@ def test_what_is_written_is_read_back_and_is_canonical(animal: Animal) -> None:
     assert again.to_bytes() == animal.to_bytes() == dump(json.loads(animal.to_bytes()))
 
 
+def test_what_is_no_number_is_not_written() -> None:
+    for value in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            dump({"length": value})
+
+
 def test_the_file_names_its_schema_and_every_key() -> None:
     assert Animal.identity() == ("animal", 3)
     assert json.loads(Animal(age=1).to_bytes()) == {
@@ -100,6 +106,10 @@ def test_a_document_cannot_be_changed_nor_made_of_other_types() -> None:
         ),
         ({"schema": "funnel/plant/3", "age": 1}, "the animal is another document: its schema is not funnel/animal"),
         ({"schema": "funnel/animal/03", "age": 1}, "the animal is another document: its schema is not funnel/animal"),
+        (
+            {"schema": "funnel/animal/" + "9" * 5000, "age": 1},
+            "the animal is another document: its schema is not funnel/animal",
+        ),
         ({"schema": 3, "age": 1}, "the animal is another document: its schema is not funnel/animal"),
         ({"schema": "funnel/animal/2", "age": 1}, "the animal is damaged: years is missing"),
         ({"schema": "funnel/animal/2", "years": "Ada"}, "the animal is damaged: age: input should be a valid integer"),
