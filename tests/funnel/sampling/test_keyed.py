@@ -205,6 +205,29 @@ def test_a_bucket_that_cannot_be_split_is_counted() -> None:
         assert keys.repeated() == 2
 
 
+def test_keys_that_runs_repeat_are_counted_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key once in each of four runs; no more are looked at together than a run or a bucket may hold."""
+    looked_at: list[int] = []
+    real = distinct._once
+
+    def noted(ordered: np.ndarray) -> tuple[np.ndarray, int]:
+        looked_at.append(len(ordered))
+        return real(ordered)
+
+    monkeypatch.setattr(distinct, "_once", noted)
+    monkeypatch.setattr(distinct, "_HELD_ROWS", 500)
+    monkeypatch.setattr(distinct, "_BUCKET_ROWS", 10)
+    numbers = np.arange(500)
+    with DistinctKeys() as keys:
+        for _ in range(4):
+            keys.add(numbers.copy())
+        # About 30 of 2,000 in every bucket: all are split, and each run of a bucket is looked at as well.
+        monkeypatch.setattr(distinct, "_HELD_ROWS", 20)
+        looked_at.clear()
+        assert keys.repeated() == 1500
+    assert max(looked_at) <= 20
+
+
 def test_digests_alike_in_one_half_are_not_the_same_key() -> None:
     with DistinctKeys() as keys:
         keys.add(np.array([[5, 1], [5, 2], [6, 1], [5, 1]], dtype=np.uint64))

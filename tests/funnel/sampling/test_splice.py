@@ -173,5 +173,9 @@ def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         bad.write_bytes(damaged)
         with pytest.raises(DataError, match=r"bad\.parquet"):
             splice([bad], tmp_path / "whole.parquet")
+    # A footer that would begin before the data does.
+    bad.write_bytes(b"PAR1" + (1).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(DataError, match=r"bad\.parquet is no parquet file"):
+        splice([bad], tmp_path / "whole.parquet")
     with pytest.raises(DataError, match="no parts"):
         splice([], tmp_path / "whole.parquet")
