@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, PipelineError
-from funnel.release.documents import dump
+from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.series import Series
 from funnel.source import open_source

@@ -15,14 +15,13 @@ from funnel.errors import DataError, FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import IntArray, Joint
 from funnel.protocol import FORMAT, Protocol
-from funnel.release.document import Count, Decimal, Document, Part, Probability, Sha256, dump
+from funnel.release.document import Count, Decimal, Document, Part, Probability, Sha256
 
 __all__ = [
     "DrawsDocument",
     "JointDocument",
     "ProtocolDocument",
     "draws_document",
-    "dump",
     "joint_document",
     "protocol_document",
     "read_draws",

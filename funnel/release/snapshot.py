@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError
-from funnel.release.documents import dump
+from funnel.release.document import dump
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.provenance import code_digest
 from funnel.sampling import KEY_COLUMN, RecordKey

@@ -86,9 +86,10 @@ def test_a_release_is_made_checked_and_told_from_a_forgery(case: str, tmp_path: 
     guarantee, mechanism, _, publish = RELEASES[case]
     bound = parse_guarantee(guarantee)
     release = released(tmp_path, case)
-    documents = [release.protocol, release.joint, release.draws, release.findings, release.verdict]
+    documents = [release.protocol, release.joint, release.draws, release.findings, release.verdict, release.record]
     documents += [*(tmp_path / ".funnel" / "people").rglob("comparison.json")]
-    assert {*map(validated_file, documents)} == {"protocol", "joint", "draws", "findings", "verdict", "comparison"}
+    named = {"protocol", "joint", "draws", "findings", "verdict", "record", "comparison"}
+    assert {*map(validated_file, documents)} == named
     assert failed(release) == set()
     protocol = Protocol.from_json(release.protocol.read_text())
     assert protocol.guarantee == str(bound)
