@@ -78,6 +78,12 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
         for entry in httpx.post(f"{server['PREFECT_API_URL']}/artifacts/filter", json=query, timeout=20).json()
     }
     assert set(found) == {f"artifacts-{kind}" for kind in ("summary", "lift", "mechanisms", "report")}
+    # Every step was a task of the orchestrator, with a state of its own.
+    runs = {"flow_runs": {"id": {"any_": [next(iter(found.values()))["flow_run_id"]]}}}
+    tasks = httpx.post(f"{server['PREFECT_API_URL']}/task_runs/filter", json=runs, timeout=20).json()
+    steps = ("ingest", "estimate", "optimise", "sanitise", "audit", "validate", "publish")
+    assert sorted(task["name"].rpartition("-")[0] for task in tasks) == sorted(steps)
+    assert {task["state_type"] for task in tasks} == {"COMPLETED"}
     assert "lip:1.0" in found["artifacts-summary"]["data"]
     assert Path(result["report"]).as_uri() in found["artifacts-report"]["data"]
     assert {row["mechanism"] for row in json.loads(found["artifacts-mechanisms"]["data"])} >= {"optimal", "grr"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from funnel.errors import DataError, OutputError
@@ -50,3 +53,14 @@ def test_progress_reaches_the_listener_of_the_block_alone() -> None:
         tell("somebody", 1, 2)
     tell("nobody")
     assert heard == [("somebody", 1, 2)]
+
+
+def test_a_step_is_itself_outside_a_flow() -> None:
+    """The orchestrator is not even imported: in a process of its own, where nothing else has done so."""
+    program = (
+        "import sys; from funnel.pipeline.tasks.ingest import ingest; from funnel.pipeline.tasks.step import step\n"
+        "@step\ndef double(x: int) -> int: return 2 * x\n"
+        "print(double(4), double.fn(5), double.name, ingest.name, 'prefect' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["8", "10", "double", "ingest", "False"]
