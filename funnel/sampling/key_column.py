@@ -75,7 +75,7 @@ class KeyColumn:
             return pa.nulls(batch.num_rows, KEY_TYPE)
         digests = key_digests(keys, self._record_key)
         self._distinct.add(key_marks(keys, self._record_key, digests))
-        content = np.ascontiguousarray(digests, dtype="<u8").tobytes()
+        content = np.ascontiguousarray(digests, dtype="<u8")
         return pa.FixedSizeBinaryArray.from_buffers(KEY_TYPE, batch.num_rows, [None, pa.py_buffer(content)])
 
     def check(self) -> None:
