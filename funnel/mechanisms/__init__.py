@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+from types import ModuleType
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
@@ -51,6 +53,16 @@ _MECHANISMS: dict[str, Mechanism] = {
 def names() -> tuple[str, ...]:
     """Names of all mechanisms, best known first."""
     return tuple(_MECHANISMS)
+
+
+class _Registry(ModuleType):
+    """This module when it is called: `funnel.mechanisms()` is older than `funnel.mechanisms.names()`, and stays."""
+
+    def __call__(self) -> tuple[str, ...]:
+        return names()
+
+
+sys.modules[__name__].__class__ = _Registry
 
 
 def mechanism(name: str) -> Mechanism:

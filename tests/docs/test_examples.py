@@ -46,9 +46,11 @@ def test_plans_on_pages_list_every_mechanism(page: str) -> None:
     )
     assert len(tables) == 2
     for table in tables:
-        assert sorted(line.split()[0] for line in table.splitlines()) == sorted(funnel.mechanisms())
+        assert sorted(line.split()[0] for line in table.splitlines()) == sorted(funnel.mechanisms.names())
 
 
 def test_the_readme_counts_the_mechanisms() -> None:
     numbers = {16: "Sixteen", 17: "Seventeen", 18: "Eighteen"}
-    assert f"{numbers[len(funnel.mechanisms())]}\nmechanisms are compared" in (ROOT / "README.md").read_text("utf-8")
+    assert f"{numbers[len(funnel.mechanisms.names())]}\nmechanisms are compared" in (ROOT / "README.md").read_text(
+        "utf-8"
+    )
