@@ -102,6 +102,14 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None 
         If the mechanism cannot meet the guarantee; carries the best level it can reach where known.
     SolverError
         If the optimiser fails or does not finish.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    >>> protocol.matrix.round(4).tolist()
+    [[0.8166, 0.1834], [0.1834, 0.8166]]
     """
     chosen = mechanism(name)
     check_size(joint)

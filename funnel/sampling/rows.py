@@ -83,6 +83,15 @@ def sanitise(
     -----
     The source is streamed; what is held is one output code per row. Values outside the input alphabet, nulls among
     them, draw from the protocol's marginal. To stream the release as well, and to count, use `sanitised_codes`.
+
+    Examples
+    --------
+    >>> import funnel, pyarrow
+    >>> table = pyarrow.table({"ill": ["yes", "no"] * 50, "size": ["small", "small", "large", "large"] * 25})
+    >>> joint = funnel.Joint.from_table(table, secret=["ill"], inputs=["size"])
+    >>> released = funnel.sanitise(table, funnel.fit("grr", joint, funnel.LIP(0.5)))
+    >>> released.column_names, released.num_rows
+    (['size'], 100)
     """
     columns = dict.fromkeys([*protocol.inputs.columns, *(key.columns if key is not None else ())])
     drawn = list(sanitised_codes(read_batches(table, list(columns), BATCH_ROWS), protocol, key, shuffle=shuffle))
