@@ -145,7 +145,7 @@ def noticed(mutant: Mutant, tests: list[str], folder: Path) -> bool:
         return False
     file = folder / mutant.file
     source = file.read_text(encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     try:
         file.write_text(mutant.of(source), encoding="utf-8")
         done = subprocess.run(
@@ -181,15 +181,16 @@ def try_room(room: Room, size: int, workers: int) -> dict[str, bool]:
     left = [mutant for mutant in chosen if mutant.key not in known]
     if left:
         reached = covered(room)
+        planned = [(mutant, tests_of(mutant, reached)) for mutant in left]
         folders: SimpleQueue[Path] = SimpleQueue()
         for number in range(workers):
             copy_project(WORK / f"copy-{number}")
             folders.put(WORK / f"copy-{number}")
 
-        def attempt(mutant: Mutant) -> None:
+        def attempt(mutant: Mutant, tests: list[str]) -> None:
             folder = folders.get()
             try:
-                found = noticed(mutant, tests_of(mutant, reached), folder)
+                found = noticed(mutant, tests, folder)
             finally:
                 folders.put(folder)
             known[mutant.key] = found
@@ -198,7 +199,7 @@ def try_room(room: Room, size: int, workers: int) -> dict[str, bool]:
                 print(f"  not noticed: {mutant.file}:{mutant.line}", *difference(mutant), sep="\n    ", flush=True)
 
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(attempt, left))
+            list(pool.map(attempt, *zip(*planned, strict=True)))
     return {mutant.key: known[mutant.key] for mutant in chosen}
 
 

@@ -6,7 +6,7 @@ import importlib
 import os
 import signal
 import tempfile
-import time
+import threading
 from pathlib import Path
 
 import psutil
@@ -65,7 +65,7 @@ def test_an_interrupt_while_workers_start_leaves_nothing(
     before = psutil.Process().children(recursive=True)
     engine = EngineSettings(kind="dask", workers=2)
     with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), workers_of(engine):
-        time.sleep(seconds)
+        threading.Event().wait()
     left = [child for child in psutil.Process().children(recursive=True) if child not in before]
     assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]
     assert list(tmp_path.iterdir()) == []
