@@ -53,17 +53,17 @@ check: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/lint-imports
 
 installs: $(STAMPS)/dev
-	scripts/check-installs.sh
+	VENV=$(VENV) scripts/check-installs.sh
 
 matrix: $(STAMPS)/dev
-	scripts/check-installs.sh 3.11 3.12 3.13
+	VENV=$(VENV) scripts/check-installs.sh 3.11 3.12 3.13
 
 coverage: $(STAMPS)/dev $(STAMPS)/project
-	$(BIN)/python scripts/rooms.py coverage
+	$(BIN)/python scripts/rooms.py
 
 # MUTANTS=200 looks at that many lines of each room; a run that was stopped goes on where it was.
 mutants: $(STAMPS)/dev $(STAMPS)/project
-	$(BIN)/python scripts/rooms.py mutants $(if $(MUTANTS),--sample $(MUTANTS))
+	$(BIN)/python scripts/mutants.py $(if $(MUTANTS),--sample $(MUTANTS))
 
 hooks: $(STAMPS)/dev
 	$(BIN)/pre-commit install

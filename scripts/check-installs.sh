@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
-bin=$root/.venv/bin
+bin=$root/${VENV:-.venv}/bin
 unset PYTHONPATH PYTHONDONTWRITEBYTECODE
 # Nothing is downloaded but packages, and no setting of this machine lets other ones in.
 export UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1
