@@ -128,7 +128,7 @@ def copy_project(folder: Path) -> None:
 
 def tests_of(mutant: Mutant, reached: coverage.Coverage) -> list[str]:
     """The tests that run the changed line; those that run anything of its file, if it runs when it is imported."""
-    contexts = reached.get_data().contexts_by_lineno(str((ROOT / mutant.file).resolve()))
+    contexts = reached.get_data().contexts_by_lineno(str(ROOT / mutant.file))
     at_line = {context.partition("|")[0] for context in contexts.get(mutant.line, []) if context}
     if not at_line or "" in contexts.get(mutant.line, []):
         at_line = {context.partition("|")[0] for found in contexts.values() for context in found if context}

@@ -73,7 +73,6 @@ def gaps(room: Room) -> tuple[int, int]:
     result = covered(room)
     taken = total = 0
     for file in room.files():
-        # The tests import the folders of the pipeline through links, which are resolved where lines are recorded.
         analysis = result._analyze(str(file))
         numbers = analysis.numbers
         taken += numbers.n_executed + numbers.n_executed_branches

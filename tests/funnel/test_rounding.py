@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from funnel import LDP, LIP, InfeasibleGuarantee, Joint, SolverError
+from funnel import LDP, LIP, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError
 from funnel.protocol import DENOMINATOR, exact_sums
 from funnel.rounding import integer_weights, marginal_weights, mix, proven_weights, rounded_weights, silence_unseen
 from tests.strategies import joints
@@ -113,3 +113,23 @@ def test_inputs_that_never_occur_get_the_marginal() -> None:
     weights = silence_unseen(joint, integer_weights(np.eye(3)))
     assert (weights[:, 1] == marginal_weights(joint, weights)).all()
     assert weights[:, 1] / float(DENOMINATOR) == pytest.approx([0.5, 0.0, 0.5])
+
+
+def test_a_channel_that_misses_perfect_privacy_becomes_one_output() -> None:
+    """Mixing would come closer for ever."""
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    weights = proven_weights(joint, PerfectPrivacy(), np.array([[0.5 + 1e-9, 0.5], [0.5 - 1e-9, 0.5]]))
+    assert weights.tolist() == [[DENOMINATOR] * 2]
+
+
+def test_a_repair_that_does_not_hold_after_all_is_an_error() -> None:
+    """Whatever a guarantee answers: what is returned is what it was asked about last, and it said yes."""
+    answers = iter([False, True, True, True, True, False])
+
+    class Fickle(LIP):
+        def holds_for(self, joint: Joint, weights: np.ndarray) -> bool:
+            return next(answers)
+
+    with pytest.raises(SolverError, match="this is a defect"):
+        proven_weights(Joint.from_counts([[30, 10], [10, 50]]), Fickle(1.0), np.eye(2))
+    assert next(answers, None) is None
