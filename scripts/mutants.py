@@ -99,14 +99,22 @@ def meaning(source: str) -> str:
     return ast.dump(Running().visit(ast.parse(source)))
 
 
+def counts(mutant: Mutant) -> bool:
+    """Whether a mutant is a program, and another one."""
+    source = (ROOT / mutant.file).read_text(encoding="utf-8")
+    try:
+        return meaning(mutant.of(source)) != meaning(source)
+    except SyntaxError:
+        return False
+
+
 def sample(room: Room, size: int) -> list[Mutant]:
-    """The mutants of a room with the smallest digests, but none that changes nothing that runs."""
+    """The mutants of a room with the smallest digests."""
     chosen: list[Mutant] = []
     for mutant in sorted((one for file in room.files() for one in mutants(file)), key=lambda one: one.key):
         if len(chosen) == size:
             break
-        source = (ROOT / mutant.file).read_text(encoding="utf-8")
-        if meaning(mutant.of(source)) != meaning(source):
+        if counts(mutant):
             chosen.append(mutant)
     return chosen
 

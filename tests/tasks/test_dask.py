@@ -8,6 +8,7 @@ import signal
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyarrow.parquet as pq
@@ -21,7 +22,6 @@ from funnel.pipeline.tasks.engines import workers_of
 from funnel.sampling import count_partition, release_rows
 from funnel.settings import EngineSettings
 from funnel.source import file_digest
-from tests.interrupts import interrupted_after
 from tests.snapshots import ROWS, planned, snapshot
 
 
@@ -55,17 +55,33 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
             release_rows(plan, tmp_path / "again.parquet", workers)
 
 
-@pytest.mark.parametrize("seconds", [0.2, 1.0])
+@pytest.mark.parametrize("moment", ["before they start", "when they have started", "when they work"])
 def test_an_interrupt_while_workers_start_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seconds: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], moment: str
 ) -> None:
-    # Not while importing, which is not to be done by halves in the process of the tests.
-    importlib.import_module("prefect_dask.task_runners")
+    runners = importlib.import_module("prefect_dask.task_runners")
+    start = runners.DaskTaskRunner.client.fget
+
+    def reached(now: str) -> None:
+        if now == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def interrupted(runner: Any) -> Any:
+        reached("before they start")
+        client = start(runner)
+        reached("when they have started")
+        return client
+
+    def work() -> None:
+        reached("when they work")
+        threading.Event().wait()
+
+    monkeypatch.setattr(runners.DaskTaskRunner, "client", property(interrupted))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = psutil.Process().children(recursive=True)
     engine = EngineSettings(kind="dask", workers=2)
-    with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), workers_of(engine):
-        threading.Event().wait()
+    with pytest.raises(KeyboardInterrupt), workers_of(engine):
+        work()
     left = [child for child in psutil.Process().children(recursive=True) if child not in before]
     assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]
     assert list(tmp_path.iterdir()) == []
