@@ -76,11 +76,16 @@ def mutants(file: Path) -> Iterator[Mutant]:
 
 
 def meaning(source: str) -> str:
-    """The syntax tree without what is never run: annotations of functions, and imports for type checkers."""
+    """The syntax tree without what decides nothing: annotations, imports for type checkers, and words of errors."""
 
     class Running(ast.NodeTransformer):
         def visit_If(self, node: ast.If) -> ast.AST | None:
             return None if "TYPE_CHECKING" in ast.dump(node.test) else self.generic_visit(node)
+
+        def visit_Raise(self, node: ast.Raise) -> ast.AST:
+            if isinstance(node.exc, ast.Call):
+                node.exc.args, node.exc.keywords = [], []
+            return node
 
         def visit_arg(self, node: ast.arg) -> ast.AST:
             node.annotation = None

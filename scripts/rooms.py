@@ -56,7 +56,9 @@ def covered(room: Room, root: Path = ROOT) -> coverage.Coverage:
     WORK.mkdir(exist_ok=True)
     measured = WORK / f"{room.name}.coverage"
     measured.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--cov=funnel", "--cov-branch"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--cov-branch"]
+    # Folders, and not packages: what is imported through a link is known by its true place.
+    command += [f"--cov={place if place.is_dir() else place.parent}" for place in map(root.joinpath, room.code)]
     command += ["--cov-context=test", "--cov-report=", *room.tests]
     done = subprocess.run(
         command, cwd=root, env=environment(root, COVERAGE_FILE=str(measured)), capture_output=True, text=True
