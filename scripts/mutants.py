@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import coverage
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -216,6 +217,20 @@ def try_room(room: Room, size: int, workers: int) -> dict[str, bool]:
     return {mutant.key: known[mutant.key] for mutant in chosen}
 
 
+def page(results: dict[str, dict[str, Any]], rooms: dict[str, Room]) -> str:
+    """The scores as a page, with every mutant that no test notices."""
+    lines = ["# Mutants", "", "Made by `make mutants`; what this means is in decision 0021.", ""]
+    lines += ["| room | tried | noticed | share | floor |", "| --- | ---: | ---: | ---: | ---: |"]
+    for name, result in results.items():
+        tried, found = result["tried"], result["noticed"]
+        lines.append(f"| {name} | {tried} | {found} | {found / tried:.0%} | {rooms[name].floor:.0%} |")
+    for name, result in results.items():
+        lines += ["", f"## Not noticed in {name}", ""] if result["not_noticed"] else []
+        for survivor in result["not_noticed"]:
+            lines += [f"`{survivor['place']}`", "", "```diff", *survivor["change"], "```", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rooms", nargs="*", help="names in scripts/rooms.toml; all of them if none is given")
@@ -223,7 +238,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     rooms = all_rooms()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = {name: known[name] for name in rooms if name in known}
     fallen = []
     for name in arguments.rooms or rooms:
         room = rooms[name]
@@ -236,6 +252,7 @@ def main() -> None:
         ]
         results[name] = {"tried": len(tried), "noticed": found, "not_noticed": survivors}
         RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        RESULTS.with_suffix(".md").write_text(page(results, rooms), encoding="utf-8")
         print(f"{name}: {found} of {len(tried)} mutants noticed, {found / len(tried):.0%}", flush=True)
         if found < room.floor * len(tried):
             fallen.append(f"{name} (floor {room.floor:.0%})")

@@ -133,3 +133,26 @@ def test_a_repair_that_does_not_hold_after_all_is_an_error() -> None:
     with pytest.raises(SolverError, match="this is a defect"):
         proven_weights(Joint.from_counts([[30, 10], [10, 50]]), Fickle(1.0), np.eye(2))
     assert next(answers, None) is None
+
+
+def test_a_share_that_failed_is_not_tried_again() -> None:
+    """Shares are doubled until one holds; what is tried then lies above the last that failed."""
+    asked: list[int] = []
+
+    class Threshold(LIP):
+        def holds_for(self, joint: Joint, weights: np.ndarray) -> bool:
+            asked.append(int(weights[0, 1]))
+            return asked[-1] >= 10**6
+
+    weights = proven_weights(Joint.from_counts([[30, 10], [10, 50]]), Threshold(1.0), np.eye(2))
+    first = next(i for i, found in enumerate(asked) if found >= 10**6)
+    assert asked[: first + 1] == sorted(asked[: first + 1])
+    assert all(asked[first - 1] < found < asked[first] for found in asked[first + 1 : -1])
+    assert 10**6 <= weights[0, 1] <= 1.13 * 10**6
+
+
+def test_what_a_solver_left_at_its_tolerance_is_no_way_to_an_output() -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    dusty = np.array([[1.0, 3e-15], [2e-15, 1.0]])
+    assert (rounded_weights(joint, dusty) == np.eye(2) * DENOMINATOR).all()
+    assert (rounded_weights(joint, np.array([[1.0, 1e-12], [0.0, 1.0]])) > 0).sum() == 3
