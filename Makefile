@@ -61,7 +61,7 @@ matrix: $(STAMPS)/dev
 coverage: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python scripts/rooms.py
 
-# MUTANTS=200 looks at that many lines of each room; a run that was stopped goes on where it was.
+# Fourteen lines of each room, or as many as MUTANTS=200 says; a run that was stopped goes on where it was.
 mutants: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python scripts/mutants.py $(if $(MUTANTS),--sample $(MUTANTS))
 

@@ -27,9 +27,18 @@ class Room:
     tests: tuple[str, ...]
     floor: float
 
-    def files(self, root: Path = ROOT) -> list[Path]:
-        found = [root / place for place in self.code]
-        return sorted(file for place in found for file in (place.rglob("*.py") if place.is_dir() else [place]))
+    def files(self) -> list[Path]:
+        """The modules of its code."""
+        return _modules(self.code)
+
+    def all_files(self) -> list[Path]:
+        """Those, and its tests."""
+        return self.files() + _modules(self.tests)
+
+
+def _modules(places: tuple[str, ...]) -> list[Path]:
+    found = [ROOT / place for place in places]
+    return sorted(file for place in found for file in (place.rglob("*.py") if place.is_dir() else [place]))
 
 
 def all_rooms() -> dict[str, Room]:
