@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help release test check lock bench clean
+.PHONY: help release test fuzz check installs matrix coverage mutants hooks lock bench clean
 
 # Without byte code the orchestrator alone takes several times as long to import.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,10 +21,16 @@ LOCKED := install --no-deps --require-hashes
 help:
 	@echo "make release   sanitise the embedded sample and publish it under releases/"
 	@echo "make test      run the tests"
+	@echo "make fuzz      run the tests of properties with many random examples"
 	@echo "make check     run the linters, the type checker and the import contracts"
+	@echo "make installs  prove both installs, library and pipeline, in clean environments"
+	@echo "make matrix    the same on every Python that is supported"
+	@echo "make coverage  branches that no test of their own room takes, of the rooms that decide"
+	@echo "make mutants   change lines of those rooms and count the changes that tests notice"
+	@echo "make hooks     check every commit before it is made"
 	@echo "make lock      renew the lock files from pyproject.toml"
 	@echo "make bench     run the benchmarks"
-	@echo "make clean     remove the environment and everything built or cached, but no release"
+	@echo "make clean     remove the environment and everything built or cached, but no release, record or secret"
 
 release: $(STAMPS)/project
 	$(BIN)/funnel release data/adult.toml
@@ -34,11 +40,33 @@ test: $(STAMPS)/dev $(STAMPS)/project
 	scripts/install-system-packages.sh
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
+# Other seeds every time, and TIMES as many examples as in the tests: what it finds becomes an @example.
+TIMES ?= 20
+TESTS ?= tests
+fuzz: $(STAMPS)/dev $(STAMPS)/project
+	env -u CI FUNNEL_FUZZ=$(TIMES) $(BIN)/python -m pytest --numprocesses 2 -m hypothesis --timeout 3600 $(TESTS)
+
 check: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+installs: $(STAMPS)/dev
+	VENV=$(VENV) scripts/check-installs.sh
+
+matrix: $(STAMPS)/dev
+	VENV=$(VENV) scripts/check-installs.sh 3.11 3.12 3.13
+
+coverage: $(STAMPS)/dev $(STAMPS)/project
+	$(BIN)/python scripts/rooms.py
+
+# Fourteen lines of each room, or as many as MUTANTS=200 says; a run that was stopped goes on where it was.
+mutants: $(STAMPS)/dev $(STAMPS)/project
+	$(BIN)/python scripts/mutants.py $(if $(MUTANTS),--sample $(MUTANTS))
+
+hooks: $(STAMPS)/dev
+	$(BIN)/pre-commit install
 
 # The locks name no index and no local file: whatever index this machine uses, the hashes decide.
 # PIP_FIND_LINKS and the settings of uv would let one machine's packages into everybody's lock.
@@ -47,8 +75,8 @@ COMPILE := env -u PIP_FIND_LINKS -u UV_FIND_LINKS $(BIN)/uv pip compile pyprojec
 	--no-annotate --no-header --no-emit-index-url --no-emit-find-links
 
 lock: $(STAMPS)/dev
-	$(COMPILE) --output-file requirements.lock
-	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --extra pipeline --group build --output-file requirements.lock
+	$(COMPILE) --extra dev --group build --constraint requirements.lock --output-file requirements-dev.lock
 	@if grep -nE '^ *(-|[^ ]+ @ )|https?://|file:|find-links|(^|[ =])/' requirements.lock requirements-dev.lock | grep -v -- '--hash='; \
 	then echo "make: a lock file names an index or a local path; see the lines above." >&2; exit 1; fi
 
@@ -59,9 +87,11 @@ bench: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python -m benchmarks.sanitise
 	$(BIN)/python -m benchmarks.engines
 
+# Not .funnel: beside what can be made again it holds release secrets and the record of what was published.
 clean:
-	rm -rf $(VENV) .funnel build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
+		.coverage .mutants
+	find . -name .funnel -prune -o -name releases -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/created:
 	@command -v $(PYTHON) >/dev/null || { echo "make: funnel needs Python 3.11 or newer, and '$(PYTHON)' was not found." >&2; exit 1; }

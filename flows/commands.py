@@ -17,6 +17,7 @@ import click
 from funnel.cli import json_option, spec_argument
 from funnel.console import Console
 from funnel.errors import PipelineError
+from funnel.pipeline import check_installed
 from funnel.pipeline.flows.environment import quiet_environment
 from funnel.spec import ReleaseSpec
 
@@ -41,6 +42,7 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
 
     The steps run in this command; set PREFECT_API_URL to run them as a flow of that Prefect server, which shows them.
     """
+    check_installed()
     # A wrong spec is found, and that nothing has changed, before anything slow is imported.
     described = ReleaseSpec.load(spec)
     with Console(as_json) as console:
@@ -164,6 +166,7 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
     the private workspace, so a change while nobody watched is noticed at the next look. The first look compares with
     the source of the newest release, if there is one. A source that cannot be read for a while is told and watched on.
     """
+    check_installed()
     from funnel.pipeline.flows.watch import watch_source
 
     described = ReleaseSpec.load(spec)

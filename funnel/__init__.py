@@ -2,80 +2,67 @@
 
 from __future__ import annotations
 
-from funnel import measures
-from funnel.alphabet import Alphabet
-from funnel.errors import (
-    DataError,
-    EntropyError,
-    FunnelError,
-    InfeasibleGuarantee,
-    LeakageExceeded,
-    LedgerError,
-    OutputError,
-    PipelineError,
-    ReleaseRefused,
-    SolverError,
-    SpecError,
-)
-from funnel.guarantees import (
-    ALIP,
-    LDP,
-    LIP,
-    RLDP,
-    SRLIP,
-    AlphaLift,
-    Chi2Lift,
-    Guarantee,
-    L1Lift,
-    Level,
-    MutualInformation,
-    PerfectPrivacy,
-    Witness,
-    parse_guarantee,
-)
-from funnel.joint import Joint
-from funnel.mechanisms import fit
-from funnel.mechanisms import names as mechanisms
-from funnel.planning import plan
-from funnel.protocol import Protocol
-from funnel.sampling import RecordKey, sanitise
-from funnel.solver import Solution, optimal
+import importlib
+from typing import Any
 
-__all__ = [
-    "ALIP",
-    "LDP",
-    "LIP",
-    "RLDP",
-    "SRLIP",
-    "AlphaLift",
-    "Alphabet",
-    "Chi2Lift",
-    "DataError",
-    "EntropyError",
-    "FunnelError",
-    "Guarantee",
-    "InfeasibleGuarantee",
-    "Joint",
-    "L1Lift",
-    "LeakageExceeded",
-    "LedgerError",
-    "Level",
-    "MutualInformation",
-    "OutputError",
-    "PerfectPrivacy",
-    "PipelineError",
-    "Protocol",
-    "RecordKey",
-    "ReleaseRefused",
-    "Solution",
-    "SolverError",
-    "SpecError",
-    "Witness",
-    "fit",
-    "measures",
-    "mechanisms",
-    "optimal",
-    "parse_guarantee",
-    "plan",
-    "sanitise",
-]
+# Every command and every worker starts with `import funnel`, and few need all of it: a name is loaded when it is first
+# used (PEP 562). `__init__.pyi` says the same to type checkers.
+_ROOMS = {
+    "alphabet": ("Alphabet",),
+    "errors": (
+        "DataError",
+        "EntropyError",
+        "FunnelError",
+        "InfeasibleGuarantee",
+        "LeakageExceeded",
+        "LedgerError",
+        "OutputError",
+        "PipelineError",
+        "ReleaseRefused",
+        "SolverError",
+        "SpecError",
+    ),
+    "guarantees": (
+        "ALIP",
+        "LDP",
+        "LIP",
+        "RLDP",
+        "SRLIP",
+        "AlphaLift",
+        "Chi2Lift",
+        "Guarantee",
+        "L1Lift",
+        "Level",
+        "MutualInformation",
+        "PerfectPrivacy",
+        "Witness",
+        "parse_guarantee",
+    ),
+    "joint": ("Joint",),
+    "mechanisms": ("fit",),
+    "planning": ("plan",),
+    "protocol": ("Protocol",),
+    "sampling": ("RecordKey", "sanitise"),
+    "solver": ("Solution", "optimal"),
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [*_HOMES, "measures", "mechanisms"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

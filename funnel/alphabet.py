@@ -27,6 +27,13 @@ class Alphabet:
     ------
     SpecError
         If a column or a symbol occurs twice or a symbol does not fit the columns.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> sizes = funnel.Alphabet(("size",), (("small",), ("large",)))
+    >>> len(sizes), sizes.labels
+    (2, ('small', 'large'))
     """
 
     columns: tuple[str, ...]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 import click
 
 from funnel.console import Console
-from funnel.errors import FunnelError, SpecError
+from funnel.errors import FunnelError, PipelineError, SpecError
 
 COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
@@ -31,7 +31,10 @@ class _Commands(click.Group):
         if own is not None:
             return own
         for entry in entry_points(group=COMMANDS, name=cmd_name):
-            loaded = entry.load()
+            try:
+                loaded = entry.load()
+            except ImportError as error:
+                return _unloadable(entry, error)
             return loaded if isinstance(loaded, click.Command) else None
         return None
 
@@ -70,6 +73,18 @@ class _Commands(click.Group):
                     f"defect, and what was published before is untouched; set {TRACEBACK}=1 to see all of it"
                 ),
             )
+
+
+def _unloadable(entry: EntryPoint, error: ImportError) -> click.Command:
+    """A command that only says why it cannot run: the others, and --help, work on."""
+    why = f"the command {entry.name} cannot be loaded, because of this: {error}; install what it needs to use it"
+
+    def refuse(**_: object) -> None:
+        raise PipelineError(why)
+
+    command = click.Command(entry.name, callback=refuse, short_help=f"Not available: {error}.")
+    command.ignore_unknown_options = command.allow_extra_args = True
+    return command
 
 
 def _fail(ctx: click.Context, error: FunnelError) -> None:

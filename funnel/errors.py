@@ -10,6 +10,15 @@ class FunnelError(Exception):
     ----------
     exit_code : int
         Exit status of the ``funnel`` command for this kind of failure.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> try:
+    ...     funnel.parse_guarantee("lip:-1")
+    ... except funnel.FunnelError as error:
+    ...     print(error.exit_code, error)
+    3 lip needs a finite epsilon >= 0 (nats), not -1.0
     """
 
     exit_code = 1

@@ -53,6 +53,13 @@ class Joint:
         If shapes do not fit, or a count is negative or not an integer.
     DataError
         If there is no record at all.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]], secret=["ill", "well"])
+    >>> joint.n, joint.p_secret.tolist(), round(joint.entropy, 4)
+    (100, [0.4, 0.6], 0.673)
     """
 
     counts: IntArray

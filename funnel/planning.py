@@ -98,6 +98,15 @@ def plan(
     ------
     SpecError
         If a mechanism is unknown, the guarantee cannot be asked of this joint law at all, or the alphabet is too large.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> for row in funnel.plan(joint, funnel.LIP(0.5), mechanisms=["grr", "identity"]):
+    ...     print(row.mechanism, round(row.level, 4), row.reason is None)
+    grr 0.5 True
+    identity 0.8755 False
     """
     check_size(joint)
     # What no mechanism could do is an error here, not a reason in every row.

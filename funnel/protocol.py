@@ -46,6 +46,14 @@ class Protocol:
     ------
     SpecError
         If shapes do not fit or a column does not sum to 2^63.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    >>> int(protocol.weights[:, 0].sum()) == protocol.denominator == 2**63
+    True
     """
 
     weights: WeightArray

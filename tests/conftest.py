@@ -4,10 +4,29 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+import pytest
+from hypothesis import is_hypothesis_test, settings
 
 # The machines that run the tests are small and shared, so no example is failed for being slow.
 settings.register_profile("local", deadline=None)
 # In CI the same examples every time: a change is not failed for what another one broke.
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+# Set by `make fuzz`: every test of a property takes that many times its examples, others in every run.
+TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
+_SETTINGS = "_hypothesis_internal_use_settings"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if TIMES == 1:
+        return
+    done = set()
+    for item in items:
+        test = getattr(item, "obj", None)
+        # Cases of one parametrised test are one function.
+        if test is not None and is_hypothesis_test(test) and test not in done:
+            own = getattr(test, _SETTINGS)
+            more = settings(own, max_examples=TIMES * own.max_examples, derandomize=False, print_blob=True)
+            setattr(test, _SETTINGS, more)
+            done.add(test)

@@ -11,7 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """Interrupt this process so long after the block has begun."""
+    """Interrupt this process so long after the block has begun.
+
+    What the block does must not end by itself: whether it would have ended before is a matter of the machine.
+    """
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:

@@ -65,16 +65,13 @@ def funnel_command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "funnel", *map(str, arguments)]
 
 
-def run_funnel(
-    *arguments: str | Path, environment: dict[str, str] | None = None, timeout: float = 240
-) -> subprocess.CompletedProcess[str]:
+def run_funnel(*arguments: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run ``funnel`` as a user would, and return what it printed and its exit status."""
     return subprocess.run(
         funnel_command(*arguments),
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=timeout,
         check=False,
         stdin=subprocess.DEVNULL,
         cwd=ROOT,

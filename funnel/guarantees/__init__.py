@@ -52,6 +52,12 @@ def parse_guarantee(text: str) -> Guarantee:
     SpecError
         If there is no such guarantee (the nearest name is suggested), or its numbers are missing, too many, of
         another name, or out of range.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> funnel.parse_guarantee("alip:1.3,0.7")
+    ALIP(lower=1.3, upper=0.7)
     """
     return read_guarantee(text, _KINDS)
 

@@ -31,6 +31,14 @@ class ALIP(TwoSided, PosteriorGuarantee):
         ε_l, nats, >= 0; infinite to bound the largest lift only.
     upper : float
         ε_u, nats, >= 0; infinite to bound the smallest lift only.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.ALIP(0.5, 0.3))
+    >>> funnel.ALIP(0.5, 0.3).holds(joint, protocol), funnel.ALIP(0.1, 0.3).holds(joint, protocol)
+    (True, False)
     """
 
     name: ClassVar[str] = "alip"

@@ -38,6 +38,14 @@ class AlphaLift(LiftBound):
     ------
     SpecError
         If the order is something else.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.AlphaLift(0.5, 0.5, 2))
+    >>> funnel.AlphaLift(0.5, 0.5, 2).holds(joint, protocol), funnel.LIP(0.5).holds(joint, protocol)
+    (True, False)
     """
 
     alpha: float = 2.0

@@ -38,6 +38,14 @@ class Witness:
         What the observer knows about the record besides; empty for guarantees without side channels.
     law : tuple of tuple of float, or None
         For robust guarantees the law of (S, X), shape (c, a), under which the channel leaks most.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]], secret=["ill", "well"])
+    >>> worst = funnel.LIP(1.0).level(joint, funnel.fit("identity", joint, funnel.LIP(1.0))).witness
+    >>> joint.secret.symbols[worst.secret], worst.upward, worst.ratio
+    (('well',), False, Fraction(12, 5))
     """
 
     output: int
@@ -58,6 +66,14 @@ class Level:
     value : float
         Never below the exact level and at most a few ulps above it; infinite if no budget would do.
     witness : Witness
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> level = funnel.LIP(1.0).level(joint, funnel.fit("identity", joint, funnel.LIP(1.0)))
+    >>> round(level.value, 6), level.witness.ratio
+    (0.875469, Fraction(12, 5))
     """
 
     value: float
@@ -82,6 +98,13 @@ class Guarantee(ABC):
         What people call it.
     example : str
         How it is written, for error messages.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> bound = funnel.parse_guarantee("lip:1.0")
+    >>> isinstance(bound, funnel.Guarantee), str(bound), bound.budget
+    (True, 'lip:1.0', 1.0)
     """
 
     name: ClassVar[str] = ""

@@ -27,6 +27,14 @@ class Chi2Lift(LiftBound):
         ε_l, nats, >= 0; infinite to leave the inverse free.
     upper : float
         ε_u, nats, >= 0; infinite to bound the inverse only.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.Chi2Lift(0.5, 0.5))
+    >>> funnel.Chi2Lift(0.5, 0.5).holds(joint, protocol), funnel.LIP(0.5).holds(joint, protocol)
+    (True, False)
     """
 
     name: ClassVar[str] = "chi2-lift"

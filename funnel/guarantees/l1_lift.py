@@ -27,6 +27,14 @@ class L1Lift(LiftBound):
         ε_l, nats, >= 0; infinite to leave the inverse free.
     upper : float
         ε_u, nats, >= 0; infinite to bound the inverse only.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.L1Lift(0.3, 0.3))
+    >>> funnel.L1Lift(0.3, 0.3).holds(joint, protocol), funnel.LIP(0.3).holds(joint, protocol)
+    (True, False)
     """
 
     name: ClassVar[str] = "l1-lift"

@@ -33,6 +33,14 @@ class LDP(OneBudget, PosteriorGuarantee):
     ------
     SpecError
         If ε is not a finite number >= 0.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LDP(1.0))
+    >>> funnel.LDP(1.0).holds(joint, protocol), funnel.LDP(0.9).holds(joint, protocol)
+    (True, False)
     """
 
     name: ClassVar[str] = "ldp"

@@ -31,6 +31,14 @@ class LIP(OneBudget, PosteriorGuarantee):
     ------
     SpecError
         If ε is not a finite number >= 0.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    >>> round(funnel.LIP(0.5).level(joint, protocol).value, 6), funnel.LIP(0.4).holds(joint, protocol)
+    (0.5, False)
     """
 
     name: ClassVar[str] = "lip"

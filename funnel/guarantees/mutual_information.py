@@ -33,6 +33,16 @@ class MutualInformation(Guarantee):
     ------
     SpecError
         If M is not a finite number >= 0.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.MutualInformation(0.1))
+    >>> funnel.MutualInformation(0.1).holds(joint, protocol)
+    True
+    >>> round(funnel.measures.secret_information(joint, protocol), 4)
+    0.1
     """
 
     bound: float

@@ -22,6 +22,14 @@ class PerfectPrivacy(PosteriorGuarantee):
 
     A set of equations rather than of bounds. Integer weights can meet equations exactly, so the optimum under it is
     made of whole numbers from the start (`funnel.solver.lattice`).
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[10, 20, 30], [30, 20, 10]])
+    >>> best = funnel.optimal(joint, funnel.PerfectPrivacy())
+    >>> funnel.PerfectPrivacy().holds(joint, best.protocol), best.utility > 0
+    (True, True)
     """
 
     name: ClassVar[str] = "perfect"

@@ -50,6 +50,14 @@ class RLDP(OneBudget, OutputGuarantee):
     -----
     The level is an upper bound on the worst case over F that is tight to about 1e-8 (`funnel.guarantees.worst_case`):
     it may err towards refusing only. F itself is asymptotic in n.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LDP(1.0))
+    >>> funnel.RLDP(1.0, 0.05).holds(joint, protocol), funnel.RLDP(1.2, 0.05).holds(joint, protocol)
+    (False, True)
     """
 
     alpha: float = 0.05

@@ -42,6 +42,17 @@ class SRLIP(OneBudget, ConeGuarantee):
     Notes
     -----
     2^m sets J: O(2^m c a) conditions at most, of which those that occur count.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts(
+    ...     [[30, 10, 5, 5], [10, 20, 10, 10]],
+    ...     inputs=funnel.Alphabet(("age", "sex"), (("young", "f"), ("young", "m"), ("old", "f"), ("old", "m"))),
+    ... )
+    >>> protocol = funnel.fit("grr", joint, funnel.SRLIP(0.4))
+    >>> funnel.SRLIP(0.4).holds(joint, protocol), funnel.LIP(0.4).holds(joint, protocol)
+    (True, True)
     """
 
     name: ClassVar[str] = "srlip"

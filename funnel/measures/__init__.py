@@ -3,6 +3,14 @@
 Conventions, in every measure: secrets and inputs that never occur (probability 0 under the counts) are left out, as are
 outputs that never occur; results per output are nan there. Cells of probability zero contribute their limit: nothing to
 averages, infinity to inverse lifts.
+
+Examples
+--------
+Those of the measures are about these two:
+
+>>> import funnel
+>>> joint = funnel.Joint.from_counts([[30, 10, 0], [10, 30, 20]], secret=["ill", "well"])
+>>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
 """
 
 from __future__ import annotations

@@ -30,6 +30,12 @@ class Breach:
         Positions, in the joint's secret alphabet, of the values for which Q holds; only values that occur.
     prior, posterior : Fraction
         Pr[Q] and Pr[Q | y], exactly.
+
+    Examples
+    --------
+    >>> breach = funnel.measures.upward_breach(joint, protocol, 0.4, 0.5)
+    >>> breach.direction, breach.secrets, breach.prior
+    ('upward', (0,), Fraction(2, 5))
     """
 
     direction: Literal["upward", "downward"]
@@ -61,6 +67,12 @@ def upward_breach(joint: Joint, protocol: Protocol, rho1: float | Fraction, rho2
     -----
     At most ``min(2^c, n)`` sets are compared at a time, for each output and secret. In practice few are, also for
     hundreds of secrets: outputs whose lifts meet proposition A1 end at once (`breaches_excluded`).
+
+    Examples
+    --------
+    >>> breach = funnel.measures.upward_breach(joint, protocol, 0.4, 0.5)
+    >>> breach.secrets, float(breach.prior), round(float(breach.posterior), 4)
+    ((0,), 0.4, 0.5977)
     """
     low, high = _bounds(rho1, rho2)
     return _upward(joint, protocol, low, high)
@@ -81,6 +93,12 @@ def downward_breach(joint: Joint, protocol: Protocol, rho1: float | Fraction, rh
     ------
     SpecError
         If ``0 < rho1 < rho2 < 1`` does not hold.
+
+    Examples
+    --------
+    >>> breach = funnel.measures.downward_breach(joint, protocol, 0.5, 0.6)
+    >>> breach.secrets, float(breach.prior), round(float(breach.posterior), 4)
+    ((1,), 0.6, 0.4023)
     """
     low, high = _bounds(rho1, rho2)
     complement = _upward(joint, protocol, 1 - high, 1 - low)
@@ -112,6 +130,11 @@ def breaches_excluded(joint: Joint, protocol: Protocol, rho1: float | Fraction, 
     For upward breaches either inequality suffices. A downward ρ2-to-ρ1 breach is excluded by ``ρ1/ρ2 ≤ Ψ(y)`` or by
     ``Λ(y) ≤ (1−ρ1)/(1−ρ2)``, and one of these always follows from the condition: the first if
     ``ρ2(1−ρ2) ≥ ρ1(1−ρ1)``, the second otherwise.
+
+    Examples
+    --------
+    >>> funnel.measures.breaches_excluded(joint, protocol, 0.4, 0.7)
+    True
     """
     low, high = _bounds(rho1, rho2)
     least, most = (1 - high) / (1 - low), high / low

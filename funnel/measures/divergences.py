@@ -15,6 +15,11 @@ def total_variation(joint: Joint, protocol: Protocol) -> float:
 
     Under (εl, εu)-ALIP at most ``(L−1)(1−ψ)/(L−ψ)`` with ``L = e^εu, ψ = e^−εl`` (METHOD section 6.3). The bound
     ``½(e^εu − 1)`` of ALIP proposition 1.2 holds only where ``1 − e^−εl ≤ e^εu − 1``.
+
+    Examples
+    --------
+    >>> round(funnel.measures.total_variation(joint, protocol), 4)
+    0.1455
     """
     return _average(joint, protocol, l1_lift(joint, protocol)) / 2
 
@@ -24,6 +29,11 @@ def chi_squared_divergence(joint: Joint, protocol: Protocol) -> float:
 
     Under (εl, εu)-ALIP at most ``(e^εu − 1)(1 − e^−εl)`` (METHOD section 6.3). The bound ``(e^εu − 1)²`` of ALIP
     proposition 1.2 holds only where ``1 − e^−εl ≤ e^εu − 1``.
+
+    Examples
+    --------
+    >>> round(funnel.measures.chi_squared_divergence(joint, protocol), 4)
+    0.0982
     """
     return _average(joint, protocol, chi_squared_lift(joint, protocol))
 

@@ -31,6 +31,11 @@ def input_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
 
     A protocol that reads (s, x) is judged by what its output says about x alone, through
     ``P(y|x) = Σ_s p(s|x) Q(y|s, x)`` (METHOD section 3).
+
+    Examples
+    --------
+    >>> funnel.measures.input_output_law(joint, protocol).round(4).tolist()
+    [[0.2719, 0.0641, 0.0641], [0.0641, 0.2719, 0.0641], [0.032, 0.032, 0.1359]]
     """
     read, law = _law_of_read(joint, protocol)
     c, a = joint.counts.shape
@@ -38,13 +43,26 @@ def input_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
 
 
 def secret_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
-    """P(s, y), shape (c, b)."""
+    """P(s, y), shape (c, b).
+
+    Examples
+    --------
+    >>> funnel.measures.secret_output_law(joint, protocol).round(4).tolist()
+    [[0.2199, 0.116, 0.0641], [0.148, 0.252, 0.2]]
+    """
     read, weights = read_law(joint, protocol)
     return np.asarray(read.p @ _channel(weights, protocol).T)
 
 
 def record_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
-    """P((s, x), y), shape (c·a, b), s varying slowest, whether or not the protocol reads the secret."""
+    """P((s, x), y), shape (c·a, b), s varying slowest, whether or not the protocol reads the secret.
+
+    Examples
+    --------
+    >>> law = funnel.measures.record_output_law(joint, protocol)
+    >>> law.shape, law[0].round(4).tolist()
+    ((6, 3), [0.2039, 0.048, 0.048])
+    """
     read, law = _law_of_read(joint, protocol)
     if read is not joint:
         return law
@@ -66,6 +84,11 @@ def counted_law(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray
         If ``counts`` is none of these.
     DataError
         If the protocol reads other columns than the joint law has.
+
+    Examples
+    --------
+    >>> funnel.measures.counted_law(joint, protocol, "secret").round(4).tolist()
+    [[0.2199, 0.116, 0.0641], [0.148, 0.252, 0.2]]
     """
     if counts == "inputs":
         return input_output_law(joint, protocol)
@@ -77,12 +100,24 @@ def counted_law(joint: Joint, protocol: Protocol, counts: Counted) -> FloatArray
 
 
 def posterior(joint: Joint, protocol: Protocol) -> FloatArray:
-    """P(x|y), shape (b, a): what an output says about the published columns; nan for outputs that never occur."""
+    """P(x|y), shape (b, a): what an output says about the published columns; nan for outputs that never occur.
+
+    Examples
+    --------
+    >>> funnel.measures.posterior(joint, protocol).round(4).tolist()
+    [[0.7388, 0.1741, 0.0871], [0.1741, 0.7388, 0.0871], [0.2426, 0.2426, 0.5148]]
+    """
     return _posterior(input_output_law(joint, protocol))
 
 
 def secret_posterior(joint: Joint, protocol: Protocol) -> FloatArray:
-    """P(s|y), shape (b, c): what an output says about the secret; nan for outputs that never occur."""
+    """P(s|y), shape (b, c): what an output says about the secret; nan for outputs that never occur.
+
+    Examples
+    --------
+    >>> funnel.measures.secret_posterior(joint, protocol).round(4).tolist()
+    [[0.5977, 0.4023], [0.3153, 0.6847], [0.2426, 0.7574]]
+    """
     return _posterior(secret_output_law(joint, protocol))
 
 

@@ -16,7 +16,13 @@ from funnel.protocol import Protocol
 
 
 def lift(joint: Joint, protocol: Protocol) -> FloatArray:
-    """l(s, y) = P(s|y) / P(s), shape (c, b); nan where s or y never occurs (ALIP (1), METHOD section 1)."""
+    """l(s, y) = P(s|y) / P(s), shape (c, b); nan where s or y never occurs (ALIP (1), METHOD section 1).
+
+    Examples
+    --------
+    >>> funnel.measures.lift(joint, protocol).round(4).tolist()
+    [[1.4941, 0.7882, 0.6065], [0.6706, 1.1412, 1.2623]]
+    """
     law = secret_output_law(joint, protocol)
     outer = np.outer(joint.p_secret, law.sum(axis=0))
     return np.asarray(np.divide(law, outer, out=np.full(law.shape, np.nan), where=outer > 0))
@@ -26,6 +32,11 @@ def max_lift(joint: Joint, protocol: Protocol) -> FloatArray:
     """Λ(y) = max_s l(s, y) per output, shape (b,) (ALIP (2)); nan for outputs that never occur.
 
     At most e^εu under (εl, εu)-ALIP.
+
+    Examples
+    --------
+    >>> funnel.measures.max_lift(joint, protocol).round(4).tolist()
+    [1.4941, 1.1412, 1.2623]
     """
     return _per_output(joint, protocol, lambda _prior, lifts: lifts.max(axis=0))
 
@@ -34,6 +45,11 @@ def min_lift(joint: Joint, protocol: Protocol) -> FloatArray:
     """Ψ(y) = min_s l(s, y) per output, shape (b,) (ALIP (2)); nan for outputs that never occur.
 
     At least e^-εl under (εl, εu)-ALIP; 0 where an output excludes a secret.
+
+    Examples
+    --------
+    >>> funnel.measures.min_lift(joint, protocol).round(4).tolist()
+    [0.6706, 0.7882, 0.6065]
     """
     return _per_output(joint, protocol, lambda _prior, lifts: lifts.min(axis=0))
 
@@ -43,6 +59,11 @@ def l1_lift(joint: Joint, protocol: Protocol) -> FloatArray:
 
     With ``L = e^εu, ψ = e^−εl`` at most ``2(L−1)(1−ψ)/(L−ψ)`` under (εl, εu)-ALIP. The bound ``e^εu − 1`` of ALIP
     proposition 3.1 holds only where ``1 − ψ ≤ L − 1`` (METHOD section 6.3).
+
+    Examples
+    --------
+    >>> funnel.measures.l1_lift(joint, protocol).round(4).tolist()
+    [0.3953, 0.1694, 0.3148]
     """
     return _per_output(joint, protocol, lambda prior, lifts: prior @ np.abs(lifts - 1))
 
@@ -52,6 +73,11 @@ def chi_squared_lift(joint: Joint, protocol: Protocol) -> FloatArray:
 
     At most ``(e^εu − 1)(1 − e^−εl)`` under (εl, εu)-ALIP. The bound ``(e^εu − 1)²`` of ALIP proposition 3.2 holds only
     where ``1 − e^−εl ≤ e^εu − 1`` (METHOD section 6.3).
+
+    Examples
+    --------
+    >>> funnel.measures.chi_squared_lift(joint, protocol).round(4).tolist()
+    [0.1628, 0.0299, 0.1032]
     """
     return _per_output(joint, protocol, lambda prior, lifts: prior @ (lifts - 1) ** 2)
 
@@ -65,6 +91,11 @@ def alpha_lift(joint: Joint, protocol: Protocol, alpha: float) -> FloatArray:
     ------
     SpecError
         If α is not a number above 0.
+
+    Examples
+    --------
+    >>> funnel.measures.alpha_lift(joint, protocol, 2).round(4).tolist()
+    [1.0783, 1.0148, 1.0503]
     """
     order = checked_order(alpha)
     return _per_output(joint, protocol, lambda prior, lifts: _power_mean(prior, lifts, order))
@@ -75,6 +106,11 @@ def l1_lift_inverse(joint: Joint, protocol: Protocol) -> FloatArray:
 
     Infinite where an output excludes a secret. Under (εl, εu)-ALIP at most ``max(e^εl − 1, 1 − e^−εu)``; the bound
     ``e^εl − 1`` of ALIP proposition 5.1 lacks the second term (METHOD section 6.3).
+
+    Examples
+    --------
+    >>> funnel.measures.l1_lift_inverse(joint, protocol).round(4).tolist()
+    [0.427, 0.1817, 0.3842]
     """
     return _per_output(joint, protocol, lambda prior, lifts: prior @ np.abs(_inverse(lifts) - 1))
 
@@ -84,6 +120,11 @@ def chi_squared_lift_inverse(joint: Joint, protocol: Protocol) -> FloatArray:
 
     Infinite where an output excludes a secret. Under (εl, εu)-ALIP at most ``max(e^εl − 1, 1 − e^−εu)²``; the bound
     ``(e^εl − 1)²`` of ALIP proposition 5.2 lacks the second term (METHOD section 6.3).
+
+    Examples
+    --------
+    >>> funnel.measures.chi_squared_lift_inverse(joint, protocol).round(4).tolist()
+    [0.1886, 0.0381, 0.1942]
     """
     return _per_output(joint, protocol, lambda prior, lifts: prior @ (_inverse(lifts) - 1) ** 2)
 
@@ -97,6 +138,11 @@ def alpha_lift_inverse(joint: Joint, protocol: Protocol, alpha: float) -> FloatA
     ------
     SpecError
         If α is not a number above 0.
+
+    Examples
+    --------
+    >>> funnel.measures.alpha_lift_inverse(joint, protocol, 2).round(4).tolist()
+    [1.2302, 1.051, 1.2099]
     """
     order = checked_order(alpha)
     return _per_output(joint, protocol, lambda prior, lifts: _power_mean(prior, _inverse(lifts), order))

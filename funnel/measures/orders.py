@@ -37,6 +37,11 @@ def sibson_information(joint: Joint, protocol: Protocol, alpha: float, counts: C
     ------
     SpecError
         If α is not a number above 0 or ``counts`` is none of these.
+
+    Examples
+    --------
+    >>> round(funnel.measures.sibson_information(joint, protocol, 2), 4)
+    0.093
     """
     order = checked_order(alpha)
     if order == 1:
@@ -74,6 +79,11 @@ def arimoto_information(joint: Joint, protocol: Protocol, alpha: float, counts: 
     ------
     SpecError
         If α is not a number above 0 or ``counts`` is none of these.
+
+    Examples
+    --------
+    >>> round(funnel.measures.arimoto_information(joint, protocol, 2), 4)
+    0.0852
     """
     order = checked_order(alpha)
     if order == 1:

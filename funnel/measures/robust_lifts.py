@@ -24,6 +24,12 @@ class RobustLifts:
         Of ``P(y|s)/P(y)``: how much likelier an output makes a secret.
     downward : WorstLift
         Of ``P(y)/P(y|s)``: how much less likely.
+
+    Examples
+    --------
+    >>> over = funnel.measures.robust_lifts(joint, protocol)
+    >>> over.level >= over.attained > 0
+    True
     """
 
     upward: WorstLift
@@ -82,6 +88,12 @@ def robust_lifts(joint: Joint, protocol: Protocol, alpha: float = 0.05) -> Robus
         If a value of the secret never occurs, or the protocol reads other columns.
     SpecError
         If alpha is out of range.
+
+    Examples
+    --------
+    >>> over = funnel.measures.robust_lifts(joint, protocol)
+    >>> over.level > funnel.LIP(0.5).level(joint, protocol).value
+    True
     """
     read = joint.read_by(protocol.inputs.columns)
     matrix = protocol.weights_for(read.inputs) / 2.0**63

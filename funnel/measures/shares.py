@@ -20,6 +20,12 @@ def changed_share(joint: Joint, protocol: Protocol) -> float:
     ------
     DataError
         If the outputs are not over the columns of the joint's inputs.
+
+    Examples
+    --------
+    >>> identity = funnel.fit("identity", joint, funnel.MutualInformation(1.0))
+    >>> funnel.measures.changed_share(joint, identity), funnel.measures.changed_share(joint, protocol)
+    (0.0, 1.0)
     """
     law = _comparable_law(joint, protocol)
     rows = [joint.inputs.get(symbol) for symbol in protocol.outputs.symbols]
@@ -34,6 +40,12 @@ def changed_share_by_column(joint: Joint, protocol: Protocol) -> FloatArray:
     ------
     DataError
         If the outputs are not over the columns of the joint's inputs.
+
+    Examples
+    --------
+    >>> identity = funnel.fit("identity", joint, funnel.MutualInformation(1.0))
+    >>> funnel.measures.changed_share_by_column(joint, identity).tolist()
+    [0.0]
     """
     law = _comparable_law(joint, protocol)
     true = np.array(joint.inputs.symbols, dtype=object)

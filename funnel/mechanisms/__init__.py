@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+from types import ModuleType
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
@@ -53,6 +55,16 @@ def names() -> tuple[str, ...]:
     return tuple(_MECHANISMS)
 
 
+class _Registry(ModuleType):
+    """This module when it is called: `funnel.mechanisms()` is older than `funnel.mechanisms.names()`, and stays."""
+
+    def __call__(self) -> tuple[str, ...]:
+        return names()
+
+
+sys.modules[__name__].__class__ = _Registry
+
+
 def mechanism(name: str) -> Mechanism:
     """The mechanism of this name.
 
@@ -90,6 +102,14 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None 
         If the mechanism cannot meet the guarantee; carries the best level it can reach where known.
     SolverError
         If the optimiser fails or does not finish.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    >>> protocol.matrix.round(4).tolist()
+    [[0.8166, 0.1834], [0.1834, 0.8166]]
     """
     chosen = mechanism(name)
     check_size(joint)

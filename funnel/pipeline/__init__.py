@@ -1,1 +1,22 @@
 """The pipeline around the method: flows, tasks and expectations, which are folders at the top of the project."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from funnel.errors import PipelineError
+
+_PACKAGES = ("prefect", "great_expectations", "pandas", "filelock", "jinja2", "matplotlib")
+
+
+def check_installed() -> None:
+    """Refuse in one sentence where funnel was installed as a library, without the packages of its pipeline.
+
+    Raises
+    ------
+    PipelineError
+        If a package of the extra ``pipeline`` is not installed.
+    """
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise PipelineError(f"the pipeline is not installed ({missing[0]} is missing): pip install 'funnel[pipeline]'")

@@ -117,6 +117,8 @@ def _started(engine: EngineSettings, folder: str) -> Iterator[Client]:
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=None,
+                # Without a dashboard too there is a server, by default at a port that only one run could have.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 local_directory=folder,
             )
             return running.enter_context(Client(running.enter_context(cluster), set_as_default=False))
@@ -124,6 +126,8 @@ def _started(engine: EngineSettings, folder: str) -> Iterator[Client]:
         try:
             # By a thread, which an interrupt does not reach: half-started workers could not be ended.
             with ThreadPoolExecutor(1) as starter:
+                # Nobody waits for a thread that an interrupt meets while it starts: it starts without work.
+                starter.submit(int).result()
                 client = starter.submit(start).result()
         except (OSError, TimeoutError, ValueError) as error:
             place = "on this machine" if engine.scheduler is None else f"at {engine.scheduler}"

@@ -48,6 +48,12 @@ class RecordKey:
     ------
     SpecError
         If no column or a column twice is named, or the secret is too short or all one byte.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> funnel.RecordKey(("person",), bytes(range(32)))
+    RecordKey(columns=('person',))
     """
 
     columns: tuple[str, ...]

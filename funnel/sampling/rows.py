@@ -68,6 +68,15 @@ def sanitise(
     A file is read batch by batch. What is held is the released table; millions of rows that are to be ordered, and
     their keys, are in nameless temporary files. Values outside the input alphabet, nulls among them, draw from the
     protocol's marginal.
+
+    Examples
+    --------
+    >>> import funnel, pyarrow
+    >>> table = pyarrow.table({"ill": ["yes", "no"] * 50, "size": ["small", "small", "large", "large"] * 25})
+    >>> joint = funnel.Joint.from_table(table, secret=["ill"], inputs=["size"])
+    >>> released = funnel.sanitise(table, funnel.fit("grr", joint, funnel.LIP(0.5)))
+    >>> released.column_names, released.num_rows
+    (['size'], 100)
     """
     columns, outputs = OutputColumns(protocol), len(protocol.outputs)
     words = words_for(None if key is None else WordKeys.of(key, protocol))

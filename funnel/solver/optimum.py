@@ -61,6 +61,14 @@ class Solution:
         Number of vertices enumerated, or of columns generated.
     method : str
         ``"vertices"`` or ``"columns"``, as chosen.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> best = funnel.optimal(joint, funnel.LIP(0.5))
+    >>> best.status, best.utility <= best.bound, best.protocol.mechanism
+    ('optimal', True, 'optimal')
     """
 
     protocol: Protocol
@@ -131,6 +139,14 @@ def optimal(
     -----
     Vertices: O(a²) of them for two secrets, else exponential in min(a, c). Columns: exponential in the worst case
     too, but stopped whenever the gap is reached; see docs/solver.md for measured times.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> best = funnel.optimal(joint, funnel.LIP(0.5))
+    >>> round(best.utility, 4), round(best.bound, 4)
+    (0.2434, 0.2434)
     """
     started = time.perf_counter()
     if method not in METHODS:

@@ -1,12 +1,15 @@
-"""The examples of the documentation: run, and compared with what the pages say they print."""
+"""The examples of the pages and of every public name: run, and compared with what the pages say they print."""
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import inspect
 import io
 import re
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +20,44 @@ FENCE = re.compile(r"^```.*$", re.MULTILINE)
 PROGRAM = re.compile(r"^```python\n(.*?)^```\n+^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+def examined(text: str, name: str, shared: dict[str, Any]) -> int:
+    """Run the examples of a text, which must print what it says; how many there are."""
+    examples = doctest.DocTestParser().get_doctest(text, shared, name, name, 0)
+    failures: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(examples, out=failures.append, clear_globs=False)
+    shared.update(examples.globs)
+    assert not failures, "".join(failures)
+    return len(examples.examples)
+
+
+def public(room: types.ModuleType) -> list[str]:
+    """Functions and classes; the kinds of errors differ in nothing but their exit status and share one example."""
+    found = {name: getattr(room, name) for name in room.__all__}
+    return sorted(
+        name
+        for name, value in found.items()
+        if (inspect.isfunction(value) or inspect.isclass(value))
+        and not (inspect.isclass(value) and issubclass(value, funnel.FunnelError) and value is not funnel.FunnelError)
+    )
+
+
+@pytest.mark.parametrize("name", public(funnel))
+def test_public_names_have_an_example_that_stands_alone(name: str) -> None:
+    assert examined(inspect.getdoc(getattr(funnel, name)) or "", name, {})
+
+
+@pytest.mark.parametrize("name", public(funnel.measures))
+def test_measures_have_an_example_about_the_law_of_their_room(name: str) -> None:
+    shared: dict[str, Any] = {}
+    assert examined(inspect.getdoc(funnel.measures) or "", "funnel.measures", shared)
+    assert examined(inspect.getdoc(getattr(funnel.measures, name)) or "", name, shared)
+
+
 @pytest.mark.parametrize("page", ["docs/side-channels.md"])
 def test_prompts_answer_as_printed(page: str) -> None:
     # A fence would be taken for a part of the answer above it.
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
-    examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
-    assert examples.examples, f"{page} has no prompts"
-    failures: list[str] = []
-    doctest.DocTestRunner(verbose=False).run(examples, out=failures.append)
-    assert not failures, "".join(failures)
+    assert examined(text, page, {}), f"{page} has no prompts"
 
 
 def test_the_program_of_the_readme_prints_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,9 +78,11 @@ def test_plans_on_pages_list_every_mechanism(page: str) -> None:
     )
     assert len(tables) == 2
     for table in tables:
-        assert sorted(line.split()[0] for line in table.splitlines()) == sorted(funnel.mechanisms())
+        assert sorted(line.split()[0] for line in table.splitlines()) == sorted(funnel.mechanisms.names())
 
 
 def test_the_readme_counts_the_mechanisms() -> None:
     numbers = {16: "Sixteen", 17: "Seventeen", 18: "Eighteen"}
-    assert f"{numbers[len(funnel.mechanisms())]}\nmechanisms are compared" in (ROOT / "README.md").read_text("utf-8")
+    assert f"{numbers[len(funnel.mechanisms.names())]}\nmechanisms are compared" in (ROOT / "README.md").read_text(
+        "utf-8"
+    )

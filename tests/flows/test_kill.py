@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.projects import ROOT, adult_rows, funnel_command, make_project, run_funnel, tree
+from tests.projects import ROOT, adult_rows, make_project, run_funnel, tree
 
 # What the command says when it is in the middle of ingest, estimate, optimise, sanitise, audit, validate and publish.
 MIDDLE_OF_STEP = (
@@ -24,27 +25,42 @@ MIDDLE_OF_STEP = (
 )
 
 
-def kill_in(step: str, spec: Path, environment: dict[str, str]) -> None:
-    """Start a release and kill it, without any chance to clean up, when it says that it is in ``step``."""
-    process = subprocess.Popen(
-        funnel_command("release", spec, "--again"),
+# The command, but it sends a signal to itself when it says that it is in the middle of a step: neither earlier nor
+# later, however fast the machine is.
+SIGNALLED = """
+import os, sys
+from funnel.console import Console
+from funnel.cli import main
+
+number, step, *arguments = sys.argv[1:]
+told = Console.progress
+sent = []
+
+def progress(self, what, done, total):
+    told(self, what, done, total)
+    if step in what and not sent:
+        sent.append(what)
+        os.kill(os.getpid(), int(number))
+
+Console.progress = progress
+main(args=arguments, prog_name="funnel")
+"""
+
+
+def signalled(
+    number: signal.Signals, step: str, *arguments: str | Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that gets a signal when it says that it is in ``step``."""
+    return subprocess.run(
+        [sys.executable, "-c", SIGNALLED, str(int(number)), step, *map(str, arguments)],
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         start_new_session=True,
+        check=False,
         cwd=ROOT,
     )
-    assert process.stderr is not None
-    with process.stderr:
-        said = []
-        for line in process.stderr:
-            said.append(line)
-            if step in line:
-                os.kill(process.pid, signal.SIGKILL)
-                break
-    assert process.wait(60) == -signal.SIGKILL, "".join(said)
 
 
 def test_killed_in_every_step_then_rerun(tmp_path: Path, server: dict[str, str]) -> None:
@@ -55,7 +71,8 @@ def test_killed_in_every_step_then_rerun(tmp_path: Path, server: dict[str, str])
     pq.write_table(adult_rows(0, 3500), tmp_path / "people.parquet")
     series = tmp_path / "releases" / "people"
     for step in MIDDLE_OF_STEP:
-        kill_in(step, spec, server)
+        killed = signalled(signal.SIGKILL, step, "release", spec, "--again", environment=server)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
         # Nothing new is visible, whatever was being written.
         assert (series / "latest").readlink() == Path("1.0.0")
         assert {path.name for path in series.iterdir() if not path.name.startswith(".")} == {"1.0.0", "latest"}
@@ -76,25 +93,7 @@ def test_killed_in_every_step_then_rerun(tmp_path: Path, server: dict[str, str])
 def test_interrupted_by_its_user(tmp_path: Path, server: dict[str, str]) -> None:
     """Ctrl-C ends a release with the usual status, without a traceback, and publishes nothing."""
     spec = make_project(tmp_path)
-    process = subprocess.Popen(
-        funnel_command("release", spec),
-        env={**os.environ, **server},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        cwd=ROOT,
-    )
-    assert process.stderr is not None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        if "judging the release" in line:
-            os.kill(process.pid, signal.SIGINT)
-            break
-    _, rest = process.communicate(timeout=60)
-    text = "".join(said) + rest
-    assert process.returncode == 130, text
-    assert "Traceback" not in text
+    stopped = signalled(signal.SIGINT, "judging the release", "release", spec, environment=server)
+    assert stopped.returncode == 130, stopped.stderr
+    assert "Traceback" not in stopped.stderr
     assert not list((tmp_path / "releases" / "people").iterdir())

@@ -75,7 +75,7 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     query = {"artifacts": {"key": {"like_": "artifacts-%"}}}
     found = {
         entry["key"]: entry
-        for entry in httpx.post(f"{server['PREFECT_API_URL']}/artifacts/filter", json=query, timeout=20).json()
+        for entry in httpx.post(f"{server['PREFECT_API_URL']}/artifacts/filter", json=query, timeout=None).json()
     }
     assert set(found) == {f"artifacts-{kind}" for kind in ("summary", "lift", "mechanisms", "report")}
     # Every step was a task of the orchestrator, with a state of its own.

@@ -50,14 +50,12 @@ def s3() -> Iterator[Any]:
     try:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": url}.items():
             patch.setenv(name, value)
-        deadline = time.monotonic() + 60
         while True:
             try:
                 httpx.get(f"{url}/moto-api/", timeout=5)
                 break
             except httpx.TransportError:
                 assert server.poll() is None
-                assert time.monotonic() < deadline
                 time.sleep(0.1)
         storage = fsspec.filesystem("s3", use_listings_cache=False)
         storage.mkdir("bucket")
@@ -65,7 +63,7 @@ def s3() -> Iterator[Any]:
     finally:
         patch.undo()
         server.terminate()
-        server.wait(20)
+        server.wait()
 
 
 def project(folder: Path, source: str, output: str) -> Path:

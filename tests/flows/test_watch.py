@@ -50,13 +50,12 @@ def test_a_folder_is_watched_through_changes_and_absences(
     assert looks[0]["sha256"] == looks[4]["sha256"]
     sent = sorted((looks[1]["sha256"], looks[4]["sha256"]))
     # The server stores events by and by.
-    deadline = time.monotonic() + 30
-    while (stored := events(server)) != sent:
-        assert time.monotonic() < deadline, stored
+    while len(stored := events(server)) < len(sent):
         time.sleep(0.2)
+    assert stored == sent
 
 
 def events(server: dict[str, str]) -> list[str]:
     query = {"filter": {"event": {"name": ["funnel.source.changed"]}, "resource": {"id": ["funnel.source.watched"]}}}
-    found = httpx.post(f"{server['PREFECT_API_URL']}/events/filter", json=query, timeout=20).json()["events"]
+    found = httpx.post(f"{server['PREFECT_API_URL']}/events/filter", json=query, timeout=None).json()["events"]
     return sorted(event["payload"]["sha256"] for event in found)

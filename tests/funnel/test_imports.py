@@ -1,10 +1,19 @@
-"""What `import funnel` loads: every command and every worker process waits for it."""
+"""What `import funnel` loads: commands and workers wait for it, and a library install has no more."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import subprocess
 import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import funnel
+from tests.projects import make_project
 
 HEAVY = (
     "distributed",
@@ -17,12 +26,126 @@ HEAVY = (
     "scipy.optimize",
     "scipy.stats",
 )
+# What only the extras bring.
+EXTRAS = ("prefect", "great_expectations", "pandas", "filelock", "jinja2", "markupsafe", "matplotlib", "dask", "s3fs")
+STUB = ast.parse(Path(funnel.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+
+
+def python(code: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def loaded(code: str) -> set[str]:
+    done = python(f"{code}\nimport json, sys; print(json.dumps(sorted(sys.modules)))")
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
 
 
 def test_the_library_and_its_workers_load_nothing_heavy() -> None:
-    code = (
-        "import json, sys, funnel, funnel.cli, funnel.sampling.parts; "
-        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    modules = loaded(
+        "import funnel, funnel.cli, funnel.sampling.parts\nfor name in funnel.__all__: getattr(funnel, name)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == []
+    assert not modules & set(HEAVY)
+
+
+def test_import_funnel_alone_loads_no_package_at_all() -> None:
+    modules = loaded("import funnel")
+    assert {name for name in modules if name.partition(".")[0] == "funnel"} == {"funnel"}
+    assert not {"numpy", "pyarrow", "scipy"} & modules
+
+
+def test_a_name_loads_its_own_room() -> None:
+    modules = loaded("import funnel; funnel.Alphabet")
+    assert "funnel.alphabet" in modules
+    assert "funnel.solver" not in modules
+
+
+def test_type_checkers_are_told_the_names_that_are_there() -> None:
+    told = {
+        alias.name: node.module
+        for node in STUB.body
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for alias in node.names
+    }
+    (listed,) = (ast.literal_eval(node.value) for node in STUB.body if isinstance(node, ast.Assign))
+    assert sorted(told) == sorted(listed) == sorted(funnel.__all__)
+    for name, home in told.items():
+        assert home
+        same = importlib.import_module(f"funnel.{name}") if home == "funnel" else None
+        assert getattr(funnel, name) is (same or getattr(importlib.import_module(home), name))
+    assert set(funnel.__all__) <= set(dir(funnel))
+
+
+def test_rooms_are_attributes_and_other_names_are_not() -> None:
+    assert isinstance(funnel.sample_size, types.ModuleType)
+    with pytest.raises(AttributeError, match="no attribute 'sample_sizes'"):
+        _ = funnel.sample_sizes
+
+
+def test_mechanisms_is_a_module_that_answers_when_it_is_called() -> None:
+    """Hints name `funnel.mechanisms.oue.unary_encoding`; DESIGN.md calls `funnel.mechanisms()`."""
+    assert isinstance(funnel.mechanisms, types.ModuleType)
+    assert callable(funnel.mechanisms.oue.unary_encoding)
+    assert funnel.mechanisms() == funnel.mechanisms.names()
+
+
+# No finder finds the extras, as if they were not installed.
+LIBRARY = f"""
+import sys
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {EXTRAS!r} else self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+"""
+COMMAND = LIBRARY + "from funnel.cli import main; main(prog_name='funnel')"
+
+
+def test_plan_and_audit_and_help_work_in_a_library_install(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    for arguments in (("--help",), ("release", "--help"), ("plan", spec)):
+        done = python(COMMAND, *arguments)
+        assert done.returncode == 0, done.stderr
+    missing = python(COMMAND, "audit", tmp_path)
+    assert missing.returncode == 4
+    assert missing.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["release", "watch"])
+def test_the_pipeline_s_commands_say_what_to_install(command: str, tmp_path: Path) -> None:
+    done = python(COMMAND, command, make_project(tmp_path))
+    assert done.returncode == 12
+    assert done.stdout == ""
+    assert done.stderr == (
+        "funnel: the pipeline is not installed (prefect is missing): pip install 'funnel[pipeline]'\n"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"people.parquet", "people.toml"}
+
+
+def test_a_command_that_cannot_be_loaded_breaks_no_other(tmp_path: Path) -> None:
+    """Any package may register commands; one of them may lack what it imports."""
+    entry = "EntryPoint('other', 'package_that_is_not_there:command', 'funnel.commands')"
+    code = (
+        "import sys, importlib.metadata as metadata, funnel.cli as cli\n"
+        f"entry = metadata.{entry}\n"
+        "cli.entry_points = lambda **wanted: metadata.EntryPoints([entry]).select(**wanted)\n"
+        "cli.main(prog_name='funnel')"
+    )
+    shown = python(code, "--help")
+    assert shown.returncode == 0, shown.stderr
+    assert "package_that_is_not_there" in shown.stdout
+    done = python(code, "other", "spec.toml", "--again")
+    assert done.returncode == 12
+    assert done.stderr == (
+        "funnel: the command other cannot be loaded, because of this: No module named 'package_that_is_not_there'; "
+        "install what it needs to use it\n"
+    )

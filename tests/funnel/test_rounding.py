@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from funnel import LDP, LIP, InfeasibleGuarantee, Joint, SolverError
+from funnel import LDP, LIP, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError
 from funnel.protocol import DENOMINATOR, exact_sums
 from funnel.rounding import integer_weights, marginal_weights, mix, proven_weights, rounded_weights, silence_unseen
 from tests.strategies import joints
@@ -127,3 +127,46 @@ def test_inputs_that_never_occur_get_the_marginal_of_what_is_repaired(epsilon: f
         repaired = proven_weights(joint, LIP(epsilon), matrix, largest_repair=1.0)
         assert (repaired[:, seed % 5] == marginal_weights(joint, repaired)).all()
         assert LIP(epsilon).holds_for(joint, repaired)
+
+
+def test_a_channel_that_misses_perfect_privacy_becomes_one_output() -> None:
+    """Mixing would come closer for ever."""
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    weights = proven_weights(joint, PerfectPrivacy(), np.array([[0.5 + 1e-9, 0.5], [0.5 - 1e-9, 0.5]]))
+    assert weights.tolist() == [[DENOMINATOR] * 2]
+
+
+def test_a_repair_that_does_not_hold_after_all_is_an_error() -> None:
+    """Whatever a guarantee answers: what is returned is what it was asked about last, and it said yes."""
+    answers = iter([False, True, True, True, True, False])
+
+    class Fickle(LIP):
+        def holds_for(self, joint: Joint, weights: np.ndarray) -> bool:
+            return next(answers)
+
+    with pytest.raises(SolverError, match="this is a defect"):
+        proven_weights(Joint.from_counts([[30, 10], [10, 50]]), Fickle(1.0), np.eye(2))
+    assert next(answers, None) is None
+
+
+def test_a_share_that_failed_is_not_tried_again() -> None:
+    """Shares are doubled until one holds; what is tried then lies above the last that failed."""
+    asked: list[int] = []
+
+    class Threshold(LIP):
+        def holds_for(self, joint: Joint, weights: np.ndarray) -> bool:
+            asked.append(int(weights[0, 1]))
+            return asked[-1] >= 10**6
+
+    weights = proven_weights(Joint.from_counts([[30, 10], [10, 50]]), Threshold(1.0), np.eye(2))
+    first = next(i for i, found in enumerate(asked) if found >= 10**6)
+    assert asked[: first + 1] == sorted(asked[: first + 1])
+    assert all(asked[first - 1] < found < asked[first] for found in asked[first + 1 : -1])
+    assert 10**6 <= weights[0, 1] <= 1.13 * 10**6
+
+
+def test_what_a_solver_left_at_its_tolerance_is_no_way_to_an_output() -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    dusty = np.array([[1.0, 3e-15], [2e-15, 1.0]])
+    assert (rounded_weights(joint, dusty) == np.eye(2) * DENOMINATOR).all()
+    assert (rounded_weights(joint, np.array([[1.0, 1e-12], [0.0, 1.0]])) > 0).sum() == 3

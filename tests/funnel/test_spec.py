@@ -322,6 +322,25 @@ def test_relative_paths_start_at_the_folder_of_the_spec(tmp_path: Path) -> None:
     assert spec.resolve("/absolute/file") == Path("/absolute/file")
 
 
+@pytest.mark.parametrize(
+    ("link", "leads_to", "output"),
+    [
+        # A workspace that a link leads into the output folder, and an output folder that a link leads above it.
+        ("private", "releases/inside", {"folder": "releases", "workspace": "private"}),
+        ("public", ".", {"folder": "public", "workspace": "private"}),
+    ],
+)
+def test_a_link_does_not_hide_that_the_workspace_is_published(
+    link: str, leads_to: str, output: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / leads_to).mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(tmp_path / leads_to)
+    with pytest.raises(SpecError, match="workspace must not lie inside folder"):
+        ReleaseSpec.of({**GOOD, "output": output}, tmp_path)
+    # The same names without a link are fine.
+    ReleaseSpec.of({**GOOD, "output": output}, tmp_path / "elsewhere")
+
+
 def test_the_digest_does_not_depend_on_the_machine() -> None:
     here = ReleaseSpec.of(GOOD, "/a")
     there = ReleaseSpec.of(
@@ -342,6 +361,8 @@ def test_the_digest_does_not_depend_on_the_machine() -> None:
         ("recode/age/bins", [25], True),
         ("source/missing", [], True),
         ("source/on_missing", "drop", True),
+        ("limits", {"max_symbols": 17}, True),
+        ("limits", {"max_inputs": 17}, True),
     ],
 )
 def test_the_digest_tells_what_a_change_concerns(path: str, value: object, coding_changes: bool) -> None:

@@ -61,7 +61,7 @@ def _visit(page: Path, folder: Path) -> Visit:
         "--dump-dom",
         page.as_uri(),
     ]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     console = [line for line in result.stderr.splitlines() if ":CONSOLE" in line or "net_error" in line]
     return Visit(result.stdout, console, picture, printed)
 

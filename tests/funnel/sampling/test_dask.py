@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import tempfile
-import time
+import threading
 from pathlib import Path
+from typing import Any
 
+import distributed
 import psutil
 import pyarrow.parquet as pq
 import pytest
@@ -20,7 +21,6 @@ from funnel.sampling.dask_workers import DaskWorkers
 from funnel.sampling.engines import workers_of
 from funnel.settings import EngineSettings
 from funnel.source import file_digest
-from tests.interrupts import interrupted_after
 from tests.snapshots import ROWS, planned, snapshot
 
 
@@ -54,17 +54,32 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
             release_rows(plan, tmp_path / "again.parquet", workers)
 
 
-@pytest.mark.parametrize("seconds", [0.2, 1.0])
+@pytest.mark.parametrize("moment", ["before they start", "when they have started", "when they work"])
 def test_an_interrupt_while_workers_start_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seconds: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], moment: str
 ) -> None:
-    # Not while importing, which is not to be done by halves in the process of the tests.
-    importlib.import_module("distributed")
+    start = distributed.LocalCluster
+
+    def reached(now: str) -> None:
+        if now == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def interrupted(**settings: Any) -> Any:
+        reached("before they start")
+        cluster = start(**settings)
+        reached("when they have started")
+        return cluster
+
+    def work() -> None:
+        reached("when they work")
+        threading.Event().wait()
+
+    monkeypatch.setattr(distributed, "LocalCluster", interrupted)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = psutil.Process().children(recursive=True)
     engine = EngineSettings(kind="dask", workers=2)
-    with pytest.raises(KeyboardInterrupt), interrupted_after(seconds), workers_of(engine):
-        time.sleep(seconds)
+    with pytest.raises(KeyboardInterrupt), workers_of(engine):
+        work()
     left = [child for child in psutil.Process().children(recursive=True) if child not in before]
     assert not [child for child in left if "spawn_main" in " ".join(child.cmdline())]
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,80 @@
+"""funnel: microdata released with a proven bound on what each record reveals about a secret."""
+
+from __future__ import annotations
+
+from funnel import measures, mechanisms
+from funnel.alphabet import Alphabet
+from funnel.errors import (
+    DataError,
+    EntropyError,
+    FunnelError,
+    InfeasibleGuarantee,
+    LeakageExceeded,
+    LedgerError,
+    OutputError,
+    PipelineError,
+    ReleaseRefused,
+    SolverError,
+    SpecError,
+)
+from funnel.guarantees import (
+    ALIP,
+    LDP,
+    LIP,
+    RLDP,
+    SRLIP,
+    AlphaLift,
+    Chi2Lift,
+    Guarantee,
+    L1Lift,
+    Level,
+    MutualInformation,
+    PerfectPrivacy,
+    Witness,
+    parse_guarantee,
+)
+from funnel.joint import Joint
+from funnel.mechanisms import fit
+from funnel.planning import plan
+from funnel.protocol import Protocol
+from funnel.sampling import RecordKey, sanitise
+from funnel.solver import Solution, optimal
+
+__all__ = [
+    "ALIP",
+    "LDP",
+    "LIP",
+    "RLDP",
+    "SRLIP",
+    "AlphaLift",
+    "Alphabet",
+    "Chi2Lift",
+    "DataError",
+    "EntropyError",
+    "FunnelError",
+    "Guarantee",
+    "InfeasibleGuarantee",
+    "Joint",
+    "L1Lift",
+    "LeakageExceeded",
+    "LedgerError",
+    "Level",
+    "MutualInformation",
+    "OutputError",
+    "PerfectPrivacy",
+    "PipelineError",
+    "Protocol",
+    "RecordKey",
+    "ReleaseRefused",
+    "Solution",
+    "SolverError",
+    "SpecError",
+    "Witness",
+    "fit",
+    "measures",
+    "mechanisms",
+    "optimal",
+    "parse_guarantee",
+    "plan",
+    "sanitise",
+]
