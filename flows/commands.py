@@ -17,6 +17,7 @@ from funnel.cli import json_option, spec_argument
 from funnel.console import Console
 from funnel.errors import PipelineError
 from funnel.pipeline.flows.environment import quiet_environment
+from funnel.progress import Progress
 from funnel.spec import ReleaseSpec
 
 
@@ -81,9 +82,7 @@ def _run(spec: Path, again: bool, rotate_secret: bool, console: Console) -> dict
         return _listened(spec, again, rotate_secret, listen)
 
 
-def _listened(
-    spec: Path, again: bool, rotate_secret: bool, listen: Callable[[str, int, int | None], None]
-) -> dict[str, Any]:
+def _listened(spec: Path, again: bool, rotate_secret: bool, listen: Progress) -> dict[str, Any]:
     from funnel.pipeline.flows.release import release as flow
     from funnel.pipeline.tasks.step import listening
 

@@ -92,7 +92,7 @@ def ingest(spec_path: str, workspace: str, secret: ReleaseSecret | None = None) 
     folder = Path(workspace) / "snapshots" / (name if secret is None else f"{name}-{secret.fingerprint[:16]}")
     if (found := _existing(folder)) is not None:
         return found
-    codings = learn_codings(spec, source, progress=lambda done, total: tell("learning the categories", done, total))
+    codings = learn_codings(spec, source, tell)
     private_folder(folder.parent)
     incoming = private_folder(folder.parent / f".{folder.name}-{secrets.token_hex(4)}")
     try:

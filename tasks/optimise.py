@@ -13,12 +13,10 @@ from prefect.context import TaskRunContext
 
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
-from funnel.mechanisms import mechanism as registered
-from funnel.mechanisms import names
 from funnel.pipeline.tasks.estimate import Estimate
 from funnel.pipeline.tasks.files import FileRef, private_folder, write_whole
 from funnel.pipeline.tasks.step import plain_errors, tell
-from funnel.planning import choose, plan
+from funnel.planning import choose, contenders
 from funnel.protocol import Protocol
 from funnel.release.documents import dump
 from funnel.sample_size import too_few
@@ -51,7 +49,7 @@ class Optimised:
 
 def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str:
     said = [
-        "optimise-1",
+        "optimise-2",
         parameters["estimate"].joint.sha256,
         parameters["guarantee"],
         parameters["mechanism"],
@@ -62,17 +60,12 @@ def _cache_key(context: TaskRunContext, parameters: dict[str, Any]) -> str:
     return "\x1f".join(said)
 
 
-def _compared(chosen: str, reads_secret: bool) -> tuple[str, ...]:
-    """The mechanisms worth fitting: not those that may not be used, some of which take longest."""
-    return tuple(name for name in names() if reads_secret or name == chosen or not registered(name).reads_secret)
-
-
 @task(name="optimise", cache_key_fn=_cache_key, persist_result=True)
 @plain_errors
 def optimise(
     estimate: Estimate, guarantee: str, mechanism: str, reads_secret: bool, time_limit: float, workspace: str
 ) -> Optimised:
-    """Fit every mechanism, and choose the named one or, for ``auto``, the one of highest utility.
+    """Fit the named mechanism or, for ``auto``, those that can win, and choose the one of highest utility.
 
     Raises
     ------
@@ -81,15 +74,8 @@ def optimise(
     """
     joint = estimate.read_joint()
     bound = parse_guarantee(guarantee)
-    rows = plan(
-        joint,
-        bound,
-        reads_secret=reads_secret,
-        time_limit=time_limit,
-        mechanisms=_compared(mechanism, reads_secret),
-        progress=tell,
-    )
-    chosen = choose(rows if mechanism == "auto" else [row for row in rows if row.mechanism == mechanism])
+    rows = contenders(joint, bound, mechanism, reads_secret, time_limit, tell)
+    chosen = choose(rows)
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen])) is not None:
         raise InfeasibleGuarantee(useless)

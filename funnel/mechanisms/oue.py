@@ -12,10 +12,13 @@ from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Mechanism, calibrate_weights
+from funnel.mechanisms.base import Fitted, Mechanism, strongest
+from funnel.mechanisms.memory import table_memory
 from funnel.mechanisms.set_labels import parse_set, parse_sets, set_label, set_labels
+from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import marginal_weights
+from funnel.solver.budget import Budget
 
 LARGEST_LISTED = 10
 """Most inputs whose sets are listed: 2^10 = 1,024 outputs, a protocol file of 300 kB that still opens quickly."""
@@ -35,7 +38,7 @@ class OUE(Mechanism):
     name: ClassVar[str] = "oue"
     summary: ClassVar[str] = "a random set of values, more likely to hold the true one; for at most 10 values"
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Calibrated OUE with all its outputs; always feasible, since α = 0 is pure noise.
 
         Raises
@@ -45,13 +48,13 @@ class OUE(Mechanism):
         """
         size = len(joint.inputs)
         sets = listed_sets(size)
-        _, weights = calibrate_weights(lambda alpha: listed_weights(size, alpha), joint, guarantee)
+        found = strongest(lambda alpha: listed_weights(size, alpha), joint, guarantee, budget)
         # Sets whose probability rounds to zero are no outputs.
-        drawable = np.flatnonzero(weights.any(axis=1)).tolist()
-        weights = weights[drawable]
+        drawable = np.flatnonzero(found.weights.any(axis=1)).tolist()
+        weights = found.weights[drawable]
         width = len(joint.inputs.columns)
         symbols = tuple(set_labels([joint.inputs.symbols[x] for x in sets[y]], width) for y in drawable)
-        return Protocol(
+        protocol = Protocol(
             weights,
             marginal_weights(joint, weights),
             joint.inputs,
@@ -59,6 +62,12 @@ class OUE(Mechanism):
             self.name,
             str(guarantee),
         )
+        return Fitted(protocol, None, found.finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """What a table of all sets takes; more symbols are refused without one."""
+        size = min(len(joint.inputs), LARGEST_LISTED)
+        return table_memory(2**size, size)
 
 
 def listed_sets(size: int) -> list[tuple[int, ...]]:
