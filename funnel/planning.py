@@ -15,7 +15,8 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.mechanisms.base import Progress, check_size
+from funnel.mechanisms.base import check_size
+from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol
 
 
@@ -148,11 +149,11 @@ def _steps(name: str, progress: Callable[[str], None] | None) -> Progress | None
         return None
     told = time.perf_counter()
 
-    def step(utility: float, bound: float, gap: float, seconds: float) -> None:
+    def step(what: str, done: int, total: int | None) -> None:
         nonlocal told
         if time.perf_counter() - told >= 1:
             told = time.perf_counter()
-            progress(f"fitting {name}: {utility:.5f} nats, at most {bound:.5f}")
+            progress(f"fitting {name}: {what}")
 
     return step
 

@@ -14,14 +14,12 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms.false_position import LARGEST_PARAMETER, parameter_at
 from funnel.naming import name_outputs
+from funnel.progress import Progress
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 
 _STEPS = 60
 _LARGEST_CHANNEL = 2**26
-
-
-Progress = Callable[[float, float, float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ class Mechanism(ABC):
     def fitted(
         self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
     ) -> Fitted:
-        """`fit`, with what an optimiser can say about its result; progress: told (utility, bound, gap, seconds)."""
+        """`fit`, with what an optimiser can say about its result; progress: told of the steps."""
         return Fitted(self.fit(joint, guarantee, time_limit))
 
     def protocol(self, joint: Joint, guarantee: Guarantee, weights: WeightArray, inputs: Alphabet) -> Protocol:

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism, Progress
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.solver import optimal
 
@@ -26,4 +27,4 @@ class Optimal(Mechanism):
     ) -> Fitted:
         """Protocol and bound of `funnel.optimal`."""
         solution = optimal(joint, guarantee, time_limit=time_limit, progress=progress)
-        return Fitted(solution.protocol, solution.bound, solution.status != "time limit")
+        return Fitted(solution.protocol, solution.bound, solution.finished)

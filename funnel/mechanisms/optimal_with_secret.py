@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism, Progress
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.solver import optimal
 
@@ -36,4 +37,4 @@ class OptimalWithSecret(Mechanism):
         solution = optimal(
             joint, guarantee, gap=_GAP, time_limit=time_limit, progress=progress, reads_secret=self.reads_secret
         )
-        return Fitted(self.renamed(solution.protocol), solution.bound, solution.status != "time limit")
+        return Fitted(self.renamed(solution.protocol), solution.bound, solution.finished)

@@ -9,10 +9,11 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.joint import Joint
 from funnel.measures import mutual_information
-from funnel.mechanisms.base import Fitted, Mechanism, Progress
+from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.independent_reporting import IndependentReporting
 from funnel.mechanisms.polyopt import PolyOpt
 from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting
+from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.solver import optimal
 
@@ -47,7 +48,7 @@ class RobustOptimal(Mechanism):
         if not isinstance(guarantee, RLDP):
             raise SpecError(f"{self.name} is made for rldp; use optimal-with-secret under {guarantee.name}")
         solution = optimal(joint, guarantee, _GAP, time_limit, "auto", progress, True, "secret and inputs")
-        finished = solution.status != "time limit"
+        finished = solution.finished
         best, most = solution.protocol, solution.utility
         # Cutting planes that were stopped may be far inside; what takes fewer steps may then be better.
         for other in () if finished else (PolyOpt(), RobustConditionalReporting(), IndependentReporting()):

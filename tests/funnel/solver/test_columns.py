@@ -94,7 +94,7 @@ def test_bound_holds_for_any_multipliers() -> None:
         prices = random.normal(size=len(law))
         duals = random.normal(size=(20, len(region.system))) * random.choice([0.1, 1.0, 10.0])
         ones = np.ones((20, len(law)))
-        bounds, _ = priced_bounds(region, prices, duals, 0 * ones, ones)
+        bounds, _, _ = priced_bounds(region, prices, duals, 0 * ones, ones)
         assert (bounds >= float(negative_entropy(law) - prices @ law) - 1e-12).all()
 
 
