@@ -28,7 +28,7 @@ _LARGE = 200
 # Stacks of so many numbers are worth starting threads for.
 _LARGE_STACK = 2**17
 # Units of work of an exchange: for an entry of the tableau, for a variable, and array operations a round.
-_BY_CODE, _BY_ARRAY, _BY_ROW, _CALLS = 3.0, 6.0, 60.0, 60.0
+_BY_CODE, _BY_ARRAY, _BY_ROW, _CALLS = 4.5, 6.0, 60.0, 60.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,9 +113,9 @@ class Budget:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the safety stop, for work that only a clock can end; None without a limit."""
-        return (
-            None if self._run.deadline == math.inf else min(_FOR_EVER, max(0.0, self._run.deadline - self._run.clock()))
-        )
+        if self._run.deadline == math.inf:
+            return None
+        return min(_FOR_EVER, max(0.0, self._run.deadline - self._run.clock()))
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -35,7 +35,8 @@ from funnel.solver.vertices import enumerate_vertices
 _SLACK = 1e-9
 # The share of the requested gap left to polishing and integer weights.
 _ROUNDING_SHARE = 0.05
-# Shares of a budget: set aside for integer weights, also where they are on a lattice; for the search, the rest being for perfect privacy.
+# Shares of a budget: set aside for integer weights, on a lattice or not; for the search, the rest being for perfect
+# privacy.
 _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 # The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
 _BLIND, _ASCENT = 0.3, 0.2
