@@ -63,9 +63,9 @@ def test_levels_and_boxes_of_posteriors_bound_each_other(seed: int) -> None:
     random = np.random.default_rng(seed)
     counts = random.multinomial(int(random.integers(50, 2000)), random.dirichlet(np.ones(6))).reshape(2, 3) + 1
     levels, region = problem(counts, float(random.choice([0.3, 1.0, 2.5])))
-    pricer = LevelPricer.of(levels, Budget.of(3.0))
+    pricer = LevelPricer.of(levels, Budget.of(1.0, lambda: 0.0))
     assert pricer is not None
-    by_levels = ColumnGeneration(region, Budget.of(3.0), pricer).run(0.02).split
+    by_levels = ColumnGeneration(region, Budget.of(1.0, lambda: 0.0), pricer).run(0.02).split
     by_boxes = ColumnGeneration(region).run(1e-3).split
     assert by_levels.value <= by_boxes.bound
     assert by_boxes.value <= by_levels.bound
