@@ -265,7 +265,7 @@ class _Fitting:
         try:
             require_memory(name, chosen.memory(joint, guarantee), joint)
             with budget.interruptible():
-                fitted = chosen.fitted(joint, guarantee, budget, self._progress)
+                fitted = chosen.fitted(joint, guarantee, budget, self._steps(name))
         except (InfeasibleGuarantee, SolverError, SpecError) as error:
             return self._failed(name, error, started)
         except MemoryError:
@@ -285,6 +285,12 @@ class _Fitting:
             fitted.bound,
             fitted.finished,
         )
+
+    def _steps(self, name: str) -> Progress:
+        def step(what: str, done: int, total: int | None, /) -> None:
+            self._progress(f"fitting {name}: {what}", done, total)
+
+        return step
 
     def _failed(self, name: str, error: FunnelError, started: float) -> PlanRow:
         level = error.best_level if isinstance(error, InfeasibleGuarantee) else None

@@ -48,8 +48,10 @@ class Agglomeration(Mechanism):
             return guarantee.holds_for(joint, partition_weights(joint, subsets))
 
         best: Subsets = tuple((x,) for x in seen)
+        whole = True
         if not holds(best):
             way = _way(joint.counts[:, seen].astype(np.float64), budget.part(_WAY))
+            whole = len(way) == len(seen) - 1
             # After all merges there is one output. A way that the budget cut short goes there at once.
             best, too_fine, enough = (tuple(seen),), 0, len(way) + 1
             while enough - too_fine > 1 and not budget.expired:
@@ -60,7 +62,7 @@ class Agglomeration(Mechanism):
                 else:
                     too_fine = middle
         weights = merged_weights(joint, guarantee, best)
-        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, not budget.expired)
+        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, whole and not budget.expired)
 
 
 def _partition(seen: list[int], merges: list[Pair]) -> Subsets:

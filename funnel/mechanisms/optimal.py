@@ -24,7 +24,7 @@ class Optimal(Mechanism):
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal`."""
         solution = optimal(joint, guarantee, time_limit=budget, progress=progress)
-        return Fitted(solution.protocol, solution.bound, solution.status != "time limit")
+        return Fitted(solution.protocol, solution.bound, solution.finished)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """A table, or what column generation over the inputs that are told apart takes."""

@@ -34,7 +34,7 @@ class OptimalWithSecret(Mechanism):
         solution = optimal(
             joint, guarantee, gap=_GAP, time_limit=budget, progress=progress, reads_secret=self.reads_secret
         )
-        return Fitted(self.renamed(solution.protocol), solution.bound, solution.status != "time limit")
+        return Fitted(self.renamed(solution.protocol), solution.bound, solution.finished)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """A table over (S, X), or what column generation over it takes."""

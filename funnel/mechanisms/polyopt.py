@@ -104,10 +104,13 @@ class PolyOpt(Mechanism):
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
         best, most = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64), 0.0
+        finished = True
 
         def level_at(nominal: float) -> float:
-            nonlocal best, most
-            weights = rounded_weights(read, polyopt_channel(joint, near, nominal, budget.part(0.5)))
+            nonlocal best, most, finished
+            step = budget.part(0.5)
+            weights = rounded_weights(read, polyopt_channel(joint, near, nominal, step))
+            finished &= not step.expired
             budget.spend(2 * decision_work(read, guarantee, len(weights)))
             level = guarantee.level_for(read, weights).value
             utility = information_of((weights / np.float64(DENOMINATOR) * read.p_input).T)
@@ -117,7 +120,7 @@ class PolyOpt(Mechanism):
 
         # A hair below the nominal ε the paper's theorem 1 holds in spite of rounding.
         parameter_at(level_at, guarantee.epsilon, _CLOSE, guarantee.epsilon * (1 - 1e-6), _STEPS, budget)
-        return Fitted(self.protocol(joint, guarantee, best, read.inputs), None, not budget.expired)
+        return Fitted(self.protocol(joint, guarantee, best, read.inputs), None, finished and not budget.expired)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """What a table over (S, X) takes; more half-spaces than fit are refused without one."""

@@ -50,7 +50,7 @@ class RobustOptimal(Mechanism):
             instead = "optimal-with-secret" if has_optimum(guarantee) else "conditional-reporting"
             raise SpecError(f"{self.name} is made for rldp; use {instead} under {guarantee.name}")
         solution = optimal(joint, guarantee, _GAP, budget.part(_SHARE), "auto", progress, True, "secret and inputs")
-        finished = solution.status != "time limit"
+        finished = solution.finished
         best, most = solution.protocol, solution.utility
         # Cutting planes that were stopped may be far inside; what takes fewer steps may then be better.
         for other in () if finished else (PolyOpt(), RobustConditionalReporting(), IndependentReporting()):

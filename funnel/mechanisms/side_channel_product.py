@@ -23,7 +23,6 @@ from funnel.progress import Progress, quiet
 from funnel.rounding import proven_weights
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
-from funnel.solver.split import Split
 
 _GAP = 1e-4
 # Budgets of a column that are tried, as shares of the largest; and how far the common scale is refined.
@@ -69,7 +68,9 @@ class SideChannelProduct(Mechanism):
         except InfeasibleGuarantee:
             # Perfect privacy and the like: only saying nothing is exact.
             weights = proven_weights(joint, guarantee, np.ones((1, len(joint.inputs))))
-        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, not budget.expired)
+        return Fitted(
+            self.protocol(joint, guarantee, weights, joint.inputs), None, search.finished and not budget.expired
+        )
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """A table of all products, or the optimisation of the column with most side channels."""
@@ -97,13 +98,14 @@ class _Column:
     part: FloatArray
     whole: FloatArray
 
-    def channel(self, epsilon: float, budget: Budget) -> FloatArray:
-        """The best channel (b_j, a_j) of this column within ε, up to numerical error."""
+    def channel(self, epsilon: float, budget: Budget) -> tuple[FloatArray, bool]:
+        """The best channel (b_j, a_j) of this column within ε, up to numerical error, and whether it is the best."""
         factor = capped_exp(epsilon)
         rows = np.vstack([self.part - factor * self.whole, self.whole / factor - self.part])
-        split: Split = optimal_over_cone(rows, self.law, _GAP, budget).split
+        mixture = optimal_over_cone(rows, self.law, _GAP, budget)
+        split = mixture.split
         matrix = split.posteriors * split.mass[:, None] / self.law
-        return np.asarray(matrix / matrix.sum(axis=0))
+        return np.asarray(matrix / matrix.sum(axis=0)), mixture.finished
 
     @property
     def reach(self) -> float:
@@ -161,6 +163,7 @@ class _Search:
 
     def __init__(self, joint: Joint, guarantee: OutputGuarantee, columns: tuple[_Column, ...], budget: Budget) -> None:
         self._joint, self._guarantee, self._columns, self._budget = joint, guarantee, columns, budget
+        self.finished = True
         self._known: dict[tuple[int, float], FloatArray] = {}
 
     def product(self, budgets: tuple[float, ...]) -> FloatArray:
@@ -237,5 +240,6 @@ class _Search:
             elif budget >= column.reach > 0:
                 self._known[key] = np.eye(len(column.law))
             else:
-                self._known[key] = column.channel(budget, self._budget.part(_SHARE))
+                self._known[key], complete = column.channel(budget, self._budget.part(_SHARE))
+                self.finished &= complete
         return self._known[key]

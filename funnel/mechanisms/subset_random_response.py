@@ -54,16 +54,19 @@ class SubsetRandomResponse(Mechanism):
                 f"{self.name} optimises over a polyhedral cone, but {guarantee.title} is none; use "
                 f"{merging_for(guarantee)}"
             )
-        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name, budget.part(_MERGING)))
+        merging = budget.part(_MERGING)
+        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name, merging))
+        finished = not merging.expired
         weights = merged_weights(joint, guarantee, subsets)
         try:
-            found = _weights(joint, guarantee, subsets, budget)
+            found, complete = _weights(joint, guarantee, subsets, budget)
+            finished &= complete
         except (InfeasibleGuarantee, SolverError):
             # Budgets so small that floats cannot tell the region from a point: what is merged holds all the same.
             found = weights
         if _told(joint, found) > _told(joint, weights):
             weights = found
-        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, not budget.expired)
+        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, finished)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """A table, or what column generation over all inputs takes, if they are one subset."""
@@ -76,14 +79,16 @@ def _told(joint: Joint, weights: WeightArray) -> float:
     return information_of((weights / np.float64(DENOMINATOR) * joint.p_input).T)
 
 
-def _weights(joint: Joint, guarantee: ConeGuarantee, subsets: Subsets, budget: Budget) -> WeightArray:
-    """Verified weights of the best block channel."""
-    splits = []
+def _weights(joint: Joint, guarantee: ConeGuarantee, subsets: Subsets, budget: Budget) -> tuple[WeightArray, bool]:
+    """Verified weights of the best block channel, and whether every block is the best there is."""
+    splits, finished = [], True
     cone = guarantee.cone(joint)
     several = sum(len(subset) > 1 for subset in subsets)
     for subset in subsets:
         # What is left of the budget, shared by what is left to do; the smallest there is still gives a protocol.
-        splits.append(_best_within(joint, cone, subset, budget.part(1 / max(1, several))))
+        split, complete = _best_within(joint, cone, subset, budget.part(1 / max(1, several)))
+        splits.append(split)
+        finished &= complete
         several -= len(subset) > 1
     for margin in _MARGINS:
         tighter = guarantee.tightened(margin).cone(joint)
@@ -95,15 +100,16 @@ def _weights(joint: Joint, guarantee: ConeGuarantee, subsets: Subsets, budget: B
         weights = proven_weights(joint, guarantee, matrix)
         if (weights > 0).sum() <= (matrix > 0).sum() or margin == _MARGINS[-1]:
             break
-    return weights
+    return weights, finished
 
 
-def _best_within(joint: Joint, cone: FloatArray, subset: tuple[int, ...], budget: Budget) -> Split:
+def _best_within(joint: Joint, cone: FloatArray, subset: tuple[int, ...], budget: Budget) -> tuple[Split, bool]:
     """The best split of p(x | subset) into posteriors on the subset, all within the cone (ALIP equation (26))."""
     law = joint.p_input[list(subset)] / joint.p_input[list(subset)].sum()
     if len(subset) == 1:
-        return Split(np.ones((1, 1)), np.ones(1), 0.0, 0.0)
-    return optimal_over_cone(cone[:, list(subset)], law, _GAP, budget).split
+        return Split(np.ones((1, 1)), np.ones(1), 0.0, 0.0), True
+    mixture = optimal_over_cone(cone[:, list(subset)], law, _GAP, budget)
+    return mixture.split, mixture.finished
 
 
 def _polished(joint: Joint, cone: FloatArray, tighter: FloatArray, subset: tuple[int, ...], split: Split) -> Split:

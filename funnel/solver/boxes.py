@@ -37,6 +37,8 @@ class OpenBoxes:
         self._slot = np.zeros(0, dtype=np.intp)
         self._kept = root
         self._users = np.ones(1, dtype=np.intp)
+        # The largest bound of a box that is not worth cutting any further.
+        self.closed = -np.inf
         self._most = max(64, int(_MEMORY / (8 * root.table[0].size)))
 
     def __len__(self) -> int:
@@ -46,6 +48,10 @@ class OpenBoxes:
     def bound(self) -> float:
         """The largest bound of an open box; minus infinity if none is open."""
         return float(self._bound.max()) if len(self._bound) else -np.inf
+
+    def close(self, bound: FloatArray) -> None:
+        """Leave boxes with these bounds (N,) as they are."""
+        self.closed = max(self.closed, float(bound.max(initial=-np.inf)))
 
     def put(self, lower: FloatArray, upper: FloatArray, bound: FloatArray, bases: Bases, of: Slots) -> None:
         """Add boxes, shape (N, d), with their bounds (N,); box k starts from basis ``of[k]`` of these."""

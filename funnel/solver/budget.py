@@ -13,12 +13,14 @@ from types import FrameType
 from typing import Literal
 
 # What a second of a time limit buys. A unit is about a nanosecond of processor time of a machine like those that run
-# the tests; what is charged for a piece of work is rounded up, so that a run ends within its limit there.
-UNITS_A_SECOND = 10**9
+# the tests, and a second buys fewer than fit into it, so that a run ends within its limit there.
+UNITS_A_SECOND = 700_000_000
 # What an array operation costs besides its entries: the interpreter.
 CALL = 5_000
 # The clock ends what takes this many times its limit, and so many seconds more: far beyond what a slow machine needs.
 _PATIENCE, _GRACE = 4.0, 30.0
+# A month, in seconds: what clocks of an operating system can wait for.
+_FOR_EVER = 2.6e6
 
 Clock = Callable[[], float]
 Ended = Literal["work", "clock", "interrupt"]
@@ -81,6 +83,12 @@ class Budget:
         """A budget of that share of what is left, whose work is taken off this one too."""
         return Budget(max(0.0, self.remaining) * share, self._run, self)
 
+    def reserve(self, share: float) -> Budget:
+        """Set that share of what is left aside for what must still be done when the rest is spent or interrupted."""
+        aside = max(0.0, self.remaining) * share
+        self.spend(aside if math.isfinite(aside) else 0.0)
+        return Budget(aside, _Run(self._run.clock, math.inf))
+
     def interrupt(self) -> None:
         """End this budget, those it is a part of, and all their parts: somebody pressed Ctrl-C."""
         self._run.interrupted = True
@@ -105,7 +113,9 @@ class Budget:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the safety stop, for work that only a clock can end; None without a limit."""
-        return None if self._run.deadline == math.inf else max(0.0, self._run.deadline - self._run.clock())
+        if self._run.deadline == math.inf:
+            return None
+        return min(_FOR_EVER, max(0.0, self._run.deadline - self._run.clock()))
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
