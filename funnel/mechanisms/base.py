@@ -196,7 +196,7 @@ def strongest(
     joint : Joint
     guarantee : Guarantee
     budget : Budget
-        α = 0 is decided in any case.
+        One parameter is decided in any case.
     precision : float
         Relative precision of α that is enough.
     start : float, optional
@@ -217,12 +217,15 @@ def strongest(
         weights = candidate(alpha)
         return weights if guarantee.holds_for(joint, weights) else None
 
-    best = weights_at(0.0)
-    if best is None:
-        level = guarantee.level_for(joint, silence_unseen(joint, family(0.0))).value
-        raise InfeasibleGuarantee(
-            f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
-        )
+    def weakest() -> WeightArray:
+        weights = weights_at(0.0)
+        if weights is None:
+            level = guarantee.level_for(joint, silence_unseen(joint, family(0.0))).value
+            raise InfeasibleGuarantee(
+                f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
+            )
+        return weights
+
     if guarantee.precision > 0:
         # Levels that are bounds found by a search cost as much as decisions, and say how far to go.
         close = max(guarantee.precision, precision)
@@ -239,10 +242,10 @@ def strongest(
             if (found := weights_at(alpha)) is not None:
                 return Calibration(alpha, found, finished)
             alpha *= 1 - 4 * close
-        return Calibration(0.0, best, finished)
-    low, high = 0.0, math.inf
+        return Calibration(0.0, weakest(), finished)
+    low, high, best = 0.0, math.inf, None
     while math.isinf(high):
-        if budget.expired:
+        if best is not None and budget.expired:
             return Calibration(low, best, False)
         middle = min(2 * low if low else max(guarantee.budget, 2.0**-20), LARGEST_PARAMETER)
         if (found := weights_at(middle)) is None:
@@ -251,14 +254,17 @@ def strongest(
             return Calibration(middle, found, True)
         else:
             low, best = middle, found
+    finished = True
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if not low < middle < high or high - low <= max(guarantee.precision, precision) * high:
             break
         if budget.expired:
-            return Calibration(low, best, False)
+            finished = False
+            break
         if (found := weights_at(middle)) is not None:
             low, best = middle, found
         else:
             high = middle
-    return Calibration(low, best, True)
+    # The weakest protocol comes last: where all its outputs tell next to nothing, all must be compared exactly.
+    return Calibration(low, weakest() if best is None else best, finished)

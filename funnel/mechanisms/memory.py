@@ -18,7 +18,7 @@ LARGEST = 4 * 10**9
 """Bytes that fitting a mechanism may take."""
 
 # An entry of a channel: two floats and two integers while it is made and decided, a decimal text in its document.
-_ENTRY = 200
+_ENTRY = 250
 _FLOAT = 8
 # Arrays of the size of the largest that are there at once.
 _COPIES = 3

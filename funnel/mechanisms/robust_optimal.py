@@ -53,7 +53,7 @@ class RobustOptimal(Mechanism):
         finished = solution.finished
         best, most = solution.protocol, solution.utility
         # Cutting planes that were stopped may be far inside; what takes fewer steps may then be better.
-        for other in () if finished else (PolyOpt(), RobustConditionalReporting(), IndependentReporting()):
+        for other in () if finished else (RobustConditionalReporting(), IndependentReporting(), PolyOpt()):
             try:
                 protocol = other.fit(joint, guarantee, budget.part(_SHARE))
             except SpecError:
