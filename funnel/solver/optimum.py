@@ -261,7 +261,8 @@ def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
 
 def _merged(problem: Problem, best: _Best) -> FloatArray:
     """Posteriors of the classes that greedy merging makes; proposes their protocol."""
-    split = merged_split(problem.region, Budget.of(_MERGING))
+    splits = [merged_split(problem.region, Budget.of(_MERGING), risks) for risks in (problem.risks, None)]
+    split = max(splits, key=lambda split: split.value)
     if len(split.mass) > 1:
         best.propose_proven(rounded_weights(problem.read, problem.channel(split)))
     return split.posteriors
