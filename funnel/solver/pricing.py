@@ -184,7 +184,8 @@ class Pricer:
         tree = OpenBoxes(self._root, region.counted)
         origin, unbounded = np.zeros((1, region.counted)), np.array([np.inf])
         tree.put(origin, self.reach[None].copy(), unbounded, self._root, np.zeros(1, dtype=np.intp))
-        while len(tree):
+        # What is not above a box that is left as it is does not matter any more.
+        while tree.bound > tree.closed:
             late = self._budget.expired
             # New prices would change the bound by about what the best column gains: until then, go on here.
             if late or (since > patience and best > _WORTHWHILE * tree.bound):
@@ -193,7 +194,7 @@ class Pricer:
             lower, upper, inherited, bases = tree.take(self._round)
             self._budget.spend(len(lower) * (_BY_SIDE * lower.shape[1] + 4.0 * region.system.size))
             boxes += len(lower)
-            points = self._round_of(tree, prices, target, lower, upper, inherited, bases)
+            points = self._round_of(tree, prices, max(target, tree.closed), lower, upper, inherited, bases)
             rounds += 1
             # Points below the target mostly climb to columns that are known: try them less and less often.
             new = self._promising(points, prices, target, everything=rounds & (rounds - 1) == 0)
