@@ -1,4 +1,4 @@
-"""Merging: a protocol that takes milliseconds, what every search starts from and never falls below."""
+"""Merging: a protocol that takes milliseconds, which no search that was stopped falls below."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Merging:
         rest = [x for x in every if x not in set(low)]
         found: list[list[int]] = []
         while rest:
-            riskiest = rest.pop(int(self._order([], rest).argmax()))
+            riskiest = rest.pop(int(self._order([], [[x] for x in rest]).argmax()))
             found.append(self._enlarged([riskiest], rest))
             if self._budget.expired and not self._inside(found[-1]):
                 return [every]
@@ -93,16 +93,16 @@ class _Merging:
             if self._budget.expired:
                 group, others[:] = group + others, []
             else:
-                group = [*group, others.pop(int(self._order(group, others).argmin()))]
+                group = [*group, others.pop(int(self._order(group, [[x] for x in others]).argmin()))]
         return group
 
-    def _order(self, group: list[int], others: list[int] | list[list[int]]) -> FloatArray:
-        """How risky a class would be with each of these inputs, or classes, besides."""
+    def _order(self, group: list[int], others: list[list[int]]) -> FloatArray:
+        """How risky a class would be with each of these classes besides."""
         if self._risks is None:
             sums = self._terms[:, group].sum(axis=1, keepdims=True)
             mass = float(self._law[group].sum())
             self._budget.spend(8 * CALL + 6.0 * len(self._terms) * (len(group) + len(others)))
-            more = np.stack([self._terms[:, other].reshape(len(sums), -1).sum(axis=1) for other in others], axis=1)
+            more = np.stack([self._terms[:, other].sum(axis=1) for other in others], axis=1)
             heavier = np.array([self._law[other].sum() for other in others])
             return np.asarray(((sums + more) / (mass + heavier)).max(axis=0, initial=-1.0))
         rows = np.zeros((len(others), len(self._law)))

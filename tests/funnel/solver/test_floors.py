@@ -120,8 +120,8 @@ def test_a_limit_binds_every_part_of_a_search(reads_secret: bool) -> None:
         found = funnel.optimal(joint, LIP(0.5), time_limit=part, reads_secret=reads_secret)
         assert found.status == "time limit"
         assert LIP(0.5).holds(joint, found.protocol)
-        # One piece of work may end after the limit: a stack of programmes is at most a quarter of a second.
-        assert counted_work(budget) <= seconds + 0.25
+        # One piece of work may end after the limit: a stack of programmes, of 1.6 million numbers each exchange here.
+        assert counted_work(budget) <= seconds + 0.5
 
 
 @settings(max_examples=40, deadline=None)
