@@ -108,7 +108,7 @@ def trimmed(rho: FloatArray, lower: FloatArray, upper: FloatArray, slack: FloatA
     loss = at_low - at_high
     width = upper - lower
     # The share of the width that may stay, from the better end; a hair more for rounding.
-    share = slack[:, None] * (1 + 1e-9) / np.maximum(np.abs(loss), 1e-300) + 1e-12
+    share = slack[:, None] * (1 + 1e-9) / np.maximum(np.abs(loss), slack[:, None]) + 1e-12
     keep = np.minimum(share, 1.0) * width
     new_upper = np.where(loss > 0, np.minimum(lower + keep, upper), upper)
     new_lower = np.where(loss < 0, np.maximum(upper - keep, lower), lower)

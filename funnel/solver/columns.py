@@ -142,7 +142,7 @@ class ColumnGeneration:
         finished = False
         try:
             with self._budget.interruptible():
-                finished = self._generate(gap, trace)
+                finished = not self._budget.expired and self._generate(gap, trace)
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
             self._budget.interrupt()
@@ -153,8 +153,6 @@ class ColumnGeneration:
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
     def _generate(self, gap: float, trace: Trace | None) -> bool:
-        if self._budget.expired:
-            return False
         pricer = self._pricer if self._pricer is not None else Pricer(self.region, self._budget)
         self._add(pricer, pricer.corners)
         # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.

@@ -232,7 +232,7 @@ def _over_cone(
                 utility, most = joint.entropy + value, min(joint.entropy, joint.entropy + bound)
                 progress(f"{utility:.5f} nats, at most {most:.5f}", 0, None)
 
-        starts = _starts_with_secret(problem, best, gap, budget) if reads_secret else [_merged(problem, best)]
+        starts = _starts_with_secret(problem, best, gap, budget) if reads_secret else []
         searching = budget.part(_SEARCHING)
         search = ColumnGeneration(problem.region, searching)
         for start in starts:
@@ -246,6 +246,8 @@ def _over_cone(
     weights = integers_near(problem, split, finishing)
     if weights is not None:
         best.propose(weights)
+    if bound - best.utility > gap and not reads_secret:
+        _propose_merged(problem, best)
     if bound - best.utility > gap and not budget.expired:
         _propose_perfect(problem, best, gap, finishing if guarantee.is_perfect else budget)
     bound = max(bound, best.utility)
@@ -259,12 +261,12 @@ def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
     return best_split(vertices, problem.law, budget), len(vertices)
 
 
-def _merged(problem: Problem, best: _Best) -> FloatArray:
-    """Posteriors of the classes that greedy merging makes; proposes their protocol."""
-    split = merged_split(problem.region, Budget.of(_MERGING))
+def _propose_merged(problem: Problem, best: _Best) -> None:
+    """Propose the protocol of greedy merging, which is there even where the budget allows nothing."""
+    splits = [merged_split(problem.region, Budget.of(_MERGING), risks) for risks in (problem.risks, None)]
+    split = max(splits, key=lambda split: split.value)
     if len(split.mass) > 1:
         best.propose_proven(rounded_weights(problem.read, problem.channel(split)))
-    return split.posteriors
 
 
 def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget) -> list[FloatArray]:

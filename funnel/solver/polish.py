@@ -43,10 +43,11 @@ def polish(
     corners = []
     budget = Budget.of(budget)
     for vertex in split.posteriors:
-        if budget.expired:
-            return None
         # As many conditions are active as the corner has symbols, or a few more.
-        budget.spend(20 * CALL + 4.0 * rows.size + 20.0 * np.count_nonzero(vertex) ** 3)
+        work = 20 * CALL + 4.0 * rows.size + 20.0 * np.count_nonzero(vertex) ** 3
+        if budget.expired or work > budget.remaining:
+            return None
+        budget.spend(work)
         corner = _same_corner(vertex, rows, tighter_rows)
         if corner is None:
             return None

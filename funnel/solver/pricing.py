@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from funnel.joint import FloatArray
-from funnel.solver.batch import Answers, Bases, BatchProgramme
+from funnel.solver.batch import Answers, Bases, BatchProgramme, Flags
 from funnel.solver.bounds import linear_bounds, negative_entropy, priced_bounds, proven_empty
 from funnel.solver.boxes import OpenBoxes, hole, trimmed
 from funnel.solver.budget import CALL, Budget
@@ -22,10 +22,12 @@ _FIRST_STEP = 0.005
 _WORTHWHILE = 0.05
 # Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
 _ROUND = 2**19
-# Numbers of all tableaux of one stack of programmes over the whole region, at most.
-_STACK = 2**24
+# Numbers of all tableaux of one stack of programmes over the whole region: memory, and how soon a budget is noticed.
+_STACK = 2**20
 # Boxes whose sides are all this short are not cut any more: doubles say no more about what is inside.
 _NARROW = 1e-13
+# A bound of which cuts could take off no more than this share of what is too much is left as it is.
+_LITTLE = 0.01
 # Units of work of a round, besides its programmes: for a coordinate of a box, for an open box, array operations.
 _BY_SIDE, _BY_OPEN, _CALLS = 80.0, 60.0, 150
 
@@ -113,7 +115,7 @@ class Pricer:
             corners.append(posteriors[inside])
         return reach, np.vstack(corners)
 
-    def _posteriors(self, points: FloatArray) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], FloatArray]:
+    def _posteriors(self, points: FloatArray) -> tuple[Flags, FloatArray]:
         """The v of points, without dust, and whether they are in the region up to a solver's tolerance."""
         found = points[:, self._inputs]
         found = np.where(found < _CLEAN, 0.0, found)
@@ -142,24 +144,23 @@ class Pricer:
         Returns
         -------
         posteriors : ndarray, shape (k, a)
-            Those of the first starts, where there are more than fit into memory together.
         values : ndarray, shape (k,)
             ``g - λ·v``.
         """
-        starts = starts[: self._most]
         best, values = starts.copy(), self.gains(starts) - starts @ prices
-        rising = np.arange(len(starts))
-        bases = None
-        while len(rising) and not self._budget.expired:
-            self._budget.spend(30 * CALL + len(rising) * (_BY_SIDE * self.region.inputs + self.region.rows.size))
-            counted = self.region.counts(best[rising])
-            slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
-            answers = self._whole(self._costs(slopes, prices), bases)
-            inside, found = self._posteriors(answers.points)
-            better = self.gains(found) - found @ prices
-            improved = inside & (better > values[rising] + 1e-12)
-            rising, bases = rising[improved], answers.bases[improved]
-            best[rising], values[rising] = found[improved], better[improved]
+        for first in range(0, len(starts), self._most):
+            rising = np.arange(first, min(first + self._most, len(starts)))
+            bases = None
+            while len(rising) and not self._budget.expired:
+                self._budget.spend(30 * CALL + len(rising) * (_BY_SIDE * self.region.inputs + self.region.rows.size))
+                counted = self.region.counts(best[rising])
+                slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
+                answers = self._whole(self._costs(slopes, prices), bases)
+                inside, found = self._posteriors(answers.points)
+                better = self.gains(found) - found @ prices
+                improved = inside & (better > values[rising] + 1e-12)
+                rising, bases = rising[improved], answers.bases[improved]
+                best[rising], values[rising] = found[improved], better[improved]
         return best, values
 
     def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
@@ -183,7 +184,8 @@ class Pricer:
         tree = OpenBoxes(self._root, region.counted)
         origin, unbounded = np.zeros((1, region.counted)), np.array([np.inf])
         tree.put(origin, self.reach[None].copy(), unbounded, self._root, np.zeros(1, dtype=np.intp))
-        while len(tree):
+        # What is not above a box that is left as it is does not matter any more.
+        while tree.bound > tree.closed:
             late = self._budget.expired
             # New prices would change the bound by about what the best column gains: until then, go on here.
             if late or (since > patience and best > _WORTHWHILE * tree.bound):
@@ -192,7 +194,7 @@ class Pricer:
             lower, upper, inherited, bases = tree.take(self._round)
             self._budget.spend(len(lower) * (_BY_SIDE * lower.shape[1] + 4.0 * region.system.size))
             boxes += len(lower)
-            points = self._round_of(tree, prices, target, lower, upper, inherited, bases)
+            points = self._round_of(tree, prices, max(target, tree.closed), lower, upper, inherited, bases)
             rounds += 1
             # Points below the target mostly climb to columns that are known: try them less and less often.
             new = self._promising(points, prices, target, everything=rounds & (rounds - 1) == 0)
@@ -201,6 +203,11 @@ class Pricer:
                 best = max(best, float((self.gains(new) - new @ prices).max()))
                 found = np.vstack([found, new])
         return Priced(found, max(target, tree.closed), boxes)
+
+    def _are_columns(self, points: FloatArray, prices: FloatArray, target: float) -> Flags:
+        """Which points are posteriors of the region above the target; shape (N,)."""
+        inside, posteriors = self._posteriors(points)
+        return np.asarray(inside & (self.gains(posteriors) - posteriors @ prices > target))
 
     def _promising(self, points: FloatArray, prices: FloatArray, target: float, everything: bool) -> FloatArray:
         """Columns above the target that are reached from the best of these points, each once."""
@@ -250,8 +257,11 @@ class Pricer:
         counted = np.clip(answers.points[:, :d], lower, upper)
         chord_gap = low + slopes * (counted - lower) - xlogy(counted, counted)
         above = (bounds > target) & ~empty
-        # No cut lowers a bound that the margin for rounding keeps above the target, nor one over rounding alone.
-        tight = answers.solved & (bounds - margins <= target) & (chord_gap.sum(axis=1) <= margins)
+        # Cuts lower a bound by what the chords are above g, not by the margin for rounding, nor by what a programme of
+        # a thin region is outside of it. Where only those are left, and no column, no cut is of use.
+        excess = np.maximum(chord_gap, 0.0).sum(axis=1)
+        tight = above & answers.solved & (excess <= np.maximum(margins, _LITTLE * (bounds - target)))
+        tight[tight] = ~self._are_columns(answers.points[tight], prices, target)
         final = above & (tight | (width.max(axis=1) <= _NARROW))
         tree.close(bounds[final])
         going = np.flatnonzero(above & ~final)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.errors import SolverError
-from funnel.guarantees.base import ConeGuarantee
+from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import silence_unseen
@@ -73,6 +73,14 @@ class Problem:
     def tightened(self, margin: float) -> FloatArray:
         """`rows` for a budget smaller by a relative margin."""
         return np.asarray(self.merged.cone(self.guarantee.tightened(margin)) / self.law)
+
+    def risks(self, rows: FloatArray) -> FloatArray:
+        """How much rows T (k, merged inputs) of a channel tell, as the guarantee orders them; shape (k,)."""
+        if isinstance(self.guarantee, PosteriorGuarantee):
+            return self.guarantee.risks(self.merged.joint, rows)
+        whole = np.zeros((len(rows), len(self.read.inputs)))
+        whole[:, [group[0] for group in self.merged.members]] = rows
+        return self.guarantee.risks(self.read, whole)
 
     def lifted(self, weights: WeightArray) -> WeightArray:
         """Weights (b, a) that read X only, as they read (S, X) too: the same law of the output given every secret."""
