@@ -70,11 +70,13 @@ class SymbolRisks:
 
         The merged high-risk inputs can still break the bound (METHOD section 4, watchdog). Each step merges the input
         that leaves the smallest level; all inputs together tell nothing, so there is an end. When the budget is spent,
-        they are merged all at once.
+        twice as many are merged each time, as they come.
         """
+        number = 1
         while subset and low and not self.meets(subset):
             if self.budget.expired:
-                return subset + low, ()
+                subset, low, number = subset + low[:number], low[number:], 2 * number
+                continue
             best = int(self._levels(self._joined(subset, low)).argmin())
             subset, low = (*subset, low[best]), low[:best] + low[best + 1 :]
         return subset, low
@@ -128,7 +130,8 @@ def merged_subsets(risks: SymbolRisks) -> Subsets:
     meets the bound; the last one, which may not, takes in other subsets. What the paper leaves out: if all high-risk
     inputs together still break the bound, low-risk ones are merged in.
 
-    When the budget is spent, whatever is left to merge becomes one subset.
+    When the budget is spent, whatever is left to merge becomes one subset, which takes in as many others as it needs,
+    twice as many each time.
     """
     low, rest = risks.high_risk()
     subsets: list[tuple[int, ...]] = []
@@ -143,10 +146,12 @@ def merged_subsets(risks: SymbolRisks) -> Subsets:
             best = risks.least_risky(subset, rest)
             subset, rest = (*subset, rest[best]), rest[:best] + rest[best + 1 :]
         subsets.append(subset)
+    number = 1
     while len(subsets) > 1 and not risks.meets(subsets[-1]):
         if risks.budget.expired:
-            subsets = [tuple(x for subset in subsets for x in subset)]
-            break
+            together = tuple(x for subset in subsets[-1 - number :] for x in subset)
+            subsets, number = [*subsets[: -1 - number], together], 2 * number
+            continue
         last = subsets.pop()
         best = risks.least_risky_union(last, tuple(subsets))
         # What took in another subset is the last one now: it is what may break the bound.

@@ -53,6 +53,9 @@ def test_what_a_refusal_names_instead_applies(text: str, joint: Joint) -> None:
         with pytest.raises(SpecError, match="publish two columns"):
             funnel.plan(joint, guarantee)
         return
+    if text.startswith("rldp"):
+        # Worst cases over a confidence set take long; a few values show the same.
+        joint = Joint(joint.counts[:, :4], joint.secret, Alphabet(joint.inputs.columns, joint.inputs.symbols[:4]))
     for name in names():
         error = tried(name, joint, guarantee, 0.05)
         if not isinstance(error, SpecError):
