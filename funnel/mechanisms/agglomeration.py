@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import xlogy
+import numpy.typing as npt
+from scipy.special import rel_entr, xlogy
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
@@ -50,10 +51,9 @@ class Agglomeration(Mechanism):
         best: Subsets = tuple((x,) for x in seen)
         whole = True
         if not holds(best):
-            way = _way(joint.counts[:, seen].astype(np.float64), budget.part(_WAY))
-            whole = len(way) == len(seen) - 1
-            # After all merges there is one output. A way that the budget cut short goes there at once.
-            best, too_fine, enough = (tuple(seen),), 0, len(way) + 1
+            way, whole = _way(joint.counts[:, seen].astype(np.float64), budget.part(_WAY))
+            # After all merges there is one output.
+            best, too_fine, enough = (tuple(seen),), 0, len(way)
             while enough - too_fine > 1 and not budget.expired:
                 middle = (too_fine + enough) // 2
                 subsets = _partition(seen, way[:middle])
@@ -73,8 +73,10 @@ def _partition(seen: list[int], merges: list[Pair]) -> Subsets:
     return tuple(sorted((tuple(sorted(subset)) for subset in subsets.values()), key=min))
 
 
-def _way(counts: FloatArray, budget: Budget) -> list[Pair]:
-    """Merges of the greedy way, the second place into the first, until one is left or the budget is spent.
+def _way(counts: FloatArray, budget: Budget) -> tuple[list[Pair], bool]:
+    """Merges of the greedy way, the second place into the first, until one is left; and whether all are greedy.
+
+    When the budget is spent, what is left is merged into one output, the most telling first.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def _way(counts: FloatArray, budget: Budget) -> list[Pair]:
     step = max(1, _CHUNK // (b * c))
     for start in range(0, b, step):
         if budget.expired:
-            return []
+            return _rest(law, np.ones(b, dtype=np.bool_)), False
         rows = range(start, min(start + step, b))
         budget.spend(20 * CALL + 60.0 * c * b * len(rows))
         gains[rows.start : rows.stop] = _gains(law[:, rows.start : rows.stop], law, total)
@@ -103,6 +105,7 @@ def _way(counts: FloatArray, budget: Budget) -> list[Pair]:
         first, second = sorted((one, int(best[one])))
         merges.append((first, second))
         law[:, first] += law[:, second]
+        law[:, second] = 0.0
         there[second] = False
         new = np.where(there, _gains(law[:, [first]], law, total)[0], -np.inf)
         new[first] = -np.inf
@@ -116,7 +119,16 @@ def _way(counts: FloatArray, budget: Budget) -> list[Pair]:
         better = there & (new > gains[rest, best])
         best[better] = first
         budget.spend(60 * CALL + (60.0 * c + 20.0 + 2.0 * len(again)) * b)
-    return merges
+    return merges + _rest(law, there), there.sum() == 1
+
+
+def _rest(law: FloatArray, there: npt.NDArray[np.bool_]) -> list[Pair]:
+    """Merges of the outputs that are left, in the order of how far P(s|y) is from P(s), into the first of them."""
+    left = np.flatnonzero(there)
+    posterior, prior = law[:, left] / law[:, left].sum(axis=0), law.sum(axis=1, keepdims=True) / law.sum()
+    far = rel_entr(posterior, prior).sum(axis=0)
+    first, *others = left[np.argsort(-far, kind="stable")].tolist()
+    return [(first, other) for other in others]
 
 
 def _gains(some: FloatArray, every: FloatArray, total: float) -> FloatArray:

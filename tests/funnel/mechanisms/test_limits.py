@@ -123,7 +123,7 @@ def test_the_greedy_way_merges_what_hides_most_for_what_it_costs(joint: Joint) -
         ratio = np.divide(law, prior[:, None] * mass, out=np.ones_like(law), where=law > 0)
         return float((law * np.log(ratio)).sum()), float(-(mass * np.log(mass)).sum())
 
-    for first, second in _way(joint.counts[:, seen].astype(np.float64), Budget.of(None)):
+    for first, second in _way(joint.counts[:, seen].astype(np.float64), Budget.of(None))[0]:
         now = told(list(groups.values()))
         gains = {}
         for one in groups:
@@ -137,13 +137,25 @@ def test_the_greedy_way_merges_what_hides_most_for_what_it_costs(joint: Joint) -
     assert len(groups) == 1
 
 
+def test_a_way_cut_short_still_ends_at_one_output() -> None:
+    joint = Joint.from_counts(np.random.default_rng(3).integers(1, 40, (3, 120)))
+    for limit in (1e-9, 3e-3):
+        way, whole = _way(joint.counts.astype(np.float64), Budget.of(limit))
+        assert not whole
+        assert sorted(second for _, second in way) == sorted(set(range(120)) - {way[-1][0]})
+    short = mechanism("agglomeration").fitted(joint, LIP(0.3), Budget.of(0.03))
+    assert not short.finished
+    assert mutual_information(joint, short.protocol) > 0.1
+
+
 @settings(max_examples=25)
 @given(joints(max_secrets=3, max_inputs=5), st.sampled_from([parse_guarantee(text) for text in EXAMPLES[-4:]]))
 def test_agglomeration_stops_at_the_first_partition_on_the_way_that_holds(joint: Joint, guarantee: Guarantee) -> None:
     seen = [int(x) for x in np.flatnonzero(joint.counts.any(axis=0))]
     subsets = [(x,) for x in seen]
     table = dict(enumerate(subsets))
-    way = _way(joint.counts[:, seen].astype(np.float64), Budget.of(None))
+    way, whole = _way(joint.counts[:, seen].astype(np.float64), Budget.of(None))
+    assert whole
     number = len(seen)
     for first, second in [(0, 0), *way]:
         if first != second:
