@@ -215,7 +215,9 @@ def _over_cone(
     best, finishing = _Best(problem), budget.reserve(_LATTICE if guarantee.is_perfect else _FINISHING)
     split: Split | None = None
     ended: Ended | None = None
-    chosen = "columns" if reads_secret else chosen_method(method, problem.merged.joint, guarantee, problem.region)
+    chosen = "columns"
+    if not reads_secret:
+        chosen = chosen_method(method, problem.merged.joint, guarantee, problem.region, budget)
     if chosen == "vertices":
         try:
             split, size = _over_vertices(problem, budget)

@@ -138,6 +138,16 @@ def test_merging_is_the_floor_at_once(joint: Joint, kind: type[funnel.Guarantee]
     assert ((split.posteriors > 0).sum(axis=0) == 1).all()
 
 
+def test_a_list_of_vertices_that_the_budget_does_not_allow_is_not_begun() -> None:
+    joint = Joint.from_counts(np.random.default_rng(3).integers(1, 1000, (2, 60)))
+    budget = Budget.of(1e6, lambda: 0.0)
+    found = funnel.optimal(joint, LIP(0.5), time_limit=budget.part(1e-9))
+    assert found.status == "time limit"
+    assert found.utility > 0.9 * joint.entropy
+    assert counted_work(budget) < 0.1
+    assert funnel.optimal(joint, LIP(0.5), time_limit=budget).method == "vertices"
+
+
 def test_a_protocol_at_once_is_as_good_as_subset_merging_on_adult() -> None:
     for secret, inputs in (("marital-status", "education"), ("occupation", "education"), ("income", "occupation")):
         joint = Joint.from_table("data/adult.parquet", secret=[secret], inputs=[inputs])
