@@ -245,8 +245,7 @@ def _over_cone(
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
     rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
     bound = min(joint.entropy, joint.entropy + split.bound + slack) + rounding
-    weights = integers_near(problem, split, finishing)
-    if weights is not None:
+    for weights in integers_near(problem, split, finishing):
         best.propose(weights)
     if bound - best.utility > gap and not reads_secret:
         _propose_merged(problem, best)
@@ -287,8 +286,7 @@ def _propose_perfect(problem: Problem, best: _Best, gap: float, budget: Budget) 
         # Members of merged inputs can be told apart in any case, and on a lattice that has shorter vectors.
         law = problem.law
         alone = Split(law[None], np.ones(1), float(negative_entropy(problem.region.counts(law[None]))[0]), 0.0)
-        weights = integers_near(problem, alone, budget)
-        if weights is not None:
+        for weights in integers_near(problem, alone, budget):
             best.propose(weights)
         return
     perfect = PerfectPrivacy() if isinstance(guarantee, PosteriorGuarantee) else guarantee.with_budget(0.0)

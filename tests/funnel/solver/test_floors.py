@@ -51,6 +51,26 @@ def test_more_budget_is_never_worse_however_small(joint: Joint, kind: str) -> No
         assert larger.bound >= smaller.utility
 
 
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        ([[1079933, 1, 1, 0, 1096174], [0, 1046239, 1, 1, 0], [0, 0, 10867, 0, 0], [1, 0, 0, 10264, 0]], "alip:{},1"),
+        (
+            [[235722042, 70419207, 77065309], [367317476, 312206415, 178291565], [360831781, 260706706, 150957]],
+            "lip:{}",
+        ),
+        ([[35308, 18116, 80840, 73381], [26669, 98475, 50943, 3150], [60055, 91362, 48582, 34505]], "ldp:{}"),
+    ],
+)
+def test_corners_of_a_region_thinner_than_what_tells_its_sides_apart(counts: list[list[int]], kind: str) -> None:
+    """Both sides of a condition seem active: polishing has to take them for one equation, or it finds no corner."""
+    joint = Joint.from_counts(counts)
+    found = [funnel.optimal(joint, parse_guarantee(kind.format(epsilon))) for epsilon in (1e-13, 1e-12, 1e-10, 1e-9)]
+    for smaller, larger in itertools.pairwise(found):
+        assert larger.utility >= smaller.utility - GAP
+    assert all(solution.gap <= 1e-5 for solution in found)
+
+
 @pytest.mark.parametrize("text", ["lip:1e-16", "lip:1e-12", "lip:1e-10", "ldp:1e-14", "alip:1e-10,1e-10"])
 def test_adult_keeps_at_a_tiny_budget_what_it_keeps_at_none(text: str) -> None:
     joint = Joint.from_table("data/adult.parquet", secret=["marital-status"], inputs=["education"])
