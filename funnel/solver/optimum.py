@@ -264,10 +264,12 @@ def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
 
 def _propose_merged(problem: Problem, best: _Best) -> None:
     """Propose the protocol of greedy merging, which is there even where the budget allows nothing."""
-    splits = [merged_split(problem.region, Budget.of(_MERGING), risks) for risks in (problem.risks, None)]
-    split = max(splits, key=lambda split: split.value)
-    if len(split.mass) > 1:
-        best.propose_proven(rounded_weights(problem.read, problem.channel(split)))
+    # Inputs that presolve makes one may as well be in different classes.
+    for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, presolve=False)):
+        splits = [merged_split(whole.region, Budget.of(_MERGING), risks) for risks in (whole.risks, None)]
+        for split in splits:
+            if len(split.mass) > 1:
+                best.propose_proven(rounded_weights(whole.read, whole.channel(split)))
 
 
 def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget) -> list[FloatArray]:
