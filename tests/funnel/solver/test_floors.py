@@ -20,6 +20,8 @@ from tests.strategies import joints
 
 LADDER = (0.0, 1e-16, 1e-13, 1e-10, 1e-8, 1e-6, 1e-3, 0.1, 1.0)
 GAP = 1e-6
+# The same protocol, read as one that reads the secret too, adds up its utility in another order.
+SUMS = 1e-12
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_reading_the_secret_loses_nothing_of_what_is_had_without(counts: list[li
     blind = funnel.optimal(joint, guarantee)
     found = funnel.optimal(joint, guarantee, reads_secret=True)
     assert guarantee.holds(joint, found.protocol)
-    assert found.utility >= blind.utility
+    assert found.utility >= blind.utility - SUMS
 
 
 @settings(max_examples=25, deadline=None)
@@ -117,7 +119,7 @@ def test_reading_the_secret_is_never_worse_than_not(
     blind = funnel.optimal(joint, guarantee)
     found = funnel.optimal(joint, guarantee, reads_secret=True)
     assert guarantee.holds(joint, found.protocol)
-    assert found.utility >= blind.utility
+    assert found.utility >= blind.utility - SUMS
     stopped = funnel.optimal(joint, guarantee, reads_secret=True, time_limit=Budget.of(seconds, lambda: 0.0))
     assert guarantee.holds(joint, stopped.protocol)
     assert stopped.utility <= found.bound
