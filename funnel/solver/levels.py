@@ -25,7 +25,7 @@ _ROUND = 64
 _TRIED = 32
 _STEP = 1e-4
 # Units of work of listing corners and finding a multiplier for them: for each corner, and array operations a part.
-_BY_CORNER, _CALLS = 250.0, 120
+_BY_CORNER, _CALLS = 120.0, 120
 
 
 @dataclass(frozen=True, eq=False)

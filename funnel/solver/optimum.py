@@ -215,7 +215,9 @@ def _over_cone(
     best, finishing = _Best(problem), budget.reserve(_LATTICE if guarantee.is_perfect else _FINISHING)
     split: Split | None = None
     ended: Ended | None = None
-    chosen = "columns" if reads_secret else chosen_method(method, problem.merged.joint, guarantee, problem.region)
+    chosen = "columns"
+    if not reads_secret:
+        chosen = chosen_method(method, problem.merged.joint, guarantee, problem.region, budget)
     if chosen == "vertices":
         try:
             split, size = _over_vertices(problem, budget)
@@ -243,8 +245,7 @@ def _over_cone(
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
     rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
     bound = min(joint.entropy, joint.entropy + split.bound + slack) + rounding
-    weights = integers_near(problem, split, finishing)
-    if weights is not None:
+    for weights in integers_near(problem, split, finishing):
         best.propose(weights)
     if bound - best.utility > gap and not reads_secret:
         _propose_merged(problem, best)
@@ -263,10 +264,12 @@ def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
 
 def _propose_merged(problem: Problem, best: _Best) -> None:
     """Propose the protocol of greedy merging, which is there even where the budget allows nothing."""
-    splits = [merged_split(problem.region, Budget.of(_MERGING), risks) for risks in (problem.risks, None)]
-    split = max(splits, key=lambda split: split.value)
-    if len(split.mass) > 1:
-        best.propose_proven(rounded_weights(problem.read, problem.channel(split)))
+    # Inputs that presolve makes one may as well be in different classes.
+    for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, presolve=False)):
+        splits = [merged_split(whole.region, Budget.of(_MERGING), risks) for risks in (whole.risks, None)]
+        for split in splits:
+            if len(split.mass) > 1:
+                best.propose_proven(rounded_weights(whole.read, whole.channel(split)))
 
 
 def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget) -> list[FloatArray]:
@@ -285,8 +288,7 @@ def _propose_perfect(problem: Problem, best: _Best, gap: float, budget: Budget) 
         # Members of merged inputs can be told apart in any case, and on a lattice that has shorter vectors.
         law = problem.law
         alone = Split(law[None], np.ones(1), float(negative_entropy(problem.region.counts(law[None]))[0]), 0.0)
-        weights = integers_near(problem, alone, budget)
-        if weights is not None:
+        for weights in integers_near(problem, alone, budget):
             best.propose(weights)
         return
     perfect = PerfectPrivacy() if isinstance(guarantee, PosteriorGuarantee) else guarantee.with_budget(0.0)

@@ -43,10 +43,10 @@ class Problem:
     region: Region
 
     @classmethod
-    def of(cls, joint: Joint, guarantee: ConeGuarantee, reads_secret: bool) -> Problem:
-        """Presolve, and the region."""
+    def of(cls, joint: Joint, guarantee: ConeGuarantee, reads_secret: bool, presolve: bool = True) -> Problem:
+        """Presolve, unless that is not wanted or the channel reads the secret, and the region."""
         if not reads_secret:
-            merged = merge_inputs(joint, guarantee)
+            merged = merge_inputs(joint, guarantee) if presolve else keep_inputs(joint)
             law = merged.joint.p_input
             rows = merged.cone(guarantee) / law
             return cls(joint, joint, guarantee, merged, rows, Region.of(rows, law))

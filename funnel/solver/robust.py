@@ -39,7 +39,7 @@ _SPACED = 1e-9
 _ROUGH = 0.02
 # The share of the budget for moving inside, and units of work of a search for the worst laws: for an input of an output
 # and a secret.
-_FINISHING, _BY_ROW = 0.15, 3_000.0
+_FINISHING, _BY_ROW = 0.15, 8_000.0
 
 
 @dataclass(frozen=True, eq=False)
