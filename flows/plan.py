@@ -35,7 +35,9 @@ def _plan(spec_path: str) -> list[dict[str, Any]]:
     joint = count_joint(spec, progress=tell)
     guarantee = parse_guarantee(spec.guarantee.canonical)
     mechanism = spec.mechanism
-    rows = compare(joint, guarantee, reads_secret=mechanism.reads_secret, time_limit=mechanism.time_limit)
+    rows = compare(
+        joint, guarantee, reads_secret=mechanism.reads_secret, time_limit=mechanism.time_limit, progress=tell
+    )
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
     return [row.to_dict() for row in rows]

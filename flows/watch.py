@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from funnel.errors import DataError, PipelineError
+from funnel.progress import Progress
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.series import Series
@@ -17,8 +18,6 @@ from funnel.source import open_source
 from funnel.spec import ReleaseSpec
 
 EVENT = "funnel.source.changed"
-
-Progress = Callable[[str, int, int | None], None]
 
 
 def watch_source(spec_path: Path, interval: float, once: bool, progress: Progress) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -143,8 +144,14 @@ json_option = click.option(
     metavar="TEXT",
     help="Compare under this bound instead of the one of SPEC, such as alip:1.3,0.7; may be given several times.",
 )
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Fit also the mechanisms that SPEC does not allow, those that read the secret; they can take long.",
+)
 @json_option
-def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None:
+def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Show what every mechanism would give under the bound of SPEC; nothing is drawn or written.
 
     For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
@@ -158,22 +165,25 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], as_json: bool) -> None
     from funnel.spec import ReleaseSpec
 
     described = ReleaseSpec.load(spec)
-    bounds = [parse_guarantee(text) for text in guarantees or (described.guarantee.canonical,)]
+    bounds = [parse_guarantee(text) for text in dict.fromkeys(guarantees) or (described.guarantee.canonical,)]
     with Console(as_json) as console:
         joint = count_joint(described, progress=console.progress)
-        compared = [
-            (
-                str(bound),
-                plan(
-                    joint,
-                    bound,
-                    reads_secret=described.mechanism.reads_secret,
-                    time_limit=described.mechanism.time_limit,
-                    progress=lambda what: console.progress(what, 0, None),
-                ),
-            )
-            for bound in bounds
-        ]
+        with console.comparing(described, joint, [str(bound) for bound in bounds]) as told:
+            compared = [
+                (
+                    str(bound),
+                    plan(
+                        joint,
+                        bound,
+                        reads_secret=described.mechanism.reads_secret,
+                        time_limit=described.mechanism.time_limit,
+                        progress=console.progress,
+                        forbidden=everything,
+                        told=partial(told, str(bound)),
+                    ),
+                )
+                for bound in bounds
+            ]
         doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
     console.print_plan(described, joint, compared, doubts)
 

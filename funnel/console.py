@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console as RichConsole
+from rich.console import Group
+from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _WIDE = 160
+# Seconds between two lines about how far one thing has come, where there is no terminal.
+_OFTEN = 1.0
 
 
 class Console:
@@ -31,10 +36,13 @@ class Console:
     ----------
     as_json : bool
         Whether results are one JSON object.
+    out : rich.console.Console, optional
+        Where results are shown; standard output by default.
     """
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, out: RichConsole | None = None) -> None:
         self.as_json = as_json
+        self._out = RichConsole() if out is None else out
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -45,8 +53,10 @@ class Console:
         )
         self._live = sys.stderr.isatty()
         self._task = self._progress.add_task("starting", total=None)
-        self._said = ""
+        self._said, self._said_at = "", 0.0
         self._started = time.perf_counter()
+        # Whether the table of a plan is on the terminal already.
+        self._shown = False
 
     def __enter__(self) -> Console:
         if self._live:
@@ -59,17 +69,42 @@ class Console:
         if self._live:
             self._progress.stop()
 
-    def progress(self, what: str, done: int, total: int | None) -> None:
-        """Show what is being done; without a terminal, one line each time something new begins."""
+    def progress(self, what: str, done: int, total: int | None, /) -> None:
+        """Show what is being done; without a terminal a line when something new begins, and at times how far it is."""
+        self._progress.update(self._task, description=Text(what).markup, completed=done, total=total)
         if self._live:
-            self._progress.update(self._task, description=Text(what).markup, completed=done, total=total)
-        elif what != self._said:
-            print(f"{time.perf_counter() - self._started:6.1f} s  {what}", file=sys.stderr, flush=True)
-        self._said = what
+            return
+        now = time.perf_counter() - self._started
+        # "fitting optimal: 0.61 nats" is how far "fitting optimal" is.
+        further = what.split(":")[0] == self._said.split(":")[0]
+        if what != self._said and not (further and now - self._said_at < _OFTEN):
+            print(f"{now:6.1f} s  {what}", file=sys.stderr, flush=True)
+            self._said, self._said_at = what, now
 
     def print_json(self, content: dict[str, Any]) -> None:
         """Print one JSON object on one line."""
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+
+    @contextmanager
+    def comparing(
+        self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str]
+    ) -> Iterator[Callable[[str, PlanRow], None]]:
+        """Inside, the table of a plan grows on a terminal with every (guarantee, row) that is told; elsewhere not."""
+        compared: dict[str, list[PlanRow]] = {guarantee: [] for guarantee in guarantees}
+
+        def told(guarantee: str, row: PlanRow) -> None:
+            compared[guarantee].append(row)
+
+        if self.as_json or not self._out.is_terminal:
+            yield told
+            return
+        # One display at a time: what is being done is shown below the table.
+        self._progress.stop()
+        self._print_head(spec, joint, guarantees)
+        with Live(console=self._out, get_renderable=lambda: Group(_table(compared), self._progress)) as view:
+            yield told
+            view.update(_table(compared))
+        self._shown = True
 
     def print_plan(
         self,
@@ -94,44 +129,51 @@ class Console:
                     }
                 )
             return
-        out = RichConsole()
-        out.print(
+        out, several = self._out, len(compared) > 1
+        if not self._shown:
+            self._print_head(spec, joint, [guarantee for guarantee, _ in compared])
+            # A terminal too narrow breaks lines; rich itself would cut columns off.
+            wide = RichConsole(width=max(out.width, _WIDE), file=out.file) if several else out
+            wide.print(_table(dict(compared)))
+        if several:
+            out.print(
+                Text(
+                    "Share of H(X) kept; in brackets, what may not be used as the spec is (with --all). Give one "
+                    "--guarantee to see levels, times and why a mechanism is not used."
+                ),
+                soft_wrap=True,
+            )
+        for (guarantee, rows), warnings in zip(compared, doubts, strict=True):
+            for row in () if several else rows:
+                self._print_notes(row)
+            for warning in warnings:
+                out.print(
+                    Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True
+                )
+
+    def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str]) -> None:
+        self._out.print(
             Text(
                 f"{spec.title}\n{joint.n:,} records; secret {', '.join(spec.secret)} ({len(joint.secret)} values), "
                 f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats)"
             ),
             soft_wrap=True,
         )
-        if len(compared) > 1:
-            # A terminal too narrow breaks lines; rich itself would cut columns off.
-            RichConsole(width=max(out.width, _WIDE)).print(_comparison_table(compared))
-            out.print(
-                Text(
-                    "Share of H(X) kept; in brackets, what may not be used as the spec is. Give one --guarantee to see "
-                    "levels, times and why a mechanism is not used."
-                ),
-                soft_wrap=True,
-            )
-            for (guarantee, _), warnings in zip(compared, doubts, strict=True):
-                for warning in warnings:
-                    out.print(Text(f"warning ({guarantee}): {warning}"), soft_wrap=True)
+        if len(guarantees) == 1:
+            self._out.print(Text(f"bound {guarantees[0]}"))
+
+    def _print_notes(self, row: PlanRow) -> None:
+        """Why a mechanism is not used, and what its time was not enough for."""
+        if row.reason is not None:
+            self._out.print(Text(f"{row.mechanism} is not used: {row.reason}"), soft_wrap=True)
+        if row.finished or row.utility is None:
             return
-        for (guarantee, rows), warnings in zip(compared, doubts, strict=True):
-            out.print(Text(f"bound {guarantee}"))
-            out.print(_plan_table(rows))
-            for row in rows:
-                if row.reason is not None:
-                    out.print(Text(f"{row.mechanism} is not used: {row.reason}"), soft_wrap=True)
-                if not row.finished and row.bound is not None and row.utility is not None:
-                    out.print(
-                        Text(
-                            f"{row.mechanism} was stopped by the time limit: within {row.bound - row.utility:.2g} nats "
-                            "of the optimum"
-                        ),
-                        soft_wrap=True,
-                    )
-            for warning in warnings:
-                out.print(Text(f"warning: {warning}"), soft_wrap=True)
+        within = (
+            f"within {row.bound - row.utility:.2g} nats of the optimum"
+            if row.bound is not None
+            else "what it found until then holds; a larger time_limit may find better"
+        )
+        self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {within}"), soft_wrap=True)
 
     def print_checks(self, root: str, checks: Sequence[Check]) -> None:
         """Print the checks of an audit."""
@@ -144,13 +186,22 @@ class Console:
                 }
             )
             return
-        out = RichConsole()
+        out = self._out
         out.print(Text(root), soft_wrap=True)
         table = Table(box=None, pad_edge=False, show_header=False)
         for check in checks:
             verdict = Text("pass", style="green") if check.passed else Text("FAIL", style="bold red")
             table.add_row(verdict, check.name, Text(check.detail))
         out.print(table)
+
+
+def _table(compared: Mapping[str, Sequence[PlanRow]]) -> Table:
+    """Of one guarantee everything about its rows, of several the shares that are kept."""
+    from funnel.planning import best_first
+
+    if len(compared) > 1:
+        return _comparison_table(compared)
+    return _plan_table(best_first(next(iter(compared.values()))))
 
 
 def _plan_table(rows: Sequence[PlanRow]) -> Table:
@@ -170,20 +221,21 @@ def _plan_table(rows: Sequence[PlanRow]) -> Table:
     return table
 
 
-def _comparison_table(compared: Sequence[tuple[str, Sequence[PlanRow]]]) -> Table:
+def _comparison_table(compared: Mapping[str, Sequence[PlanRow]]) -> Table:
     """Mechanisms (rows) under several guarantees (columns)."""
     table = Table(box=None, pad_edge=False)
     table.add_column("mechanism", no_wrap=True)
-    names = dict.fromkeys(row.mechanism for _, rows in compared for row in rows)
+    names = dict.fromkeys(row.mechanism for rows in compared.values() for row in rows)
     by_guarantee = []
-    for guarantee, rows in compared:
+    for guarantee, rows in compared.items():
         table.add_column(Text(guarantee.replace(":", "\n", 1)), justify="right", no_wrap=True)
         by_guarantee.append({row.mechanism: row for row in rows})
     for name in names:
         cells = []
         for rows_by_name in by_guarantee:
-            row = rows_by_name[name]
-            share = "-" if row.share is None else f"{row.share:.1%}"
-            cells.append(f"({share})" if row.share is not None and row.reason is not None else share)
+            row = rows_by_name.get(name)
+            share = "" if row is None else "-" if row.share is None else f"{row.share:.1%}"
+            forbidden = row is not None and row.share is not None and row.reason is not None
+            cells.append(f"({share})" if forbidden else share)
         table.add_row(name, *cells)
     return table

@@ -10,13 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
+from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.mechanisms.base import Progress, check_size
+from funnel.mechanisms.instead import has_optimum
+from funnel.mechanisms.memory import check_size, require_memory
+from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.solver.budget import Budget, Clock
+
+AUTO = "auto"
+# A mechanism that could keep at most this share of H(X) more than what is there cannot win.
+WORTHWHILE = 1e-3
+# Of what is left for mechanisms that could still win once the optimum ran out of time, what each may take.
+_SHARE = 0.5
+_FORBIDDEN = "reads the secret; allow it with reads_secret = true under [mechanism]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +47,13 @@ class PlanRow:
         Exact level (nats) of the protocol, or the best level the mechanism can reach where it is not applicable.
     seconds : float
     reason : str or None
-        Why the mechanism is not applicable or not allowed; None if it may be used.
+        Why the mechanism is not applicable, not allowed or not fitted; None if it may be used.
     bound : float or None
-        For optimised protocols: no protocol of this kind has a larger I(X;Y), in nats.
+        Where it is certified: no protocol that reads the same and meets the guarantee has a larger I(X;Y), in nats.
     finished : bool
-        False if the time limit ended the search for the optimum; the protocol holds all the same.
+        False if the time limit ended a search; the protocol holds all the same.
+    tried : bool
+        False if the mechanism was not fitted because the spec does not ask for it, or because it could not win.
     """
 
     mechanism: str
@@ -54,6 +66,7 @@ class PlanRow:
     reason: str | None
     bound: float | None = None
     finished: bool = True
+    tried: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The row without its protocol, as JSON-ready values; an infinite level becomes None."""
@@ -77,9 +90,13 @@ def plan(
     mechanisms: Sequence[str] | None = None,
     reads_secret: bool = False,
     time_limit: float | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress = quiet,
+    *,
+    forbidden: bool = False,
+    told: Callable[[PlanRow], None] | None = None,
+    clock: Clock = time.perf_counter,
 ) -> tuple[PlanRow, ...]:
-    """Fit every mechanism and report its utility, exact level and time, best first.
+    """Fit every mechanism that may be used and report its utility, exact level and time, best first.
 
     Parameters
     ----------
@@ -88,11 +105,17 @@ def plan(
     mechanisms : sequence of str, optional
         Names to try; all by default.
     reads_secret : bool
-        Whether a protocol that reads the secret may be chosen; such mechanisms are computed and shown either way.
+        Whether a protocol that reads the secret may be chosen.
     time_limit : float, optional
-        Seconds for each optimisation.
-    progress : callable, optional
-        Told the name of each mechanism before it is fitted, and about once a second how far an optimum has come.
+        Seconds for each mechanism, as work that is counted: the same on a busy machine.
+    progress : callable
+        Told the name of each mechanism before it is fitted, and how far an optimum has come.
+    forbidden : bool
+        Fit also those that read the secret although they may not, to see what that would be worth.
+    told : callable, optional
+        Given each row as soon as it is there.
+    clock : callable
+        Seconds; for the times in the rows and the safety stop of budgets.
 
     Raises
     ------
@@ -108,62 +131,80 @@ def plan(
     grr 0.5 True
     identity 0.8755 False
     """
-    check_size(joint)
-    # What no mechanism could do is an error here, not a reason in every row.
-    guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
+    fitting = _Fitting(joint, guarantee, progress, clock)
     rows = []
     for name in mechanisms if mechanisms is not None else names():
-        if progress is not None:
-            progress(f"fitting {name}")
-        rows.append(_row(name, joint, guarantee, reads_secret, time_limit, progress))
-    return tuple(sorted(rows, key=lambda row: (row.reason is not None, -(row.utility or 0.0))))
+        allowed = reads_secret or not mechanism(name).reads_secret
+        if allowed or forbidden:
+            row = fitting.row(name, Budget.of(time_limit, clock), None if allowed else _FORBIDDEN)
+        else:
+            row = _untried(name, _FORBIDDEN)
+        rows.append(row)
+        if told is not None:
+            told(row)
+    return best_first(rows)
 
 
-def _row(
-    name: str,
+def contenders(
     joint: Joint,
     guarantee: Guarantee,
-    reads_secret: bool,
-    time_limit: float | None,
-    progress: Callable[[str], None] | None,
-) -> PlanRow:
-    chosen = mechanism(name)
-    started = time.perf_counter()
-    try:
-        fitted = chosen.fitted(joint, guarantee, time_limit, _steps(name, progress))
-    except (InfeasibleGuarantee, SolverError, SpecError) as error:
-        level = error.best_level if isinstance(error, InfeasibleGuarantee) else None
-        seconds = time.perf_counter() - started
-        return PlanRow(name, chosen.reads_secret, None, None, None, level, seconds, str(error))
-    protocol, seconds = fitted.protocol, time.perf_counter() - started
-    allowed = reads_secret or not chosen.reads_secret
-    return PlanRow(
-        name,
-        chosen.reads_secret,
-        protocol,
-        mutual_information(joint, protocol),
-        normalised_mutual_information(joint, protocol),
-        guarantee.level(joint, protocol).value,
-        seconds,
-        None if allowed else "reads the secret; allow it with reads_secret = true under [mechanism]",
-        fitted.bound,
-        fitted.finished,
-    )
+    name: str = AUTO,
+    reads_secret: bool = False,
+    time_limit: float | None = None,
+    progress: Progress = quiet,
+    clock: Clock = time.perf_counter,
+) -> tuple[PlanRow, ...]:
+    """What a release has to fit: the mechanism that its spec names, or with "auto" every one that can still win.
+
+    Where the guarantee has an optimum, that comes first: its certificate is a bound on every mechanism that reads the
+    same. Publishing X as it is, where that is allowed, is such a bound for all. A mechanism whose bound exceeds what is
+    kept already by no more than 0.1 % of H(X) is not fitted; its row says so, with the bound.
+
+    Parameters
+    ----------
+    joint : Joint
+    guarantee : Guarantee
+    name : str
+        A registered mechanism, or "auto".
+    reads_secret : bool
+        Whether a protocol that reads the secret may be chosen.
+    time_limit : float, optional
+        Seconds for an optimum, and again for all that is fitted if that does not finish, as work that is counted.
+    progress, clock
+        As of `plan`.
+
+    Returns
+    -------
+    tuple of PlanRow
+        One for every registered mechanism, best first.
+
+    Raises
+    ------
+    SpecError
+        As of `plan`.
+    """
+    fitting = _Fitting(joint, guarantee, progress, clock)
+    rows: list[PlanRow] = []
+    rest = Budget.of(time_limit, clock)
+    certain = _certifying(guarantee)
+    for other in names() if name != AUTO else _in_turn(certain):
+        needs = mechanism(other).reads_secret
+        if name not in (AUTO, other):
+            rows.append(_untried(other, f"not fitted: the spec asks for {name}"))
+        elif needs and not reads_secret:
+            rows.append(_untried(other, _FORBIDDEN))
+        elif name == AUTO and (lost := _lost(rows, joint, needs)) is not None:
+            rows.append(_untried(other, *lost))
+        else:
+            alone = name == other or other in certain
+            rows.append(fitting.row(other, Budget.of(time_limit, clock) if alone else rest.part(_SHARE)))
+    return best_first(rows)
 
 
-def _steps(name: str, progress: Callable[[str], None] | None) -> Progress | None:
-    """What tells of the steps of an optimisation, at most once a second."""
-    if progress is None:
-        return None
-    told = time.perf_counter()
-
-    def step(utility: float, bound: float, gap: float, seconds: float) -> None:
-        nonlocal told
-        if time.perf_counter() - told >= 1:
-            told = time.perf_counter()
-            progress(f"fitting {name}: {utility:.5f} nats, at most {bound:.5f}")
-
-    return step
+def best_first(rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
+    """Usable rows by utility, then the others, each kind in the order of `names` where it is equal."""
+    place = {name: number for number, name in enumerate(names())}
+    return tuple(sorted(rows, key=lambda row: (row.reason is not None, -(row.utility or 0.0), place[row.mechanism])))
 
 
 def choose(rows: Sequence[PlanRow]) -> PlanRow:
@@ -176,6 +217,91 @@ def choose(rows: Sequence[PlanRow]) -> PlanRow:
     """
     usable = [row for row in rows if row.reason is None]
     if not usable:
-        reasons = "; ".join(f"{row.mechanism}: {row.reason}" for row in rows)
+        tried = [row for row in rows if row.tried] or rows
+        reasons = "; ".join(f"{row.mechanism}: {row.reason}" for row in tried)
         raise InfeasibleGuarantee(f"no mechanism can be used ({reasons})")
     return max(usable, key=lambda row: row.utility or 0.0)
+
+
+def _certifying(guarantee: Guarantee) -> tuple[str, ...]:
+    """Mechanisms that say how much any could keep."""
+    return ("optimal", "optimal-with-secret") if has_optimum(guarantee) else ("identity",)
+
+
+def _in_turn(first: tuple[str, ...]) -> tuple[str, ...]:
+    """All mechanisms: those that bound the others first, those that take long last."""
+    others = [name for name in names() if name not in first]
+    return (*first, *sorted(others, key=lambda name: mechanism(name).optimises))
+
+
+def _lost(rows: Sequence[PlanRow], joint: Joint, needs: bool) -> tuple[str, float] | None:
+    """Why a mechanism cannot win, and the bound that says so; None if it can. needs: whether it reads the secret."""
+    usable = [row for row in rows if row.reason is None]
+    if not usable:
+        return None
+    # A bound on those that read the secret is one on all; without any there is only so much to tell.
+    bounds = [row.bound for row in usable if row.bound is not None and row.reads_secret >= needs]
+    bound = min([joint.entropy, *bounds])
+    best = choose(usable)
+    if best.utility is None or bound > best.utility + WORTHWHILE * joint.entropy:
+        return None
+    bound = max(bound, best.utility)
+    return (
+        f"not fitted: {best.mechanism} keeps {best.utility:.5f} nats, and no protocol of this kind can keep more than "
+        f"{bound:.5f}",
+        bound,
+    )
+
+
+def _untried(name: str, reason: str, bound: float | None = None) -> PlanRow:
+    return PlanRow(name, mechanism(name).reads_secret, None, None, None, None, 0.0, reason, bound, tried=False)
+
+
+class _Fitting:
+    """One joint law and guarantee, for which mechanisms are fitted one after another."""
+
+    def __init__(self, joint: Joint, guarantee: Guarantee, progress: Progress, clock: Clock) -> None:
+        check_size(joint)
+        # What no mechanism could do is an error here, not a reason in every row.
+        guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
+        self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock
+
+    def row(self, name: str, budget: Budget, reason: str | None = None) -> PlanRow:
+        """A mechanism fitted within a budget; reason: why it may not be used, whatever it gives."""
+        joint, guarantee, chosen = self._joint, self._guarantee, mechanism(name)
+        self._progress(f"fitting {name}", 0, None)
+        started = self._clock()
+        try:
+            require_memory(name, chosen.memory(joint, guarantee), joint)
+            with budget.interruptible():
+                fitted = chosen.fitted(joint, guarantee, budget, self._steps(name))
+        except (InfeasibleGuarantee, SolverError, SpecError) as error:
+            return self._failed(name, error, started)
+        except MemoryError:
+            short = f"{name} needs more memory than there is for {len(joint.inputs):,} combinations of "
+            columns = ", ".join(joint.inputs.columns)
+            return self._failed(name, SpecError(f"{short}{columns}; publish fewer columns or values"), started)
+        protocol, seconds = fitted.protocol, self._clock() - started
+        return PlanRow(
+            name,
+            chosen.reads_secret,
+            protocol,
+            mutual_information(joint, protocol),
+            normalised_mutual_information(joint, protocol),
+            guarantee.level(joint, protocol).value,
+            seconds,
+            reason,
+            fitted.bound,
+            fitted.finished,
+        )
+
+    def _steps(self, name: str) -> Progress:
+        def step(what: str, done: int, total: int | None, /) -> None:
+            self._progress(f"fitting {name}: {what}", done, total)
+
+        return step
+
+    def _failed(self, name: str, error: FunnelError, started: float) -> PlanRow:
+        level = error.best_level if isinstance(error, InfeasibleGuarantee) else None
+        seconds = self._clock() - started
+        return PlanRow(name, mechanism(name).reads_secret, None, None, None, level, seconds, str(error))

@@ -8,10 +8,8 @@ from pathlib import Path
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.mechanisms import mechanism as registered
-from funnel.mechanisms import names
 from funnel.pipeline.tasks.step import step, tell
-from funnel.planning import choose, plan
+from funnel.planning import choose, contenders
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
 from funnel.release.comparison import ComparisonDocument, comparison_document
@@ -68,23 +66,11 @@ def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
 
 def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
     bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
-    rows = plan(
-        joint,
-        bound,
-        reads_secret=asked.reads_secret,
-        time_limit=asked.time_limit,
-        mechanisms=_compared(asked.name, asked.reads_secret),
-        progress=tell,
-    )
-    chosen = choose(rows if asked.name == "auto" else [row for row in rows if row.mechanism == asked.name])
+    rows = contenders(joint, bound, asked.name, asked.reads_secret, asked.time_limit, tell)
+    chosen = choose(rows)
     # A draw spends what may be told of people, so one that is of no use is not made.
     if (useless := too_few(joint, bound, [chosen])) is not None:
         raise InfeasibleGuarantee(useless)
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     return {PROTOCOL: chosen.protocol.to_json().encode(), COMPARISON: comparison_document(rows).to_bytes()}
-
-
-def _compared(chosen: str, reads_secret: bool) -> tuple[str, ...]:
-    """The mechanisms worth fitting: not those that may not be used, some of which take longest."""
-    return tuple(name for name in names() if reads_secret or name == chosen or not registered(name).reads_secret)

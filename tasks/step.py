@@ -14,23 +14,17 @@ from contextvars import ContextVar
 from typing import Generic, ParamSpec, TypeVar
 
 from funnel.errors import FunnelError, OutputError
+from funnel.progress import Progress, quiet
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Called with what is being done, and how many units of how many (None if unknown) are done.
-Listener = Callable[[str, int, int | None], None]
-
-
-def _ignore(what: str, done: int, total: int | None) -> None:
-    """Nobody listens, as in a run on a worker."""
-
-
-_listener: ContextVar[Listener] = ContextVar("funnel_progress", default=_ignore)
+# Nobody listens in a run on a worker.
+_listener: ContextVar[Progress] = ContextVar("funnel_progress", default=quiet)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: Progress) -> Iterator[None]:
     """Have the steps run inside this block tell ``listener`` of their progress."""
     token = _listener.set(listener)
     try:

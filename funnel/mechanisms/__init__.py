@@ -10,11 +10,12 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.agglomeration import Agglomeration
-from funnel.mechanisms.base import Mechanism, calibrate, check_size
+from funnel.mechanisms.base import Mechanism, calibrate
 from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.independent_reporting import IndependentReporting
+from funnel.mechanisms.memory import check_size, require_memory
 from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
 from funnel.mechanisms.oue import OUE
@@ -26,6 +27,7 @@ from funnel.mechanisms.subset_merging import SubsetMerging
 from funnel.mechanisms.subset_random_response import SubsetRandomResponse
 from funnel.mechanisms.watchdog import UniformWatchdog, Watchdog
 from funnel.protocol import Protocol
+from funnel.solver.budget import Budget
 
 _MECHANISMS: dict[str, Mechanism] = {
     kind.name: kind()
@@ -80,7 +82,7 @@ def mechanism(name: str) -> Mechanism:
     return _MECHANISMS[name]
 
 
-def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | Budget | None = None) -> Protocol:
     """Protocol of a registered mechanism, calibrated to a guarantee, which it meets exactly.
 
     Parameters
@@ -90,18 +92,18 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None 
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee
-    time_limit : float, optional
-        Seconds for an optimisation.
+    time_limit : float or Budget, optional
+        Seconds, as work that is counted; what is found by then is returned.
 
     Raises
     ------
     SpecError
-        If there is no mechanism of this name, it does not apply to this guarantee or joint law, or the alphabet is
-        too large for any table of probabilities.
+        If there is no mechanism of this name, it does not apply to this guarantee or joint law, or it would need too
+        much memory.
     InfeasibleGuarantee
         If the mechanism cannot meet the guarantee; carries the best level it can reach where known.
     SolverError
-        If the optimiser fails or does not finish.
+        If the optimiser fails.
 
     Examples
     --------
@@ -113,6 +115,7 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | None 
     """
     chosen = mechanism(name)
     check_size(joint)
+    require_memory(name, chosen.memory(joint, guarantee), joint)
     return chosen.fit(joint, guarantee, time_limit)
 
 

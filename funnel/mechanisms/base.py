@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isqrt
 from typing import ClassVar
 
 from funnel.alphabet import Alphabet
-from funnel.errors import InfeasibleGuarantee, SpecError
+from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms.false_position import LARGEST_PARAMETER, parameter_at
+from funnel.mechanisms.memory import table_memory
+from funnel.mechanisms.work import decision_work
 from funnel.naming import name_outputs
+from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, silence_unseen
+from funnel.solver.budget import Budget
 
 _STEPS = 60
-_LARGEST_CHANNEL = 2**26
-
-
-Progress = Callable[[float, float, float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,9 @@ class Fitted:
     ----------
     protocol : Protocol
     bound : float or None
-        No protocol of the mechanism's kind has a larger I(X;Y), in nats.
+        No protocol that reads the same and meets the guarantee has a larger I(X;Y), in nats.
     finished : bool
-        False if the time limit or an interrupt ended the search.
+        False if the budget or an interrupt ended the search: the protocol holds, but a longer search may find a better.
     """
 
     protocol: Protocol
@@ -53,29 +53,51 @@ class Mechanism(ABC):
         One line for people who choose.
     reads_secret : bool
         Whether its protocols read the secret as well as the input.
+    optimises : bool
+        Whether it solves optimisation problems: then it takes long, and what does not is fitted first.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     reads_secret: ClassVar[bool] = False
+    optimises: ClassVar[bool] = False
 
     @abstractmethod
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The protocol of this family with the highest utility that meets the guarantee exactly.
+
+        Where the budget ends before the search does, the best protocol found so far, which meets the guarantee too.
+        The same input and budget give the same protocol, however busy the machine is.
+
+        Parameters
+        ----------
+        joint : Joint
+            Counts of (S, X), shape (c, a).
+        guarantee : Guarantee
+        budget : Budget
+        progress : callable
+            Told how far an optimum has come.
 
         Raises
         ------
+        SpecError
+            If the family is not made for this guarantee or joint law; the message names a mechanism that is.
         InfeasibleGuarantee
-            If no protocol of the family meets it.
+            If no protocol of the family meets the guarantee.
         SolverError
-            If a computation fails or does not finish in ``time_limit`` seconds.
+            If a computation fails, or the budget ends before there is any protocol.
         """
 
-    def fitted(
-        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
-    ) -> Fitted:
-        """`fit`, with what an optimiser can say about its result; progress: told (utility, bound, gap, seconds)."""
-        return Fitted(self.fit(joint, guarantee, time_limit))
+    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | Budget | None = None) -> Protocol:
+        """The protocol of `fitted`; time_limit in seconds, as work that is counted, or a budget."""
+        return self.fitted(joint, guarantee, Budget.of(time_limit)).protocol
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """Bytes that fitting takes at most, and the protocol as a document after that; known before any table is made.
+
+        By default what a table of the input alphabet by itself takes.
+        """
+        return table_memory(len(joint.inputs), len(joint.inputs))
 
     def protocol(self, joint: Joint, guarantee: Guarantee, weights: WeightArray, inputs: Alphabet) -> Protocol:
         """Wrap verified weights (b, len(inputs)) with names; ``joint`` is over what the protocol publishes."""
@@ -96,21 +118,23 @@ class Mechanism(ABC):
         return replace(protocol, mechanism=self.name)
 
 
-def check_size(joint: Joint) -> None:
-    """Refuse alphabets whose channel fits no memory.
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The strongest channel found of a one-parameter family.
 
-    Raises
-    ------
-    SpecError
-        If a channel from the input to itself has more than 2^26 entries.
+    Attributes
+    ----------
+    alpha : float
+        Its parameter, nats.
+    weights : ndarray of uint64, shape (b, a)
+        For which ``guarantee.holds_for`` is true.
+    finished : bool
+        False if the budget ended the search before the parameter was as large as it can be.
     """
-    a = len(joint.inputs)
-    if a * a > _LARGEST_CHANNEL:
-        raise SpecError(
-            f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and a protocol would be a table of "
-            f"{a:,} × {a:,} probabilities; recode to at most {isqrt(_LARGEST_CHANNEL):,} of them, for instance with "
-            "minimum_count, or publish fewer columns"
-        )
+
+    alpha: float
+    weights: WeightArray
+    finished: bool
 
 
 def calibrate(
@@ -121,9 +145,6 @@ def calibrate(
     start: float | None = None,
 ) -> tuple[float, WeightArray]:
     """The strongest parameter of a one-parameter family for which the guarantee holds exactly (METHOD section 4).
-
-    Bisection on the exact decision for the rounded integer weights, so the answer needs no repair; false position on
-    levels that are themselves found by a search, with the decision at the end.
 
     Parameters
     ----------
@@ -149,56 +170,101 @@ def calibrate(
     InfeasibleGuarantee
         If even α = 0 does not meet it.
     """
-    return calibrate_weights(lambda alpha: integer_weights(family(alpha)), joint, guarantee, precision, start)
+    budget = Budget.of(None)
+    found = strongest(lambda alpha: integer_weights(family(alpha)), joint, guarantee, budget, precision, start)
+    return found.alpha, found.weights
 
 
-def calibrate_weights(
+def strongest(
     family: Callable[[float], WeightArray],
     joint: Joint,
     guarantee: Guarantee,
+    budget: Budget,
     precision: float = 0.0,
     start: float | None = None,
-) -> tuple[float, WeightArray]:
-    """`calibrate` for a family that rounds its channels to integer weights (b, a) itself."""
+) -> Calibration:
+    """`calibrate` for a family that makes integer weights (b, a) itself, within a budget.
+
+    Bisection on the exact decision for the rounded integer weights, so the answer needs no repair; false position on
+    levels that are themselves found by a search, with the decision at the end. Whatever ends it, the weights passed the
+    decision.
+
+    Parameters
+    ----------
+    family : callable
+        Parameter α >= 0 (nats) to integer weights (b, a) whose levels increase with α.
+    joint : Joint
+    guarantee : Guarantee
+    budget : Budget
+        One parameter is decided in any case.
+    precision : float
+        Relative precision of α that is enough.
+    start : float, optional
+        A first guess of α.
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If even α = 0 does not meet the guarantee.
+    """
+
+    def candidate(alpha: float) -> WeightArray:
+        weights = silence_unseen(joint, family(alpha))
+        budget.spend(decision_work(joint, guarantee, len(weights)))
+        return weights
 
     def weights_at(alpha: float) -> WeightArray | None:
-        weights = silence_unseen(joint, family(alpha))
+        weights = candidate(alpha)
         return weights if guarantee.holds_for(joint, weights) else None
 
-    best = weights_at(0.0)
-    if best is None:
-        weakest = silence_unseen(joint, family(0.0))
-        level = guarantee.level_for(joint, weakest).value
-        raise InfeasibleGuarantee(
-            f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
-        )
+    def weakest() -> WeightArray:
+        weights = weights_at(0.0)
+        if weights is None:
+            level = guarantee.level_for(joint, silence_unseen(joint, family(0.0))).value
+            raise InfeasibleGuarantee(
+                f"even the weakest protocol of this kind has level {level:.3g}, above {guarantee}", level
+            )
+        return weights
+
     if guarantee.precision > 0:
         # Levels that are bounds found by a search cost as much as decisions, and say how far to go.
         close = max(guarantee.precision, precision)
         alpha = parameter_at(
-            lambda alpha: guarantee.level_for(joint, silence_unseen(joint, family(alpha))).value,
+            lambda alpha: guarantee.level_for(joint, candidate(alpha)).value,
             guarantee.budget,
             close,
             guarantee.budget if start is None else start,
+            budget=budget,
         )
+        finished = not budget.expired
         # A level equal to the budget need not be provably within it.
         for _ in range(_STEPS):
             if (found := weights_at(alpha)) is not None:
-                return alpha, found
+                return Calibration(alpha, found, finished)
             alpha *= 1 - 4 * close
-        return 0.0, best
-    low, high = 0.0, max(guarantee.budget, 2.0**-20)
-    while (found := weights_at(high)) is not None:
-        low, best = high, found
-        if high == LARGEST_PARAMETER:
-            return low, best
-        high = min(2 * high, LARGEST_PARAMETER)
+        return Calibration(0.0, weakest(), finished)
+    low, high, best = 0.0, math.inf, None
+    while math.isinf(high):
+        if best is not None and budget.expired:
+            return Calibration(low, best, False)
+        middle = min(2 * low if low else max(guarantee.budget, 2.0**-20), LARGEST_PARAMETER)
+        if (found := weights_at(middle)) is None:
+            high = middle
+        elif middle == LARGEST_PARAMETER:
+            return Calibration(middle, found, True)
+        else:
+            low, best = middle, found
+    finished = True
     for _ in range(_STEPS):
         middle = (low + high) / 2
         if not low < middle < high or high - low <= max(guarantee.precision, precision) * high:
+            break
+        if budget.expired:
+            finished = False
             break
         if (found := weights_at(middle)) is not None:
             low, best = middle, found
         else:
             high = middle
-    return low, best
+    # The weakest protocol comes last: where all its outputs tell next to nothing, all must be compared exactly.
+    return Calibration(low, weakest() if best is None else best, finished)

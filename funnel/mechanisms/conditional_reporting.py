@@ -8,8 +8,11 @@ import numpy as np
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.mechanisms.base import Mechanism, calibrate
-from funnel.protocol import Protocol
+from funnel.mechanisms.base import Fitted, Mechanism, strongest
+from funnel.mechanisms.memory import table_memory
+from funnel.progress import Progress, quiet
+from funnel.rounding import integer_weights
+from funnel.solver.budget import Budget
 
 
 def conditional_reporting_matrix(joint: Joint, alpha: float) -> FloatArray:
@@ -33,7 +36,7 @@ class ConditionalReporting(Mechanism):
     summary: ClassVar[str] = "randomise the secret, then report the truth or a typical value for another secret"
     reads_secret: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Calibrated Conditional Reporting.
 
         Raises
@@ -46,8 +49,15 @@ class ConditionalReporting(Mechanism):
             # A secret that never occurs has no p(·|s) to draw from.
             joint = _only(joint, seen)
         read = joint.with_secret()
-        _, weights = calibrate(lambda alpha: conditional_reporting_matrix(joint, alpha), read, guarantee)
-        return self.protocol(joint, guarantee, weights, read.inputs)
+        found = strongest(
+            lambda alpha: integer_weights(conditional_reporting_matrix(joint, alpha)), read, guarantee, budget
+        )
+        return Fitted(self.protocol(joint, guarantee, found.weights, read.inputs), None, found.finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """What a table over (S, X) takes."""
+        c, a = joint.counts.shape
+        return table_memory(a, c * a)
 
 
 def _only(joint: Joint, seen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Joint:

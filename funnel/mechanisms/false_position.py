@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from funnel.solver.budget import Budget
+
 LARGEST_PARAMETER = 64.0
 _SMALLEST_START = 2.0**-20
 # How far a step may go beyond what is known, and how close to a known end it may come.
@@ -12,7 +14,12 @@ _LEAST_GROWTH, _MOST_GROWTH, _END = 1.2, 4.0, 1e-3
 
 
 def parameter_at(
-    level_at: Callable[[float], float], target: float, close: float, start: float, steps: int = 60
+    level_at: Callable[[float], float],
+    target: float,
+    close: float,
+    start: float,
+    steps: int = 60,
+    budget: Budget | None = None,
 ) -> float:
     """The parameter whose level lies in ``[target (1 - close), target]``, or as near below it as was found.
 
@@ -26,6 +33,8 @@ def parameter_at(
         The first guess.
     steps : int
         Levels computed at most.
+    budget : Budget, optional
+        Ends the search with what was found.
 
     Returns
     -------
@@ -38,6 +47,8 @@ def parameter_at(
     low, high, below, above, before = 0.0, math.inf, -aimed, math.inf, 0.0
     parameter = min(max(start, _SMALLEST_START), LARGEST_PARAMETER)
     for _ in range(steps):
+        if budget is not None and budget.expired:
+            break
         missed = level_at(parameter) - aimed
         # A side that stays twice counts for half, or it would stay for ever (the Illinois rule).
         if missed <= target - aimed:

@@ -8,8 +8,10 @@ import numpy as np
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.mechanisms.base import Mechanism, calibrate
-from funnel.protocol import Protocol
+from funnel.mechanisms.base import Fitted, Mechanism, strongest
+from funnel.progress import Progress, quiet
+from funnel.rounding import integer_weights
+from funnel.solver.budget import Budget
 
 
 def grr_matrix(size: int, alpha: float) -> FloatArray:
@@ -24,7 +26,8 @@ class GRR(Mechanism):
     name: ClassVar[str] = "grr"
     summary: ClassVar[str] = "randomised response on the published columns"
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Calibrated GRR; always feasible, since α = 0 is pure noise."""
-        _, weights = calibrate(lambda alpha: grr_matrix(len(joint.inputs), alpha), joint, guarantee)
-        return self.protocol(joint, guarantee, weights, joint.inputs)
+        size = len(joint.inputs)
+        found = strongest(lambda alpha: integer_weights(grr_matrix(size, alpha)), joint, guarantee, budget)
+        return Fitted(self.protocol(joint, guarantee, found.weights, joint.inputs), None, found.finished)

@@ -9,9 +9,10 @@ import numpy as np
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Mechanism
-from funnel.protocol import Protocol
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights, silence_unseen
+from funnel.solver.budget import Budget
 
 
 class Identity(Mechanism):
@@ -20,7 +21,7 @@ class Identity(Mechanism):
     name: ClassVar[str] = "identity"
     summary: ClassVar[str] = "publish the columns unchanged"
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The identity channel.
 
         Raises
@@ -37,4 +38,4 @@ class Identity(Mechanism):
                 f"releasing {', '.join(joint.inputs.columns)} unchanged has level {level.value:.6g}, above {guarantee}",
                 level.value,
             )
-        return protocol
+        return Fitted(protocol)

@@ -9,8 +9,11 @@ import numpy as np
 from funnel.errors import InfeasibleGuarantee, SpecError
 from funnel.guarantees.base import Guarantee, OutputGuarantee
 from funnel.joint import FloatArray, Joint
+from funnel.mechanisms.instead import merging_for
+from funnel.mechanisms.work import levels_work
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import silence_unseen
+from funnel.solver.budget import Budget
 
 # Float levels this close to the budget count as above it: the exact decision afterwards must not fail.
 _HAIR = 1e-12
@@ -26,46 +29,69 @@ class SymbolRisks:
     ----------
     joint : Joint
     guarantee : OutputGuarantee
+    budget : Budget
+        Charged for every subset that is looked at.
     """
 
     joint: Joint
     guarantee: OutputGuarantee
+    budget: Budget
 
     @property
     def seen(self) -> tuple[int, ...]:
         """Inputs that occur."""
         return tuple(int(x) for x in np.flatnonzero(self.joint.counts.any(axis=0)))
 
-    def meets(self, subsets: Subsets) -> tuple[bool, ...]:
-        """Whether each subset, published as one symbol, meets the guarantee for certain."""
-        levels = self.guarantee.output_levels(self.joint, self._rows(subsets))
-        return tuple(bool(level <= self.guarantee.budget * (1 - _HAIR)) for level in levels)
+    def meets(self, subset: tuple[int, ...]) -> bool:
+        """Whether a subset, published as one symbol, meets the guarantee for certain."""
+        return bool(self._levels(self._rows((subset,)))[0] <= self._limit)
 
-    def risks(self, subsets: Subsets) -> FloatArray:
-        """ω of each subset (ALIP algorithm 1)."""
-        return self.guarantee.risks(self.joint, self._rows(subsets))
+    def riskiest(self, inputs: tuple[int, ...]) -> int:
+        """The place of the input with the largest risk ω by itself (ALIP algorithm 1)."""
+        return int(self._risks(self._joined((), inputs)).argmax())
 
-    def levels(self, subsets: Subsets) -> FloatArray:
-        """The level of each subset, in nats."""
-        return self.guarantee.output_levels(self.joint, self._rows(subsets))
+    def least_risky(self, subset: tuple[int, ...], others: tuple[int, ...]) -> int:
+        """The place of the input that leaves the smallest risk ω once it is merged into the subset."""
+        return int(self._risks(self._joined(subset, others)).argmin())
+
+    def least_risky_union(self, subset: tuple[int, ...], others: Subsets) -> int:
+        """The place of the subset that leaves the smallest risk ω once it is merged with the given one."""
+        return int(self._risks(self._rows(tuple(subset + other for other in others))).argmin())
 
     def high_risk(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Inputs that may be published as they are, and those that may not (ALIP equations (6), (7) and (37))."""
-        meets = self.meets(tuple((x,) for x in self.seen))
-        low = tuple(x for x, fine in zip(self.seen, meets, strict=True) if fine)
-        return low, tuple(x for x, fine in zip(self.seen, meets, strict=True) if not fine)
+        seen = self.seen
+        meets = self._levels(self._joined((), seen)) <= self._limit
+        low = tuple(x for x, fine in zip(seen, meets, strict=True) if fine)
+        return low, tuple(x for x, fine in zip(seen, meets, strict=True) if not fine)
 
     def enlarged(self, subset: tuple[int, ...], low: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """A subset that meets the guarantee, with as many low-risk inputs merged into it as that takes.
 
         The merged high-risk inputs can still break the bound (METHOD section 4, watchdog). Each step merges the input
-        that leaves the smallest level; all inputs together tell nothing, so there is an end.
+        that leaves the smallest level; all inputs together tell nothing, so there is an end. When the budget is spent,
+        twice as many are merged each time, as they come.
         """
-        while subset and not self.meets((subset,))[0] and low:
-            levels = self.levels(tuple((*subset, x) for x in low))
-            best = int(levels.argmin())
+        number = 1
+        while subset and low and not self.meets(subset):
+            if self.budget.expired:
+                subset, low, number = subset + low[:number], low[number:], 2 * number
+                continue
+            best = int(self._levels(self._joined(subset, low)).argmin())
             subset, low = (*subset, low[best]), low[:best] + low[best + 1 :]
         return subset, low
+
+    @property
+    def _limit(self) -> float:
+        return self.guarantee.budget * (1 - _HAIR)
+
+    def _levels(self, rows: FloatArray) -> FloatArray:
+        self.budget.spend(levels_work(self.joint, self.guarantee, len(rows)))
+        return self.guarantee.output_levels(self.joint, rows)
+
+    def _risks(self, rows: FloatArray) -> FloatArray:
+        self.budget.spend(levels_work(self.joint, self.guarantee, len(rows)))
+        return self.guarantee.risks(self.joint, rows)
 
     def _rows(self, subsets: Subsets) -> FloatArray:
         rows = np.zeros((len(subsets), self.joint.counts.shape[1]))
@@ -73,8 +99,14 @@ class SymbolRisks:
             row[list(subset)] = 1.0
         return rows
 
+    def _joined(self, subset: tuple[int, ...], others: tuple[int, ...]) -> FloatArray:
+        """A row for each input that is merged into the subset."""
+        rows = np.repeat(self._rows((subset,)), len(others), axis=0)
+        rows[np.arange(len(others)), list(others)] = 1.0
+        return rows
 
-def symbol_risks(joint: Joint, guarantee: Guarantee, mechanism: str) -> SymbolRisks:
+
+def symbol_risks(joint: Joint, guarantee: Guarantee, mechanism: str, budget: Budget) -> SymbolRisks:
     """The risks of symbols under a guarantee that judges outputs one by one.
 
     Raises
@@ -85,9 +117,9 @@ def symbol_risks(joint: Joint, guarantee: Guarantee, mechanism: str) -> SymbolRi
     if not isinstance(guarantee, OutputGuarantee):
         raise SpecError(
             f"{mechanism} checks symbols one by one, but {guarantee.title} is a bound on their average; use "
-            "agglomeration or grr"
+            f"{merging_for(guarantee)} or grr"
         )
-    return SymbolRisks(joint, guarantee)
+    return SymbolRisks(joint, guarantee, budget)
 
 
 def merged_subsets(risks: SymbolRisks) -> Subsets:
@@ -97,20 +129,31 @@ def merged_subsets(risks: SymbolRisks) -> Subsets:
     some subset, each begun with the riskiest input left and enlarged by the one that leaves the smallest risk until it
     meets the bound; the last one, which may not, takes in other subsets. What the paper leaves out: if all high-risk
     inputs together still break the bound, low-risk ones are merged in.
+
+    When the budget is spent, whatever is left to merge becomes one subset, which takes in as many others as it needs,
+    twice as many each time.
     """
     low, rest = risks.high_risk()
     subsets: list[tuple[int, ...]] = []
     while rest:
-        riskiest = int(risks.risks(tuple((x,) for x in rest)).argmax())
+        riskiest = risks.riskiest(rest)
         subset: tuple[int, ...] = (rest[riskiest],)
         rest = rest[:riskiest] + rest[riskiest + 1 :]
-        while rest and not risks.meets((subset,))[0]:
-            best = int(risks.risks(tuple((*subset, x) for x in rest)).argmin())
+        while rest and not risks.meets(subset):
+            if risks.budget.expired:
+                subset, rest = subset + rest, ()
+                break
+            best = risks.least_risky(subset, rest)
             subset, rest = (*subset, rest[best]), rest[:best] + rest[best + 1 :]
         subsets.append(subset)
-    while len(subsets) > 1 and not risks.meets((subsets[-1],))[0]:
+    number = 1
+    while len(subsets) > 1 and not risks.meets(subsets[-1]):
+        if risks.budget.expired:
+            together = tuple(x for subset in subsets[-1 - number :] for x in subset)
+            subsets, number = [*subsets[: -1 - number], together], 2 * number
+            continue
         last = subsets.pop()
-        best = int(risks.risks(tuple(last + other for other in subsets)).argmin())
+        best = risks.least_risky_union(last, tuple(subsets))
         # What took in another subset is the last one now: it is what may break the bound.
         subsets.append(last + subsets.pop(best))
     if subsets:

@@ -6,9 +6,12 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism, Progress
-from funnel.protocol import Protocol
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.instead import has_optimum
+from funnel.mechanisms.memory import condition_number, distinct_inputs, optimum_memory, table_memory
+from funnel.progress import Progress, quiet
 from funnel.solver import optimal
+from funnel.solver.budget import Budget
 
 
 class Optimal(Mechanism):
@@ -16,14 +19,17 @@ class Optimal(Mechanism):
 
     name: ClassVar[str] = "optimal"
     summary: ClassVar[str] = "the most informative protocol the guarantee allows"
+    optimises: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
-        """Protocol of `funnel.optimal`."""
-        return self.fitted(joint, guarantee, time_limit).protocol
-
-    def fitted(
-        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
-    ) -> Fitted:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal`."""
-        solution = optimal(joint, guarantee, time_limit=time_limit, progress=progress)
-        return Fitted(solution.protocol, solution.bound, solution.status != "time limit")
+        solution = optimal(joint, guarantee, time_limit=budget, progress=progress)
+        return Fitted(solution.protocol, solution.bound, solution.finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """A table, or what column generation over the inputs that are told apart takes."""
+        if not has_optimum(guarantee):
+            return 0.0
+        a = len(joint.inputs)
+        searched = optimum_memory(condition_number(joint, guarantee), distinct_inputs(joint, guarantee))
+        return max(table_memory(a, a), searched)

@@ -6,9 +6,12 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Fitted, Mechanism, Progress
-from funnel.protocol import Protocol
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.instead import has_optimum
+from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
+from funnel.progress import Progress, quiet
 from funnel.solver import optimal
+from funnel.solver.budget import Budget
 
 # In a space of c a dimensions the last digits of the certificate take most of the time.
 _GAP = 1e-4
@@ -24,16 +27,19 @@ class OptimalWithSecret(Mechanism):
     name: ClassVar[str] = "optimal-with-secret"
     summary: ClassVar[str] = "the most informative protocol that may look at the secret"
     reads_secret: ClassVar[bool] = True
+    optimises: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
-        """Protocol of `funnel.optimal` with ``reads_secret``, to a gap of 1e-4 nats."""
-        return self.fitted(joint, guarantee, time_limit).protocol
-
-    def fitted(
-        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
-    ) -> Fitted:
-        """Protocol and bound."""
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
+        """Protocol and bound of `funnel.optimal` with ``reads_secret``, to a gap of 1e-4 nats."""
         solution = optimal(
-            joint, guarantee, gap=_GAP, time_limit=time_limit, progress=progress, reads_secret=self.reads_secret
+            joint, guarantee, gap=_GAP, time_limit=budget, progress=progress, reads_secret=self.reads_secret
         )
-        return Fitted(self.renamed(solution.protocol), solution.bound, solution.status != "time limit")
+        return Fitted(self.renamed(solution.protocol), solution.bound, solution.finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """A table over (S, X), or what column generation over it takes."""
+        if not has_optimum(guarantee):
+            return 0.0
+        a, cells = len(joint.inputs), int((joint.counts > 0).sum())
+        searched = optimum_memory(condition_number(joint, guarantee), cells, a)
+        return max(table_memory(cells, len(joint.secret) * a), searched)

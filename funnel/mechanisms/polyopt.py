@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 import numpy as np
@@ -14,12 +13,17 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.worst_case import Neighbourhood
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.false_position import parameter_at
+from funnel.mechanisms.instead import best_for
+from funnel.mechanisms.memory import table_memory
 from funnel.mechanisms.robust_bounds import least_conditionals
-from funnel.protocol import DENOMINATOR, Protocol
+from funnel.mechanisms.work import decision_work
+from funnel.progress import Progress, quiet
+from funnel.protocol import DENOMINATOR
 from funnel.rounding import rounded_weights
 from funnel.solver import LevelCone, optimal_over_cone
+from funnel.solver.budget import Budget
 
 # What is asked for: so many nats, or this share of H(S,U) where that is more.
 _GAP = 1e-3
@@ -48,7 +52,7 @@ def polyopt_cone(near: Neighbourhood, epsilon: float) -> FloatArray:
     return np.concatenate([row.reshape(-1, c * u) for row in rows])
 
 
-def polyopt_channel(joint: Joint, near: Neighbourhood, epsilon: float, time_limit: float | None = None) -> FloatArray:
+def polyopt_channel(joint: Joint, near: Neighbourhood, epsilon: float, budget: Budget | None = None) -> FloatArray:
     """The channel (b, c·u) of RLDP theorem 2 for a nominal ε, up to numerical error; unseen cells get the marginal.
 
     Raises
@@ -71,7 +75,7 @@ def polyopt_channel(joint: Joint, near: Neighbourhood, epsilon: float, time_limi
     rows = rows[:, seen] + rows[:, ~seen].sum(axis=1, keepdims=True) * law
     levels = LevelCone(near.prior[:, None] * near.law, least_conditionals(near), capped_exp(epsilon))
     gap = max(_GAP, _SHARE * float(-law @ np.log(law)))
-    split = optimal_over_cone(rows, law, gap, time_limit, levels=levels).split
+    split = optimal_over_cone(rows, law, gap, budget, levels=levels).split
     masses = split.posteriors * split.mass[:, None]
     matrix = np.zeros((len(masses), len(seen)))
     matrix[:, seen] = masses / law
@@ -85,8 +89,9 @@ class PolyOpt(Mechanism):
     name: ClassVar[str] = "polyopt"
     summary: ClassVar[str] = "the optimum over a polytope around what the data allow"
     reads_secret: ClassVar[bool] = True
+    optimises: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """False position on the nominal ε, upwards from the guarantee's own, each step an optimisation.
 
         Raises
@@ -95,16 +100,18 @@ class PolyOpt(Mechanism):
             If the guarantee is not RLDP, or the polytope has too many half-spaces.
         """
         if not isinstance(guarantee, RLDP):
-            raise SpecError(f"{self.name} is made for rldp; use optimal under {guarantee.name}")
+            raise SpecError(f"{self.name} is made for rldp; use {best_for(guarantee)} under {guarantee.name}")
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
         best, most = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64), 0.0
+        finished = True
 
         def level_at(nominal: float) -> float:
-            nonlocal best, most
-            left = None if deadline is None else max(0.1, (deadline - time.perf_counter()) / 2)
-            weights = rounded_weights(read, polyopt_channel(joint, near, nominal, left))
+            nonlocal best, most, finished
+            step = budget.part(0.5)
+            weights = rounded_weights(read, polyopt_channel(joint, near, nominal, step))
+            finished &= not step.expired
+            budget.spend(2 * decision_work(read, guarantee, len(weights)))
             level = guarantee.level_for(read, weights).value
             utility = information_of((weights / np.float64(DENOMINATOR) * read.p_input).T)
             if level <= guarantee.epsilon and utility > most and guarantee.holds_for(read, weights):
@@ -112,5 +119,10 @@ class PolyOpt(Mechanism):
             return level
 
         # A hair below the nominal ε the paper's theorem 1 holds in spite of rounding.
-        parameter_at(level_at, guarantee.epsilon, _CLOSE, guarantee.epsilon * (1 - 1e-6), _STEPS)
-        return self.protocol(joint, guarantee, best, read.inputs)
+        parameter_at(level_at, guarantee.epsilon, _CLOSE, guarantee.epsilon * (1 - 1e-6), _STEPS, budget)
+        return Fitted(self.protocol(joint, guarantee, best, read.inputs), None, finished and not budget.expired)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """What a table over (S, X) takes; more half-spaces than fit are refused without one."""
+        cells = joint.counts.size if isinstance(guarantee, RLDP) else 0
+        return table_memory(cells, cells)

@@ -9,14 +9,19 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP
 from funnel.joint import Joint
 from funnel.measures import mutual_information
-from funnel.mechanisms.base import Fitted, Mechanism, Progress
+from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.independent_reporting import IndependentReporting
+from funnel.mechanisms.instead import has_optimum
+from funnel.mechanisms.memory import optimum_memory, table_memory
 from funnel.mechanisms.polyopt import PolyOpt
 from funnel.mechanisms.robust_conditional_reporting import RobustConditionalReporting
-from funnel.protocol import Protocol
+from funnel.progress import Progress, quiet
 from funnel.solver import optimal
+from funnel.solver.budget import Budget
 
 _GAP = 1e-3
+# Of what is left of the budget: the optimum first, and where that does not finish each of what is compared with it.
+_SHARE = 0.6
 
 
 class RobustOptimal(Mechanism):
@@ -29,15 +34,12 @@ class RobustOptimal(Mechanism):
     name: ClassVar[str] = "robust-optimal"
     summary: ClassVar[str] = "the most informative protocol on secret and columns together that is robust"
     reads_secret: ClassVar[bool] = True
+    optimises: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
-        """Protocol of `funnel.optimal` with ``counts="secret and inputs"``, to a gap of 1e-3 nats."""
-        return self.fitted(joint, guarantee, time_limit).protocol
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
+        """Protocol of `funnel.optimal` with ``counts="secret and inputs"``, to a gap of 1e-3 nats.
 
-    def fitted(
-        self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None, progress: Progress | None = None
-    ) -> Fitted:
-        """Protocol; its bound is one on I((S,X);Y) and so not given as one on I(X;Y).
+        Its bound is one on I((S,X);Y), and so not given as one on I(X;Y).
 
         Raises
         ------
@@ -45,14 +47,15 @@ class RobustOptimal(Mechanism):
             If the guarantee is not RLDP.
         """
         if not isinstance(guarantee, RLDP):
-            raise SpecError(f"{self.name} is made for rldp; use optimal-with-secret under {guarantee.name}")
-        solution = optimal(joint, guarantee, _GAP, time_limit, "auto", progress, True, "secret and inputs")
-        finished = solution.status != "time limit"
+            instead = "optimal-with-secret" if has_optimum(guarantee) else "conditional-reporting"
+            raise SpecError(f"{self.name} is made for rldp; use {instead} under {guarantee.name}")
+        solution = optimal(joint, guarantee, _GAP, budget.part(_SHARE), "auto", progress, True, "secret and inputs")
+        finished = solution.finished
         best, most = solution.protocol, solution.utility
         # Cutting planes that were stopped may be far inside; what takes fewer steps may then be better.
-        for other in () if finished else (PolyOpt(), RobustConditionalReporting(), IndependentReporting()):
+        for other in () if finished else (RobustConditionalReporting(), IndependentReporting(), PolyOpt()):
             try:
-                protocol = other.fit(joint, guarantee, time_limit)
+                protocol = other.fit(joint, guarantee, budget.part(_SHARE))
             except SpecError:
                 # PolyOpt where its half-spaces are too many.
                 continue
@@ -60,3 +63,8 @@ class RobustOptimal(Mechanism):
             if utility > most:
                 best, most = protocol, utility
         return Fitted(self.renamed(best), None, finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """A table from (S, X) to itself, or what cutting planes over it take."""
+        cells, c = joint.counts.size if isinstance(guarantee, RLDP) else 0, len(joint.secret)
+        return max(table_memory(cells, cells), optimum_memory(c * (c - 1), cells))

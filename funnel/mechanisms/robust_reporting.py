@@ -12,9 +12,13 @@ from funnel.guarantees.rldp import RLDP, rows_by_secret
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Mechanism, calibrate
+from funnel.mechanisms.base import Fitted, Mechanism, strongest
 from funnel.mechanisms.false_position import parameter_at
-from funnel.protocol import Protocol
+from funnel.mechanisms.memory import table_memory
+from funnel.mechanisms.work import levels_work
+from funnel.progress import Progress, quiet
+from funnel.rounding import integer_weights
+from funnel.solver.budget import Budget
 
 # Shares of the budget that the input gets, tried in turn; the best is then calibrated to the last.
 _SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
@@ -47,7 +51,7 @@ class RobustReporting(Mechanism):
                 best, found, share = utility, channel, inputs
         return found, share
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The best calibrated proportion.
 
         Raises
@@ -56,7 +60,7 @@ class RobustReporting(Mechanism):
             If the guarantee is not RLDP.
         """
         if not isinstance(guarantee, RLDP):
-            raise SpecError(f"{self.name} is made for rldp; use conditional-reporting or grr under {guarantee.name}")
+            raise SpecError(f"{self.name} is made for rldp; use grr under {guarantee.name}")
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
 
@@ -75,12 +79,18 @@ class RobustReporting(Mechanism):
         for share in sorted({*_SHARES, published}):
 
             def level_at(total: float, share: float = share) -> float:
+                budget.spend(levels_work(read, guarantee, len(read.inputs)))
                 # What some law attains is close enough to choose by; the bounds come last.
                 return math.log(pair_ratios(rows_by_secret(read, family(share, total)), near).found.max())
 
-            found = parameter_at(level_at, guarantee.epsilon, _ROUGH, found)
+            found = parameter_at(level_at, guarantee.epsilon, _ROUGH, found, budget=budget)
             told = information_of((family(share, found) * read.p_input).T)
             if told > utility:
                 best, total, utility = share, found, told
-        _, weights = calibrate(lambda total: family(best, total), read, guarantee, start=total)
-        return self.protocol(joint, guarantee, weights, read.inputs)
+        last = strongest(lambda total: integer_weights(family(best, total)), read, guarantee, budget, start=total)
+        return Fitted(self.protocol(joint, guarantee, last.weights, read.inputs), None, last.finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """What a table from (S, X) to itself takes; 0 under another guarantee, where none is made."""
+        cells = joint.counts.size if isinstance(guarantee, RLDP) else 0
+        return table_memory(cells, cells)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import time
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -15,17 +15,22 @@ from funnel.guarantees.base import Guarantee, OutputGuarantee
 from funnel.guarantees.exact import capped_exp
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
-from funnel.mechanisms.base import Mechanism
-from funnel.protocol import Protocol
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.instead import best_for
+from funnel.mechanisms.memory import events_known, optimum_memory, table_memory
+from funnel.mechanisms.work import levels_work
+from funnel.progress import Progress, quiet
 from funnel.rounding import proven_weights
 from funnel.solver import optimal_over_cone
-from funnel.solver.split import Split
+from funnel.solver.budget import Budget
 
 _GAP = 1e-4
 # Budgets of a column that are tried, as shares of the largest; and how far the common scale is refined.
 _GRID = 8
 _HALVINGS = 22
 _MAX_OUTPUTS = 4096
+# The share of what is left of the budget that the protocol of one column and budget may take.
+_SHARE = 0.05
 
 
 class SideChannelProduct(Mechanism):
@@ -42,8 +47,9 @@ class SideChannelProduct(Mechanism):
 
     name: ClassVar[str] = "side-channel-product"
     summary: ClassVar[str] = "one protocol per column, together within the bound"
+    optimises: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The product of highest I(X;Y) that was found within the bound, verified exactly.
 
         Raises
@@ -51,10 +57,10 @@ class SideChannelProduct(Mechanism):
         SpecError
             If one column is published, or the product has too many outputs.
         """
-        columns = _columns(joint, self.name)
+        columns = _columns(joint, guarantee, self.name)
         if not isinstance(guarantee, OutputGuarantee):
             raise SpecError(f"{self.name} checks outputs one by one, but {guarantee.title} is an average; use grr")
-        search = _Search(joint, guarantee, columns, None if time_limit is None else time.perf_counter() + time_limit)
+        search = _Search(joint, guarantee, columns, budget)
         budgets = search.best_on_grid()
         budgets = search.stretched(budgets)
         try:
@@ -62,7 +68,17 @@ class SideChannelProduct(Mechanism):
         except InfeasibleGuarantee:
             # Perfect privacy and the like: only saying nothing is exact.
             weights = proven_weights(joint, guarantee, np.ones((1, len(joint.inputs))))
-        return self.protocol(joint, guarantee, weights, joint.inputs)
+        return Fitted(
+            self.protocol(joint, guarantee, weights, joint.inputs), None, search.finished and not budget.expired
+        )
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """A table of all products, or the optimisation of the column with most side channels."""
+        sizes = [len({symbol[j] for symbol in joint.inputs.symbols}) for j in range(len(joint.inputs.columns))]
+        if len(sizes) < 2 or prod(sizes) > _MAX_OUTPUTS:
+            return 0.0
+        conditions = 2 * len(joint.secret) * events_known(joint)
+        return max(table_memory(prod(sizes), len(joint.inputs)), optimum_memory(conditions, max(sizes)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +98,14 @@ class _Column:
     part: FloatArray
     whole: FloatArray
 
-    def channel(self, epsilon: float, time_limit: float | None) -> FloatArray:
-        """The best channel (b_j, a_j) of this column within ε, up to numerical error."""
+    def channel(self, epsilon: float, budget: Budget) -> tuple[FloatArray, bool]:
+        """The best channel (b_j, a_j) of this column within ε, up to numerical error, and whether it is the best."""
         factor = capped_exp(epsilon)
         rows = np.vstack([self.part - factor * self.whole, self.whole / factor - self.part])
-        split: Split = optimal_over_cone(rows, self.law, _GAP, time_limit).split
+        mixture = optimal_over_cone(rows, self.law, _GAP, budget)
+        split = mixture.split
         matrix = split.posteriors * split.mass[:, None] / self.law
-        return np.asarray(matrix / matrix.sum(axis=0))
+        return np.asarray(matrix / matrix.sum(axis=0)), mixture.finished
 
     @property
     def reach(self) -> float:
@@ -99,11 +116,13 @@ class _Column:
         return float(logs.max() + 1e-9)
 
 
-def _columns(joint: Joint, name: str) -> tuple[_Column, ...]:
+def _columns(joint: Joint, guarantee: Guarantee, name: str) -> tuple[_Column, ...]:
     symbols = joint.inputs.symbols
     number = len(joint.inputs.columns)
     if number < 2:
-        raise SpecError(f"{name} makes one protocol per published column, and there is one only; use optimal")
+        raise SpecError(
+            f"{name} makes one protocol per published column, and there is one only; use {best_for(guarantee)}"
+        )
     columns = []
     for j in range(number):
         values = list(dict.fromkeys(symbol[j] for symbol in symbols))
@@ -117,7 +136,7 @@ def _columns(joint: Joint, name: str) -> tuple[_Column, ...]:
     if np.prod([len(column.law) for column in columns]) > _MAX_OUTPUTS:
         raise SpecError(
             f"the product of {' and '.join(joint.inputs.columns)} has more than {_MAX_OUTPUTS:,} outputs; recode a "
-            "column to fewer values, or use optimal or grr"
+            f"column to fewer values, or use {best_for(guarantee)}"
         )
     return tuple(columns)
 
@@ -142,10 +161,9 @@ def _side_channels(joint: Joint, j: int, member: FloatArray) -> tuple[FloatArray
 class _Search:
     """Budgets ε_j of the columns: tried on a grid, judged by the exact structure of the product, then stretched."""
 
-    def __init__(
-        self, joint: Joint, guarantee: OutputGuarantee, columns: tuple[_Column, ...], deadline: float | None
-    ) -> None:
-        self._joint, self._guarantee, self._columns, self._deadline = joint, guarantee, columns, deadline
+    def __init__(self, joint: Joint, guarantee: OutputGuarantee, columns: tuple[_Column, ...], budget: Budget) -> None:
+        self._joint, self._guarantee, self._columns, self._budget = joint, guarantee, columns, budget
+        self.finished = True
         self._known: dict[tuple[int, float], FloatArray] = {}
 
     def product(self, budgets: tuple[float, ...]) -> FloatArray:
@@ -162,7 +180,7 @@ class _Search:
         best, value = tuple(grid[0] for grid in grids), -1.0
         if len(self._columns) <= 2:
             for budgets in itertools.product(*grids):
-                if self._late():
+                if self._budget.expired:
                     break
                 found = self._value(budgets)
                 if found > value:
@@ -173,12 +191,12 @@ class _Search:
             for j, grid in enumerate(grids):
                 for budget in grid:
                     budgets = (*best[:j], budget, *best[j + 1 :])
-                    if budgets != best and not self._late() and (found := self._value(budgets)) > value:
+                    if budgets != best and not self._budget.expired and (found := self._value(budgets)) > value:
                         best, value = budgets, found
             # Pairs trade budget with each other: one step up, one step down.
             for (j, one), (k, other) in itertools.permutations(enumerate(grids), 2):
                 up, down = one.index(best[j]) + 1, other.index(best[k]) - 1
-                if up < len(one) and down >= 0 and not self._late():
+                if up < len(one) and down >= 0 and not self._budget.expired:
                     budgets = tuple(one[up] if i == j else other[down] if i == k else b for i, b in enumerate(best))
                     if (found := self._value(budgets)) > value:
                         best, value = budgets, found
@@ -191,7 +209,7 @@ class _Search:
         low, high = 1.0, 4.0
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            if self._late():
+            if self._budget.expired:
                 break
             if self._feasible(self.product(tuple(middle * budget for budget in budgets))):
                 low = middle
@@ -208,6 +226,7 @@ class _Search:
         return information_of((matrix * self._joint.p_input).T) if self._feasible(matrix) else -1.0
 
     def _feasible(self, matrix: FloatArray) -> bool:
+        self._budget.spend(levels_work(self._joint, self._guarantee, len(matrix)))
         used = matrix @ self._joint.p_input > 0
         levels = self._guarantee.output_levels(self._joint, matrix[used])
         return bool(levels.max() <= self._guarantee.budget * (1 - 1e-9))
@@ -221,11 +240,6 @@ class _Search:
             elif budget >= column.reach > 0:
                 self._known[key] = np.eye(len(column.law))
             else:
-                self._known[key] = column.channel(budget, None if self._deadline is None else self._left())
+                self._known[key], complete = column.channel(budget, self._budget.part(_SHARE))
+                self.finished &= complete
         return self._known[key]
-
-    def _left(self) -> float:
-        return 1.0 if self._deadline is None else max(0.05, (self._deadline - time.perf_counter()) / 20)
-
-    def _late(self) -> bool:
-        return self._deadline is not None and time.perf_counter() > self._deadline

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks
-from funnel.protocol import Protocol
+from funnel.progress import Progress, quiet
+from funnel.solver.budget import Budget
 
 
 class SubsetMerging(Mechanism):
@@ -17,7 +18,7 @@ class SubsetMerging(Mechanism):
     name: ClassVar[str] = "subset-merging"
     summary: ClassVar[str] = "merge risky values in small groups, without any randomness"
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The partition of `merged_subsets` as a protocol.
 
         Raises
@@ -25,5 +26,6 @@ class SubsetMerging(Mechanism):
         SpecError
             If the guarantee does not judge outputs one by one.
         """
-        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name))
-        return self.protocol(joint, guarantee, merged_weights(joint, guarantee, subsets), joint.inputs)
+        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name, budget))
+        weights = merged_weights(joint, guarantee, subsets)
+        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, not budget.expired)

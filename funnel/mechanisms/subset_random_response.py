@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import time
 from typing import ClassVar
 
 import numpy as np
 
-from funnel.errors import SpecError
+from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.joint import FloatArray, Joint
-from funnel.mechanisms.base import Mechanism
-from funnel.mechanisms.merging import Subsets, merged_subsets, symbol_risks
-from funnel.protocol import Protocol
+from funnel.measures.information import information_of
+from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.instead import merging_for
+from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
+from funnel.mechanisms.merging import Subsets, merged_subsets, merged_weights, symbol_risks
+from funnel.mechanisms.work import decision_work
+from funnel.progress import Progress, quiet
+from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights
 from funnel.solver import optimal_over_cone
+from funnel.solver.budget import Budget
 from funnel.solver.polish import polish
 from funnel.solver.split import Split
 
 # Each subset is an optimisation of its own: to a hair of what is lost by splitting at all.
 _GAP = 1e-6
+_MARGINS = (1e-11, 1e-9, 1e-7)
+# The share of the budget that finding the subsets may take.
+_MERGING = 0.5
 
 
 class SubsetRandomResponse(Mechanism):
@@ -31,47 +39,77 @@ class SubsetRandomResponse(Mechanism):
 
     name: ClassVar[str] = "subset-random-response"
     summary: ClassVar[str] = "the best protocol inside each small group of risky values"
+    optimises: ClassVar[bool] = True
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
-        """The block channel of all subsets, verified exactly.
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
+        """The block channel of all subsets, verified exactly; never less than the subsets themselves keep.
 
         Raises
         ------
         SpecError
             If the guarantee is no polyhedral cone.
-        SolverError
-            If an optimisation fails.
         """
         if not isinstance(guarantee, ConeGuarantee):
             raise SpecError(
-                f"{self.name} optimises over a polyhedral cone, but {guarantee.title} is none; use subset-merging"
+                f"{self.name} optimises over a polyhedral cone, but {guarantee.title} is none; use "
+                f"{merging_for(guarantee)}"
             )
-        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name))
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
-        splits = []
-        cone = guarantee.cone(joint)
-        for place, subset in enumerate(subsets):
-            # What is left of the time, shared by what is left to do; the smallest there is still gives a protocol.
-            left = None if deadline is None else max(1e-3, deadline - time.perf_counter()) / (len(subsets) - place)
-            splits.append(_best_within(joint, cone, subset, left))
-        for margin in (1e-11, 1e-9, 1e-7):
-            tighter = guarantee.tightened(margin).cone(joint)
-            polished = [
-                _polished(joint, cone, tighter, subset, split) for subset, split in zip(subsets, splits, strict=True)
-            ]
-            matrix = _blocks(joint, subsets, polished)
-            weights = proven_weights(joint, guarantee, matrix)
-            if (weights > 0).sum() <= (matrix > 0).sum() or margin == 1e-7:
-                break
-        return self.protocol(joint, guarantee, weights, joint.inputs)
+        merging = budget.part(_MERGING)
+        subsets = merged_subsets(symbol_risks(joint, guarantee, self.name, merging))
+        finished = not merging.expired
+        weights = merged_weights(joint, guarantee, subsets)
+        try:
+            found, complete = _weights(joint, guarantee, subsets, budget)
+            finished &= complete
+        except (InfeasibleGuarantee, SolverError):
+            # Budgets so small that floats cannot tell the region from a point: what is merged holds all the same.
+            found = weights
+        if _told(joint, found) > _told(joint, weights):
+            weights = found
+        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, finished)
+
+    def memory(self, joint: Joint, guarantee: Guarantee) -> float:
+        """A table, or what column generation over all inputs takes, if they are one subset."""
+        a = len(joint.inputs) if isinstance(guarantee, ConeGuarantee) else 0
+        return max(table_memory(a, a), optimum_memory(condition_number(joint, guarantee), a))
 
 
-def _best_within(joint: Joint, cone: FloatArray, subset: tuple[int, ...], time_limit: float | None) -> Split:
+def _told(joint: Joint, weights: WeightArray) -> float:
+    """I(X;Y), nats."""
+    return information_of((weights / np.float64(DENOMINATOR) * joint.p_input).T)
+
+
+def _weights(joint: Joint, guarantee: ConeGuarantee, subsets: Subsets, budget: Budget) -> tuple[WeightArray, bool]:
+    """Verified weights of the best block channel, and whether every block is the best there is."""
+    splits, finished = [], True
+    cone = guarantee.cone(joint)
+    several = sum(len(subset) > 1 for subset in subsets)
+    for subset in subsets:
+        # What is left of the budget, shared by what is left to do; the smallest there is still gives a protocol.
+        split, complete = _best_within(joint, cone, subset, budget.part(1 / max(1, several)))
+        splits.append(split)
+        finished &= complete
+        several -= len(subset) > 1
+    for margin in _MARGINS:
+        tighter = guarantee.tightened(margin).cone(joint)
+        polished = [
+            _polished(joint, cone, tighter, subset, split) for subset, split in zip(subsets, splits, strict=True)
+        ]
+        matrix = _blocks(joint, subsets, polished)
+        budget.spend(4 * decision_work(joint, guarantee, len(matrix)))
+        weights = proven_weights(joint, guarantee, matrix)
+        if (weights > 0).sum() <= (matrix > 0).sum() or margin == _MARGINS[-1]:
+            break
+    return weights, finished
+
+
+def _best_within(joint: Joint, cone: FloatArray, subset: tuple[int, ...], budget: Budget) -> tuple[Split, bool]:
     """The best split of p(x | subset) into posteriors on the subset, all within the cone (ALIP equation (26))."""
     law = joint.p_input[list(subset)] / joint.p_input[list(subset)].sum()
     if len(subset) == 1:
-        return Split(np.ones((1, 1)), np.ones(1), 0.0, 0.0)
-    return optimal_over_cone(cone[:, list(subset)], law, _GAP, time_limit).split
+        return Split(np.ones((1, 1)), np.ones(1), 0.0, 0.0), True
+    mixture = optimal_over_cone(cone[:, list(subset)], law, _GAP, budget)
+    return mixture.split, mixture.finished
 
 
 def _polished(joint: Joint, cone: FloatArray, tighter: FloatArray, subset: tuple[int, ...], split: Split) -> Split:

@@ -8,10 +8,12 @@ import numpy as np
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.mechanisms.base import Mechanism
+from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.merging import merged_weights, symbol_risks, verified
-from funnel.protocol import DENOMINATOR, Protocol
+from funnel.progress import Progress, quiet
+from funnel.protocol import DENOMINATOR
 from funnel.rounding import silence_unseen
+from funnel.solver.budget import Budget
 
 
 class Watchdog(Mechanism):
@@ -24,7 +26,7 @@ class Watchdog(Mechanism):
     name: ClassVar[str] = "watchdog"
     summary: ClassVar[str] = "publish what is within the bound, merge everything else into one value"
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The coarsest part as small as it can be.
 
         Raises
@@ -32,11 +34,12 @@ class Watchdog(Mechanism):
         SpecError
             If the guarantee does not judge outputs one by one.
         """
-        risks = symbol_risks(joint, guarantee, self.name)
+        risks = symbol_risks(joint, guarantee, self.name, budget)
         low, high = risks.high_risk()
         high, low = risks.enlarged(high, low)
         subsets = tuple((x,) for x in low) + ((tuple(sorted(high)),) if high else ())
-        return self.protocol(joint, guarantee, merged_weights(joint, guarantee, subsets), joint.inputs)
+        weights = merged_weights(joint, guarantee, subsets)
+        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, not budget.expired)
 
 
 class UniformWatchdog(Mechanism):
@@ -49,7 +52,7 @@ class UniformWatchdog(Mechanism):
     name: ClassVar[str] = "watchdog-uniform"
     summary: ClassVar[str] = "publish what is within the bound, replace everything else by one of it at random"
 
-    def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | None = None) -> Protocol:
+    def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """The randomised part as small as it can be.
 
         Raises
@@ -57,7 +60,7 @@ class UniformWatchdog(Mechanism):
         SpecError
             If the guarantee does not judge outputs one by one.
         """
-        risks = symbol_risks(joint, guarantee, self.name)
+        risks = symbol_risks(joint, guarantee, self.name, budget)
         low, high = risks.high_risk()
         high, low = risks.enlarged(high, low)
         weights = np.zeros((len(risks.seen), joint.counts.shape[1]), dtype=np.uint64)
@@ -67,4 +70,5 @@ class UniformWatchdog(Mechanism):
             share = DENOMINATOR // len(columns) + (DENOMINATOR % len(columns) if row == len(low) else 0)
             weights[row, columns] = DENOMINATOR if row < len(low) else share
         weights[0, joint.counts.sum(axis=0) == 0] = DENOMINATOR
-        return self.protocol(joint, guarantee, verified(joint, guarantee, silence_unseen(joint, weights)), joint.inputs)
+        weights = verified(joint, guarantee, silence_unseen(joint, weights))
+        return Fitted(self.protocol(joint, guarantee, weights, joint.inputs), None, not budget.expired)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from funnel.errors import LedgerError, OutputError
+from funnel.progress import Progress
 from funnel.release.layout import LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, filesystem, joined
 
@@ -16,7 +17,6 @@ from funnel.storage import attempt, filesystem, joined
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "adl", "oci", "oss", "memory"})
 
 T = TypeVar("T")
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.errors import DataError
 from funnel.joint import IntArray
+from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.documents import draws_document, read_draws
 from funnel.release.files import FileRef, private_folder, remove_tree
@@ -21,8 +21,6 @@ from funnel.settings import EngineSettings
 from funnel.source import file_digest
 
 ROWS = "rows"
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, eq=False)

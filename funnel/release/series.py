@@ -11,11 +11,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError
+from funnel.progress import Progress
 from funnel.release.decision import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
-from funnel.release.remote import Progress, RemoteSeries
+from funnel.release.remote import RemoteSeries
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError
+from funnel.progress import Progress
 from funnel.release.document import dump
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.provenance import code_digest
@@ -33,8 +34,6 @@ from funnel.tables import numbers_of
 
 GROUP_ROWS = 1 << 17
 DATA, CODINGS, RECORD = "snapshot.parquet", "codings.json", "snapshot.json"
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     folder = workspace / "snapshots" / "-".join(parts + ([] if record_key is None else [record_key.fingerprint[:16]]))
     if (found := _existing(folder)) is not None:
         return found
-    codings = learn_codings(spec, source, progress=lambda done, total: progress("learning the categories", done, total))
+    codings = learn_codings(spec, source, progress)
     private_folder(folder.parent)
     incoming = private_folder(folder.parent / f".{secrets.token_hex(8)}")
     try:

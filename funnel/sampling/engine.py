@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import DataError, PipelineError
+from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
 from funnel.sampling.parts import Done, content_digest, draw_partition, write_part, writing_in
 from funnel.sampling.splice import splice
 
 R = TypeVar("R")
-Progress = Callable[[str, int, int | None], None]
 
 # How often a task is given to another worker when its own has died.
 _TRIES = 3
@@ -134,12 +134,8 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     os._exit(1)
 
 
-def _quiet(what: str, done: int, total: int | None) -> None:
-    """Nobody asked for progress."""
-
-
 def release_rows(
-    plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = _quiet
+    plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = quiet
 ) -> npt.NDArray[np.int64]:
     """Draw all rows of a plan and write them to one parquet file.
 

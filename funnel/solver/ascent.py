@@ -6,6 +6,7 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import Budget
 from funnel.solver.lp import sparse_optimum
 from funnel.solver.region import Region
 
@@ -17,7 +18,7 @@ _FLOOR = 5e-4
 _LARGEST = 40_000
 
 
-def ascend(region: Region, outputs_each: int = 2) -> FloatArray:
+def ascend(region: Region, budget: Budget, outputs_each: int = 2) -> FloatArray:
     """Posteriors of a mixture of p_X, each meant for one symbol of what the utility counts; shape (k, a), maybe none.
 
     The utility Σ_y P(y) g(v_y) is convex in the masses P(x, y), so maximising its tangent over all channels at once
@@ -26,6 +27,8 @@ def ascend(region: Region, outputs_each: int = 2) -> FloatArray:
     Parameters
     ----------
     region : Region
+    budget : Budget
+        Ends the ascent where it is.
     outputs_each : int
         Outputs for each symbol counted.
 
@@ -52,7 +55,7 @@ def ascend(region: Region, outputs_each: int = 2) -> FloatArray:
     slopes = np.log(np.maximum(np.tile(np.eye(d), (outputs_each, 1)), _FLOOR))
     best, found = -np.inf, np.zeros((0, a))
     for _ in range(_STEPS):
-        best_masses = sparse_optimum((slopes @ image).ravel(), conditions, totals, region.law)
+        best_masses = sparse_optimum((slopes @ image).ravel(), conditions, totals, region.law, budget)
         if best_masses is None:
             break
         masses = np.maximum(best_masses.reshape(outputs, a), 0.0)

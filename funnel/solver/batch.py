@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.joint import FloatArray
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.region import Region
 
 Places = npt.NDArray[np.int32]
@@ -26,6 +27,8 @@ _FEASIBLE = 1e-10
 _LARGE = 200
 # Stacks of so many numbers are worth starting threads for.
 _LARGE_STACK = 2**17
+# Units of work of an exchange: for an entry of the tableau, for a variable, and array operations a round.
+_BY_CODE, _BY_ARRAY, _BY_ROW, _CALLS = 4.5, 6.0, 60.0, 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +85,12 @@ class BatchProgramme:
     Parameters
     ----------
     region : Region
+    budget : Budget, optional
+        Charged for every exchange; it does not end a programme.
     """
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, budget: Budget | None = None) -> None:
+        self._budget = Budget.of(budget)
         self._matrix = region.system
         self._rows, self._size = self._matrix.shape
         self._floor, self._ceiling = region.floor, region.ceiling
@@ -137,13 +143,24 @@ class BatchProgramme:
             np.zeros((number, n + m)),
             np.zeros(number, dtype=bool),
             np.zeros(number, dtype=bool),
+            np.zeros(number, dtype=np.int64),
         )
         if self._compiled is None:
             _by_arrays(bases, priced, low, high, cut, steps, found)
         else:
             self._side_by_side(self._compiled, bases, priced, low, high, cut, steps, found)
+        self._charge(found.exchanges)
         multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
         return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
+
+    def _charge(self, exchanges: npt.NDArray[np.int64]) -> None:
+        """Every exchange touches the whole tableau, and so does finding out that there is none to make."""
+        done = float(exchanges.sum() + len(exchanges))
+        if self._compiled is None:
+            rounds = float(exchanges.max(initial=0) + 1)
+            self._budget.spend(_CALLS * CALL * rounds + done * (_BY_ARRAY * self._matrix.size + _BY_ROW * self._size))
+        else:
+            self._budget.spend(CALL + done * _BY_CODE * self._matrix.size)
 
     def _side_by_side(
         self,
@@ -159,7 +176,7 @@ class BatchProgramme:
         """Solve all programmes one by one in compiled code; large stacks in a thread for every processor."""
         number, threads = len(priced), os.cpu_count() or 1
         inputs = (bases.table, bases.basic, bases.nonbasic, priced, low, high, cut)
-        outputs = (found.values, found.duals, found.rays, found.solved, found.empty)
+        outputs = (found.values, found.duals, found.rays, found.solved, found.empty, found.exchanges)
 
         def solve(part: slice) -> None:
             given, made = (tuple(array[part] for array in arrays) for arrays in (inputs, outputs))
@@ -184,6 +201,7 @@ class _Found:
     rays: FloatArray
     solved: Flags
     empty: Flags
+    exchanges: npt.NDArray[np.int64]
 
 
 @cache
@@ -245,7 +263,7 @@ def _by_arrays(
             ended = work[place]
             shift = offset[ended]
             table[ended], basic[ended], nonbasic[ended] = T[place], B[place] - shift, N[place] - shift
-            solved[ended], empty[ended] = is_solved[place], is_empty[place]
+            solved[ended], empty[ended], found.exchanges[ended] = is_solved[place], is_empty[place], step
             values.ravel()[B[place]], values.ravel()[N[place]] = beta[place], x[place]
             duals.ravel()[N[place]] = d[place]
             # The row that cannot be repaired, as multipliers: its basic variable against its nonbasic ones.

@@ -49,7 +49,7 @@ def box_terms(rho: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArr
 
 def priced_bounds(
     region: Region, prices: FloatArray, duals: FloatArray, lower: FloatArray, upper: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Numbers that g(w) - λ·v does not exceed on the region where l <= w <= u (METHOD section 8, third bullet).
 
     For any multipliers y of the conditions the Lagrangian separates into one convex term ``w ln w + ρ w`` per
@@ -69,6 +69,8 @@ def priced_bounds(
     -------
     bounds : ndarray, shape (N,)
     rho : ndarray, shape (N, d)
+    margins : ndarray, shape (N,)
+        What of the bounds is there for rounding only.
     """
     pulled = duals @ region.system
     d = region.counted
@@ -78,7 +80,8 @@ def priced_bounds(
     else:
         rho = -pulled[:, :d]
         value = value + np.maximum(-prices - pulled[:, d:], 0.0).sum(axis=1)
-    return value + box_terms(rho, lower, upper).sum(axis=1) + rounding_margin(region, duals, prices), rho
+    margins = rounding_margin(region, duals, prices)
+    return value + box_terms(rho, lower, upper).sum(axis=1) + margins, rho, margins
 
 
 def linear_bounds(

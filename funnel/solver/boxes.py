@@ -37,6 +37,8 @@ class OpenBoxes:
         self._slot = np.zeros(0, dtype=np.intp)
         self._kept = root
         self._users = np.ones(1, dtype=np.intp)
+        # The largest bound of a box that is not worth cutting any further.
+        self.closed = -np.inf
         self._most = max(64, int(_MEMORY / (8 * root.table[0].size)))
 
     def __len__(self) -> int:
@@ -46,6 +48,10 @@ class OpenBoxes:
     def bound(self) -> float:
         """The largest bound of an open box; minus infinity if none is open."""
         return float(self._bound.max()) if len(self._bound) else -np.inf
+
+    def close(self, bound: FloatArray) -> None:
+        """Leave boxes with these bounds (N,) as they are."""
+        self.closed = max(self.closed, float(bound.max(initial=-np.inf)))
 
     def put(self, lower: FloatArray, upper: FloatArray, bound: FloatArray, bases: Bases, of: Slots) -> None:
         """Add boxes, shape (N, d), with their bounds (N,); box k starts from basis ``of[k]`` of these."""
@@ -102,7 +108,7 @@ def trimmed(rho: FloatArray, lower: FloatArray, upper: FloatArray, slack: FloatA
     loss = at_low - at_high
     width = upper - lower
     # The share of the width that may stay, from the better end; a hair more for rounding.
-    share = slack[:, None] * (1 + 1e-9) / np.maximum(np.abs(loss), 1e-300) + 1e-12
+    share = slack[:, None] * (1 + 1e-9) / np.maximum(np.abs(loss), slack[:, None]) + 1e-12
     keep = np.minimum(share, 1.0) * width
     new_upper = np.where(loss > 0, np.minimum(lower + keep, upper), upper)
     new_lower = np.where(loss < 0, np.maximum(upper - keep, lower), lower)

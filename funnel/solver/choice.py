@@ -6,6 +6,7 @@ from math import comb
 
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import Joint
+from funnel.solver.budget import Budget
 from funnel.solver.region import Region
 
 METHODS = ("auto", "vertices", "columns")
@@ -13,9 +14,11 @@ METHODS = ("auto", "vertices", "columns")
 _FEW_VERTICES = 4000
 # Two secrets: vertices are listed as an array of (vertices, a) numbers; beyond this columns need less memory.
 _LARGEST_LIST = 2**25
+# Units of work of listing them and of the programme over them, for the number of inputs cubed.
+_BY_LISTED = 200.0
 
 
-def chosen_method(method: str, joint: Joint, guarantee: ConeGuarantee, region: Region) -> str:
+def chosen_method(method: str, joint: Joint, guarantee: ConeGuarantee, region: Region, budget: Budget) -> str:
     """``"vertices"`` or ``"columns"``; what the caller asked for unless that is ``"auto"``.
 
     Parameters
@@ -25,6 +28,8 @@ def chosen_method(method: str, joint: Joint, guarantee: ConeGuarantee, region: R
         After presolve.
     guarantee : ConeGuarantee
     region : Region
+    budget : Budget
+        A list that takes more is not begun: columns can be stopped.
     """
     if method != "auto":
         return method
@@ -32,7 +37,8 @@ def chosen_method(method: str, joint: Joint, guarantee: ConeGuarantee, region: R
     if len(region.rows) == 0 or a == 1:
         return "vertices"
     if is_listed(joint, guarantee):
-        return "vertices" if a**3 / 2 <= _LARGEST_LIST else "columns"
+        affordable = a**3 / 2 <= _LARGEST_LIST and a**3 * _BY_LISTED <= budget.remaining
+        return "vertices" if affordable else "columns"
     return "vertices" if has_few_vertices(region) else "columns"
 
 

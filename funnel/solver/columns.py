@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,18 +10,21 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.split import Split
 
-Tick = Callable[[float, float], None]
+Trace = Callable[[float, float], None]
 # The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
 _PROOF_SHARE = 0.9
 _STARTS = 48
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
+# Exchanges of prices in a row that may change neither value nor bound by this share of the gap: what doubles can do.
+_STILL, _UNCHANGED = 60, 1e-3
 # Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
 _MANY_PARTS, _MANY_INPUTS = 4, 16
 
@@ -36,7 +38,7 @@ class Mixture:
     split : Split
         Posteriors, masses, value and bound (of Σ P(y) g(v_y), in nats).
     finished : bool
-        False if the time limit or an interrupt ended it.
+        False if the budget ended it.
     columns, boxes, programmes : int
         Columns in the last mixture programme, boxes bounded, linear programmes solved.
     """
@@ -52,9 +54,9 @@ def optimal_over_cone(
     rows: FloatArray,
     law: FloatArray,
     gap: float = 1e-6,
-    time_limit: float | None = None,
+    time_limit: float | Budget | None = None,
     image: FloatArray | None = None,
-    tick: Tick | None = None,
+    trace: Trace | None = None,
     levels: LevelCone | None = None,
 ) -> Mixture:
     """Maximise Σ_y P(y) g(image v_y) over all ways to write p_X as a mixture of posteriors v_y in a cone.
@@ -67,12 +69,12 @@ def optimal_over_cone(
         p_X > 0.
     gap : float
         Requested bound - value, nats.
-    time_limit : float, optional
-        Seconds.
+    time_limit : float or Budget, optional
+        Seconds, as work that is counted; or a part of somebody's budget.
     image : ndarray, shape (d, a), optional
         What the utility counts, in posterior coordinates (columns summing to 1): for a protocol that reads (s, x) and
         is judged by I(X;Y), the 0/1 matrix that sums v over s (METHOD section 3).
-    tick : callable, optional
+    trace : callable, optional
         Told (value, bound) as they improve.
     levels : LevelCone, optional
         The same cone, of PolyOpt: in more than a dozen dimensions its own pricing is faster by far.
@@ -82,10 +84,10 @@ def optimal_over_cone(
     SolverError
         If the law is outside the cone or a linear programme fails.
     """
-    pricer = None
+    budget, pricer = Budget.of(time_limit), None
     if levels is not None and image is None and len(levels.law) >= _MANY_PARTS and len(law) >= _MANY_INPUTS:
-        pricer = LevelPricer.of(levels)
-    return ColumnGeneration(Region.of(rows / law, law, image), pricer).run(gap, time_limit, tick)
+        pricer = LevelPricer.of(levels, budget)
+    return ColumnGeneration(Region.of(rows / law, law, image), budget, pricer).run(gap, trace)
 
 
 class ColumnGeneration:
@@ -94,14 +96,19 @@ class ColumnGeneration:
     Parameters
     ----------
     region : Region
+    budget : Budget, optional
+        Ends the search with the best mixture so far.
     pricer : optional
         What finds and bounds columns; by default branch and bound on boxes of posteriors.
     """
 
-    def __init__(self, region: Region, pricer: Pricer | LevelPricer | None = None) -> None:
+    def __init__(
+        self, region: Region, budget: Budget | None = None, pricer: Pricer | LevelPricer | None = None
+    ) -> None:
         self.region = region
+        self._budget = Budget.of(budget)
         self._pricer = pricer
-        self._master = MasterProgramme(region.law)
+        self._master = MasterProgramme(region.law, self._budget)
         # p_X itself is in the region: the protocol that says nothing is where every search starts.
         self._master.add(region.law, float(negative_entropy(region.counts(region.law))))
         # Only where to start looking: the outcome is certified, and the same in every run.
@@ -119,8 +126,8 @@ class ColumnGeneration:
         for posterior, gain in zip(posteriors, negative_entropy(self.region.counts(posteriors)), strict=True):
             self._master.add(posterior, float(gain))
 
-    def run(self, gap: float, time_limit: float | None = None, tick: Tick | None = None) -> Mixture:
-        """Add columns until the bound is within the gap, the time is over, or the user interrupts.
+    def run(self, gap: float, trace: Trace | None = None) -> Mixture:
+        """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
 
         For any prices λ the optimum is at most ``λ·p_X + max (g(v) - λ·v)``; the search bounds the second term, so
         the smallest such sum so far is a bound at any moment.
@@ -129,31 +136,30 @@ class ColumnGeneration:
         ----------
         gap : float
             Requested bound - value, nats.
-        time_limit : float, optional
-            Seconds.
-        tick : callable, optional
+        trace : callable, optional
             Told (value, bound) as they improve.
         """
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
         finished = False
         try:
-            finished = self._generate(gap, deadline, tick)
+            with self._budget.interruptible():
+                finished = not self._budget.expired and self._generate(gap, trace)
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
-            finished = False
+            self._budget.interrupt()
         mass = self._mass
         used = mass > 1e-13
         value = float(self._master.gains[: len(mass)][used] @ mass[used])
         split = Split(self._master.posteriors[: len(mass)][used], mass[used], value, self._bound)
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
-    def _generate(self, gap: float, deadline: float | None, tick: Tick | None) -> bool:
-        pricer = self._pricer if self._pricer is not None else Pricer(self.region)
+    def _generate(self, gap: float, trace: Trace | None) -> bool:
+        pricer = self._pricer if self._pricer is not None else Pricer(self.region, self._budget)
         self._add(pricer, pricer.corners)
         # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.
         counted = self.region.counts(self.region.law)
         self._lower_bound(float(counted @ np.log(pricer.reach)), np.log(pricer.reach))
         target = _PROOF_SHARE * gap
+        best, least, still = -np.inf, np.inf, 0
         while True:
             try:
                 mass, prices = self._master.solve()
@@ -162,20 +168,26 @@ class ColumnGeneration:
                 return True
             self._mass = mass
             value = float(self._master.gains @ mass)
-            if tick is not None:
-                tick(value, self._bound)
-            if deadline is not None and time.perf_counter() > deadline:
+            if trace is not None:
+                trace(value, self._bound)
+            if self._budget.expired:
                 return False
-            if self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value))):
+            moved = value > best + _UNCHANGED * gap or self._bound < least - _UNCHANGED * gap
+            best, least, still = max(best, value), min(least, self._bound), 0 if moved else still + 1
+            if still > 2 * _STILL:
+                return True
+            climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)))
+            if climbed and still <= _STILL:
                 continue
-            priced = pricer.search(prices, target, deadline)
+            priced = pricer.search(prices, target)
             self._boxes += priced.boxes
             self._programmes = pricer.programmes
             self._lower_bound(float(prices @ self.region.law) + priced.bound, prices)
             self._add(pricer, priced.columns)
-            if not len(priced.columns) and priced.bound <= target:
-                if tick is not None:
-                    tick(value, self._bound)
+            if not len(priced.columns) and not self._budget.expired:
+                # Nothing lies above the target, or what does is rounding.
+                if trace is not None:
+                    trace(value, self._bound)
                 return True
 
     def _lower_bound(self, bound: float, prices: FloatArray) -> None:
@@ -188,6 +200,7 @@ class ColumnGeneration:
 
     def _climb(self, pricer: Pricer | LevelPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
+        self._budget.spend(10 * CALL + 2.0 * len(self._master) * self.region.inputs)
         used = self._master.posteriors[mass > 0]
         first, second = self._random.integers(len(used), size=(2, min(_STARTS, 3 * self.region.inputs)))
         starts = np.vstack([used, (used[first] + used[second]) / 2])

@@ -8,11 +8,26 @@ import numpy as np
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def solve_stack(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
-    table, basic, nonbasic, costs, low, high, cut, steps, smallest_pivot, tolerance, values, duals, rays, solved, empty
+    table,
+    basic,
+    nonbasic,
+    costs,
+    low,
+    high,
+    cut,
+    steps,
+    smallest_pivot,
+    tolerance,
+    values,
+    duals,
+    rays,
+    solved,
+    empty,
+    exchanges,
 ):
     """Solve N programmes in place; arguments are those of `BatchProgramme.maximise`, spread over all n + m places.
 
-    The outputs ``values, duals, rays`` (N, n + m) and ``solved, empty`` (N,) must come filled with zeros.
+    The outputs ``values, duals, rays`` (N, n + m) and ``solved, empty, exchanges`` (N,) must come filled with zeros.
     """
     number, m, n = table.shape
     d = np.empty(n)
@@ -97,6 +112,7 @@ def solve_stack(  # type: ignore[no-untyped-def]  # pragma: no cover - compiled
             d[enter] = -sign * max(abs(entering / pivot), 1e-300)
             T[leave, enter] = 1.0 / pivot
             B[leave], N[enter] = N[enter], B[leave]
+        exchanges[k] = step
         for i in range(m):
             values[k, B[i]] = beta[i]
         for j in range(n):

@@ -5,6 +5,7 @@ The program imports nothing of this package: it starts in a fraction of the time
 
 from __future__ import annotations
 
+import signal
 import sys
 from io import BytesIO
 
@@ -14,6 +15,8 @@ import numpy.typing as npt
 
 # Exit status of the program when cddlib gives up, unlike one that was killed or crashed.
 INCONSISTENT = 3
+# The signal that ends the program when its processor time is over; where there is none, only the caller's clock does.
+OUT_OF_TIME = getattr(signal, "SIGPROF", 0)
 
 
 def polytope_vertices(
@@ -51,6 +54,8 @@ def polytope_vertices(
 
 
 def _main() -> None:
+    if len(sys.argv) > 1 and OUT_OF_TIME:
+        signal.setitimer(signal.ITIMER_PROF, max(1e-6, float(sys.argv[1])))
     given = np.load(BytesIO(sys.stdin.buffer.read()))
     try:
         found = polytope_vertices(given["rows"], given["equalities"])

@@ -15,6 +15,8 @@ from funnel.rounding import silence_unseen
 # Rows move towards one that says nothing by this share at first, and at most: far above the distance to a point of
 # the lattice where the lattice is fine, and nothing that utility shows.
 _FIRST_SHARE, _LARGEST_SHARE = 2.0**-52, 2.0**-10
+# Rows whose entries are all this small join another, if nothing else helps.
+_FAINT = (0.0, 1e-8, 1e-6, 1e-4)
 _PRIME = 2**61 - 1
 # Makes a combination that does not solve the equations longer than any that does.
 _PENALTY_BITS = 80
@@ -50,15 +52,7 @@ def exact_channel(joint: Joint, guarantee: ConeGuarantee, matrix: FloatArray) ->
     rows = rows[keep]
     # The most probable output takes what the others leave.
     rows = rows[np.argsort(rows @ law, kind="stable")]
-    average = rows @ law
-    weights = np.full((1, len(seen)), DENOMINATOR, dtype=object)
-    share = _FIRST_SHARE
-    while share <= _LARGEST_SHARE and len(basis) > 1:
-        candidate = _nearby((1 - share) * rows + share * average[:, None], basis)
-        if (candidate >= 0).all():
-            weights = candidate[(candidate > 0).any(axis=1)]
-            break
-        share *= 4
+    weights = _channel_on(rows, law, basis) if len(basis) > 1 else np.full((1, len(seen)), DENOMINATOR, dtype=object)
     full = np.full((len(weights), joint.counts.shape[1]), 0, dtype=np.uint64)
     full[:, seen] = weights.astype(np.uint64)
     # Any channel column will do for an input that never occurs; it is replaced by the marginal.
@@ -102,14 +96,37 @@ def _reduced(
     return np.asarray(rows[~(rows[:, size:] != 0).any(axis=1), :size])
 
 
-def _nearby(
-    rows: FloatArray, basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
+def _channel_on(
+    rows: FloatArray, law: FloatArray, basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
-    """Points of the lattice near 2^63 times all rows but the last; the last is what they leave."""
+    """Non-negative points of the lattice, summing to 2^63, near the rows of a channel; faint rows join the last.
+
+    A row that is known to fewer digits than it is small has no point of the lattice nearby that is not negative.
+    """
     short = basis.astype(np.float64)
-    coordinates = np.linalg.lstsq(short.T, rows[:-1].T, rcond=None)[0]
+    ones = np.ones((1, len(law)))
+    coordinates, constant = (np.linalg.lstsq(short.T, part.T, rcond=None)[0].T for part in (rows, ones))
+    average = rows @ law
+    for faint in _FAINT:
+        kept = rows[:-1].max(axis=1) > faint
+        share = _FIRST_SHARE
+        while share <= _LARGEST_SHARE:
+            moved = (1 - share) * coordinates + share * average[:, None] * constant
+            # Most shares are ruled out without big integers.
+            if (moved[:-1][kept] @ short >= 0).all():
+                candidate = _points(moved[:-1][kept], basis)
+                if (candidate >= 0).all():
+                    return np.asarray(candidate[(candidate > 0).any(axis=1)])
+            share *= 4
+    return np.full((1, len(law)), DENOMINATOR, dtype=object)
+
+
+def _points(
+    coordinates: FloatArray, basis: np.ndarray[tuple[int, ...], np.dtype[np.object_]]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.object_]]:
+    """The points of the lattice nearest to 2^63 times these, and what they leave of 2^63 as the last."""
     whole = np.array(
-        [[int(value) for value in row] for row in np.rint(np.ldexp(coordinates.T, WORD_BITS))], dtype=object
-    ).reshape(len(rows) - 1, len(basis))
-    points = whole @ basis if len(whole) else np.zeros((0, rows.shape[1]), dtype=object)
+        [[int(value) for value in row] for row in np.rint(np.ldexp(coordinates, WORD_BITS))], dtype=object
+    ).reshape(len(coordinates), len(basis))
+    points = whole @ basis if len(whole) else np.zeros((0, basis.shape[1]), dtype=object)
     return np.vstack([points, DENOMINATOR - points.sum(axis=0, keepdims=True)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.corners import Block, Flags, Places
 from funnel.solver.pricing import Priced
 
@@ -24,6 +24,8 @@ _GRID = 7
 _ROUND = 64
 _TRIED = 32
 _STEP = 1e-4
+# Units of work of listing corners and finding a multiplier for them: for each corner, and array operations a part.
+_BY_CORNER, _CALLS = 120.0, 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +80,13 @@ class LevelPricer:
     ----------
     cone : LevelCone
         Parts of at most `LARGEST_PART` symbols, two secrets or more, every ``rest`` above 0.
+    budget : Budget, optional
+        Ends a search with what it has proven so far.
     """
 
-    def __init__(self, cone: LevelCone) -> None:
+    def __init__(self, cone: LevelCone, budget: Budget | None = None) -> None:
         self.cone = cone
+        self._budget = Budget.of(budget)
         self._seen = cone.law > 0
         self._law = cone.law[self._seen]
         self._span = float(np.log(cone.factor))
@@ -90,6 +95,8 @@ class LevelPricer:
             Block(cone.least[s, seen], cone.law[s, seen], float(rest))
             for s, (seen, rest) in enumerate(zip(self._seen, cone.rest, strict=True))
         ]
+        u = self._seen.sum(axis=1)
+        self._corners = float((3.0**u + u * 2.0 ** (u - 1)).sum())
         self.programmes = 0
         # W is at most factor n <= factor² m, and m at most the average 1.
         heaviest = cone.factor**2 / (cone.rest[:, None] + cone.least)[self._seen]
@@ -97,11 +104,11 @@ class LevelPricer:
         self.corners = self._law[None] / self._law.sum()
 
     @classmethod
-    def of(cls, cone: LevelCone) -> Self | None:
+    def of(cls, cone: LevelCone, budget: Budget | None = None) -> Self | None:
         """A pricer for the cone, or None if it has too many symbols or laws too certain for this way."""
         c, u = cone.law.shape
         usable = c > 1 and u <= LARGEST_PART and cone.factor > 1 and bool((cone.rest > 1e-6).all())
-        return cls(cone) if usable and bool((cone.least[cone.law > 0] > 0).all()) else None
+        return cls(cone, budget) if usable and bool((cone.least[cone.law > 0] > 0).all()) else None
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of posteriors (k, a); shape (k,)."""
@@ -125,7 +132,7 @@ class LevelPricer:
         found, values = found[best], values[best]
         return self._ascend(found, values, prices)
 
-    def search(self, prices: FloatArray, target: float, deadline: float | None = None, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
         """Branch and bound on (s*, ln m, ln n): columns above the target, or a proof; see `Pricer.search`."""
         c, span = len(self._blocks), self._span
         secret = np.arange(c)
@@ -133,8 +140,7 @@ class LevelPricer:
         bound = np.full(c, np.inf)
         found, boxes, since, best = np.zeros((0, len(prices))), 0, 0, 0.0
         while len(secret):
-            late = deadline is not None and time.perf_counter() > deadline and boxes > 0
-            if late or (since > patience and best > 0):
+            if self._budget.expired or (since > patience and best > 0):
                 return Priced(found, max(target, float(bound.max())), boxes)
             order = np.argsort(-bound, kind="stable")
             here, later = order[:_ROUND], order[_ROUND:]
@@ -225,6 +231,7 @@ class LevelPricer:
         self, secret: Places, low: FloatArray, high: FloatArray, prices: FloatArray
     ) -> tuple[list[FloatArray], list[FloatArray]]:
         """Terms and masses of all corners of every part, each (N, corners)."""
+        self._budget.spend(_CALLS * CALL * len(self._blocks) + _BY_CORNER * len(secret) * self._corners)
         found = [
             block.listed(*self._ends(s, secret, low, high), prices[places])
             for s, (block, places) in enumerate(zip(self._blocks, self._places, strict=True))

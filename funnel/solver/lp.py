@@ -9,9 +9,16 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
+from funnel.solver.budget import CALL, Budget
 
 _INFINITY = highspy.kHighsInf
 _TOLERANCE = 1e-9
+# Units of work: of a programme, of an iteration, and of an entry of the matrix touched by an iteration.
+_PROGRAMME, _ITERATION, _ENTRY = 20 * CALL, 3 * CALL, 2.0
+# The same for sparse programmes, where an iteration touches rows, columns and entries.
+_SPARSE_PROGRAMME, _SPARSE_ENTRY = 400 * CALL, 1.0
+# Iterations that the solver can count.
+_MOST = 1e9
 
 
 def _quiet() -> highspy.Highs:
@@ -31,14 +38,24 @@ def _quiet() -> highspy.Highs:
 
 
 class MasterProgramme:
-    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0, over columns that are added as they are found."""
+    """max Σ α_i g_i subject to Σ α_i v_i = p_X, α >= 0, over columns that are added as they are found.
 
-    def __init__(self, law: FloatArray) -> None:
+    Parameters
+    ----------
+    law : ndarray, shape (a,)
+        p_X > 0.
+    budget : Budget
+        Charged for every iteration.
+    """
+
+    def __init__(self, law: FloatArray, budget: Budget) -> None:
         self._law = law
+        self._budget = budget
         self._solver = _quiet()
         self._rows = np.arange(len(law), dtype=np.int32)
         self._columns: list[FloatArray] = []
         self._gains: list[float] = []
+        self._entries = 0
         # Rows are divided by p_x, so that the solver's tolerances are relative for rare inputs too.
         for _ in law:
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -48,6 +65,8 @@ class MasterProgramme:
         used = np.flatnonzero(posterior).astype(np.int32)
         self._solver.addCol(-gain, 0.0, _INFINITY, len(used), used, posterior[used] / self._law[used])
         self._columns.append(posterior)
+        self._entries += len(used)
+        self._budget.spend(4 * CALL)
         self._gains.append(gain)
 
     def __len__(self) -> int:
@@ -76,6 +95,9 @@ class MasterProgramme:
             self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
             self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
             self._solver.run()
+            iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+            self._budget.spend(_PROGRAMME + _ENTRY * self._entries)
+            self._budget.spend(iterations * (_ITERATION + _ENTRY * (len(self) + len(self._law) ** 2)))
             status = self._solver.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 break
@@ -86,7 +108,9 @@ class MasterProgramme:
         return np.maximum(np.array(solution.col_value), 0.0), -np.array(solution.row_dual) / self._law
 
 
-def sparse_optimum(gain: FloatArray, conditions: Any, equations: Any, values: FloatArray) -> FloatArray | None:
+def sparse_optimum(
+    gain: FloatArray, conditions: Any, equations: Any, values: FloatArray, budget: Budget
+) -> FloatArray | None:
     """The x >= 0 with the largest ``gain @ x`` for which ``conditions @ x <= 0`` and ``equations @ x = values``.
 
     Parameters
@@ -94,14 +118,25 @@ def sparse_optimum(gain: FloatArray, conditions: Any, equations: Any, values: Fl
     gain : ndarray, shape (n,)
     conditions, equations : scipy sparse matrices, shapes (m, n) and (k, n)
     values : ndarray, shape (k,)
+    budget : Budget
+        Charged for every iteration; sets how many there may be.
 
     Returns
     -------
     ndarray, shape (n,), or None
-        None if there is none, or the solver does not find it.
+        None if there is none, or the solver does not find it within the budget.
     """
     from scipy.optimize import linprog
 
+    entries = conditions.nnz + equations.nnz + len(gain) + len(values) + conditions.shape[0]
+    budget.spend(_SPARSE_PROGRAMME)
+    each = CALL + _SPARSE_ENTRY * entries
+    most = int(min(_MOST, budget.remaining / each))
+    if budget.expired or most < 1:
+        return None
+    options = {"primal_feasibility_tolerance": 1e-10, "maxiter": most}
+    if budget.seconds_left is not None:
+        options["time_limit"] = budget.seconds_left
     # The stubs know no sparse conditions.
     solve: Any = linprog
     result = solve(
@@ -111,6 +146,7 @@ def sparse_optimum(gain: FloatArray, conditions: Any, equations: Any, values: Fl
         A_eq=equations,
         b_eq=values,
         method="highs-ds",
-        options={"primal_feasibility_tolerance": 1e-10},
+        options=options,
     )
+    budget.spend(each * max(0, result.nit))
     return np.asarray(result.x, dtype=np.float64) if result.status == 0 else None

@@ -7,6 +7,7 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.split import Split
 
@@ -21,7 +22,7 @@ _EXACT = 1e-12
 _TOLERANCES = (1e-10, 1e-7)
 
 
-def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
+def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = None) -> Split:
     """Maximise Σ_i α_i g(v_i) subject to Σ_i α_i v_i = p_X, α >= 0 (PF theorem 3; METHOD section 3).
 
     The bound evaluates the dual on all given posteriors: for any λ, the maximum is at most
@@ -33,6 +34,8 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
         Candidate posteriors; p_X must lie in their hull.
     law : ndarray, shape (a,)
         p_X > 0.
+    budget : Budget, optional
+        Charged for the work; it does not end it.
 
     Raises
     ------
@@ -45,13 +48,15 @@ def best_split(posteriors: FloatArray, law: FloatArray) -> Split:
     hundred columns, plus O(k a) for every exchange of prices.
     """
     gains = negative_entropy(posteriors)
-    master = MasterProgramme(law)
+    budget = Budget.of(budget)
+    master = MasterProgramme(law, budget)
     # p_X itself makes the first programme feasible. One nat below its gain it loses to any mixture that gives p_X.
     master.add(law, float(negative_entropy(law)) - 1.0)
     inside = np.zeros(len(gains), dtype=bool)
     while True:
         mass, prices = master.solve()
         surplus = gains - posteriors @ prices
+        budget.spend(10 * CALL + 2.0 * posteriors.size + 20.0 * len(gains))
         best = np.flatnonzero((surplus > _IMPROVES) & ~inside)
         if not len(best):
             break

@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
-from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.base import ConeGuarantee, Guarantee, PosteriorGuarantee
+from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.rldp import RLDP
 from funnel.joint import FloatArray, Joint
 from funnel.measures import Counted, mutual_information
 from funnel.naming import name_outputs
-from funnel.protocol import Protocol, WeightArray
+from funnel.progress import Progress
+from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
 from funnel.solver.ascent import ascend
-from funnel.solver.choice import METHODS, chosen_method
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import Budget, Ended
+from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.lattice import exact_channel
+from funnel.solver.integers import integers_near
 from funnel.solver.master import best_split
-from funnel.solver.polish import polish, repaired
-from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
-from funnel.solver.region import Region
+from funnel.solver.merging import merged_split
+from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
 
-Progress = Callable[[float, float, float, float], None]
-# How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
-_MARGINS = (1e-11, 1e-9, 1e-7)
-# The same for protocols moved by a linear programme, whose own tolerance is 1e-10.
-_WIDER_MARGINS = (1e-8, 1e-7, 1e-6)
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
 # The share of the requested gap left to polishing and integer weights.
 _ROUNDING_SHARE = 0.05
+# Shares of a budget: set aside for integer weights, on a lattice or not; for the search, the rest being for perfect
+# privacy.
+_FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
+# The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
+_BLIND, _ASCENT = 0.3, 0.2
+# Seconds of work that merging may take, whatever the limit.
+_MERGING = 0.5
+# What rounding takes off a condition at most, in posterior coordinates.
+_HAIR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +59,15 @@ class Solution:
     bound : float
         Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats.
     status : str
-        ``"optimal"`` if ``gap`` is at most the requested one; ``"time limit"`` if time or an interrupt ended the
-        search before; ``"gap above request"`` if integer weights cannot come closer (ε = 0 asks for equations).
+        ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
+        the work that the limit allows, the same in every run; ``"clock"`` if it was the safety stop far beyond;
+        ``"interrupted"``; ``"gap above request"`` if doubles or integer weights cannot come closer.
     seconds : float
         Time taken.
     vertices : int
         Number of vertices enumerated, or of columns generated.
     method : str
-        ``"vertices"`` or ``"columns"``, as chosen.
+        ``"vertices"``, ``"columns"``, ``"identity"`` or ``"cutting planes"``: what was done.
 
     Examples
     --------
@@ -84,12 +91,20 @@ class Solution:
         """bound - utility, in nats."""
         return self.bound - self.utility
 
+    @property
+    def finished(self) -> bool:
+        """Whether more time would change nothing."""
+        return self.status in ("optimal", "gap above request")
+
+
+_STATUS: dict[Ended, str] = {"work": "time limit", "clock": "clock", "interrupt": "interrupted"}
+
 
 def optimal(
     joint: Joint,
     guarantee: Guarantee,
     gap: float = 1e-6,
-    time_limit: float | None = None,
+    time_limit: float | Budget | None = None,
     method: str = "auto",
     progress: Progress | None = None,
     reads_secret: bool = False,
@@ -108,13 +123,14 @@ def optimal(
         One that is a polyhedral cone.
     gap : float
         Requested ``bound - utility``, in nats.
-    time_limit : float, optional
-        Seconds. Columns return the best protocol so far, with a bound; vertex enumeration fails.
+    time_limit : float or Budget, optional
+        Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`): the same on a
+        busy machine. Columns return the best protocol so far, with a bound; vertex enumeration fails.
     method : str
         ``"vertices"`` lists every vertex of the cone, ``"columns"`` generates those that are needed and certifies the
         rest by branch and bound, ``"auto"`` predicts which is cheaper.
     progress : callable, optional
-        Told (utility, bound, gap, seconds) whenever columns have come a step further.
+        Told the utility and the bound, in words, whenever columns have come a step further.
     reads_secret : bool
         Maximise over the protocols that read (S, X) instead, still by I(X;Y): at least as useful, and at least as
         useful as Conditional Reporting. Columns only, in dimension c a.
@@ -124,9 +140,10 @@ def optimal(
     Returns
     -------
     Solution
-        Its protocol has at most a outputs and meets the guarantee exactly, on its integer weights. The same input
-        gives the same protocol, unless time or an interrupt (Ctrl-C, which columns also answer with the best
-        protocol so far) ends the search.
+        Its protocol has at most a outputs (if it does not read the secret) and meets the guarantee exactly, on its
+        integer weights. It is never less useful than merging, nor than perfect privacy on a lattice, nor, if it reads
+        the secret, than the optimum that was found without. The same input gives the same protocol, unless the safety
+        clock or an interrupt ends the search: Ctrl-C, which columns answer with the best protocol so far.
 
     Raises
     ------
@@ -151,8 +168,9 @@ def optimal(
     started = time.perf_counter()
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
-    if not gap > 0 or (time_limit is not None and not time_limit > 0):
+    if not gap > 0 or not (time_limit is None or isinstance(time_limit, Budget) or time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
+    budget = Budget.of(time_limit)
     # Publishing X as it is is no optimum where telling S counts as well.
     whole = reads_secret and counts == "secret and inputs"
     unchanged = None if whole else _unchanged(joint, guarantee)
@@ -162,24 +180,64 @@ def optimal(
         if joint.entropy - utility <= gap:
             bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
             return Solution(protocol, utility, bound, "optimal", seconds, len(unchanged), "identity")
-    if isinstance(guarantee, RLDP):
-        return _robust(joint, guarantee, gap, time_limit, progress, reads_secret, counts, started)
-    if not isinstance(guarantee, ConeGuarantee):
-        raise SpecError(
-            f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use subset-merging, grr or "
-            "another explicit mechanism"
-        )
-    problem = _Problem.of(joint, guarantee, reads_secret)
-    law = problem.merged.joint.p_input
-    chosen = "columns" if reads_secret else chosen_method(method, problem.merged.joint, guarantee, problem.region)
-    if reads_secret and method == "vertices":
-        raise SpecError("the optimum over protocols that read the secret is found by columns only")
+    with budget.interruptible():
+        if isinstance(guarantee, RLDP):
+            return _robust(joint, guarantee, gap, budget, progress, reads_secret, counts, started)
+        if not isinstance(guarantee, ConeGuarantee):
+            raise SpecError(
+                f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use grr or another explicit "
+                "mechanism"
+            )
+        if reads_secret and method == "vertices":
+            raise SpecError("the optimum over protocols that read the secret is found by columns only")
+        return _over_cone(joint, guarantee, gap, budget, method, progress, reads_secret, started)
+
+
+class _Best:
+    """The most useful of the protocols that were found to meet the guarantee exactly."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self.utility = -np.inf
+        self.protocol: Protocol
+        self.propose(np.full((1, len(problem.read.inputs)), DENOMINATOR, dtype=np.uint64))
+
+    def propose(self, weights: WeightArray) -> None:
+        """Keep these weights, which meet the guarantee, if they are more useful than those there are."""
+        problem = self._problem
+        protocol = _protocol(problem.joint, problem.read, problem.guarantee, weights)
+        utility = mutual_information(problem.joint, protocol)
+        if utility > self.utility:
+            self.utility, self.protocol = utility, protocol
+
+    def propose_proven(self, weights: WeightArray) -> None:
+        """The same for weights that have yet to be found to meet it."""
+        if self._problem.guarantee.holds_for(self._problem.read, weights):
+            self.propose(weights)
+
+
+def _over_cone(
+    joint: Joint,
+    guarantee: ConeGuarantee,
+    gap: float,
+    budget: Budget,
+    method: str,
+    progress: Progress | None,
+    reads_secret: bool,
+    started: float,
+) -> Solution:
+    """The best of what a search finds and of what is known without one."""
+    problem = Problem.of(joint, guarantee, reads_secret)
+    best, finishing = _Best(problem), budget.reserve(_LATTICE if guarantee.is_perfect else _FINISHING)
     split: Split | None = None
-    slack = 0.0
+    ended: Ended | None = None
+    chosen = "columns"
+    if not reads_secret:
+        chosen = chosen_method(method, problem.merged.joint, guarantee, problem.region, budget)
     if chosen == "vertices":
         try:
-            vertices = enumerate_vertices(problem.merged.joint, guarantee, time_limit, problem.rows)
-            split, finished, size, slack = best_split(vertices, law), True, len(vertices), _SLACK
+            split, size = _over_vertices(problem, budget)
+            slack = _SLACK
         except SolverError:
             # Double description in floats fails on thin regions; what was not asked for by name need not be used.
             if method != "auto":
@@ -187,31 +245,80 @@ def optimal(
             chosen = "columns"
     if split is None:
 
-        def tick(value: float, bound: float) -> None:
+        def trace(value: float, bound: float) -> None:
             if progress is not None:
                 utility, most = joint.entropy + value, min(joint.entropy, joint.entropy + bound)
-                progress(utility, most, most - utility, time.perf_counter() - started)
+                progress(f"{utility:.5f} nats, at most {most:.5f}", 0, None)
 
-        search = ColumnGeneration(problem.region)
-        if reads_secret:
-            search.start_from(_blind(problem, optimal(joint, guarantee, gap, time_limit, method).protocol))
-            search.start_from(ascend(problem.region))
-        mixture = search.run((1 - _ROUNDING_SHARE) * gap, time_limit, tick)
-        split, finished, size = mixture.split, mixture.finished, mixture.columns
-    protocol = _protocol(joint, problem.read, guarantee, _weights(problem, split))
-    utility = mutual_information(joint, protocol)
+        starts = _starts_with_secret(problem, best, gap, budget) if reads_secret else []
+        searching = budget.part(_SEARCHING)
+        search = ColumnGeneration(problem.region, searching)
+        for start in starts:
+            search.start_from(start)
+        mixture = search.run((1 - _ROUNDING_SHARE) * gap, trace)
+        split, size, slack = mixture.split, mixture.columns, 0.0
+        ended = None if mixture.finished else searching.ended_by
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
     rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
-    bound = max(utility, min(joint.entropy, joint.entropy + split.bound + slack) + rounding)
-    status = "optimal" if bound - utility <= gap else "gap above request" if finished else "time limit"
-    return Solution(protocol, utility, bound, status, time.perf_counter() - started, size, chosen)
+    bound = min(joint.entropy, joint.entropy + split.bound + slack) + rounding
+    for weights in integers_near(problem, split, finishing):
+        best.propose(weights)
+    if bound - best.utility > gap and not reads_secret:
+        _propose_merged(problem, best)
+    if bound - best.utility > gap and not budget.expired:
+        _propose_perfect(problem, best, gap, finishing if guarantee.is_perfect else budget)
+    bound = max(bound, best.utility)
+    status = "optimal" if bound - best.utility <= gap else _STATUS[ended] if ended else "gap above request"
+    return Solution(best.protocol, best.utility, bound, status, time.perf_counter() - started, size, chosen)
+
+
+def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
+    few = has_few_vertices(problem.region)
+    vertices = enumerate_vertices(problem.merged.joint, problem.guarantee, budget, problem.rows, few)
+    return best_split(vertices, problem.law, budget), len(vertices)
+
+
+def _propose_merged(problem: Problem, best: _Best) -> None:
+    """Propose the protocol of greedy merging, which is there even where the budget allows nothing."""
+    # Inputs that presolve makes one may as well be in different classes.
+    for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, presolve=False)):
+        splits = [merged_split(whole.region, Budget.of(_MERGING), risks) for risks in (whole.risks, None)]
+        for split in splits:
+            if len(split.mass) > 1:
+                best.propose_proven(rounded_weights(whole.read, whole.channel(split)))
+
+
+def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget) -> list[FloatArray]:
+    """Columns for a search over protocols that read the secret; proposes the best one that does not."""
+    part, started = budget.part(_BLIND), time.perf_counter()
+    blind = _over_cone(problem.joint, problem.guarantee, gap, part, "auto", None, False, started).protocol
+    lifted = problem.lifted(blind.weights)
+    best.propose_proven(lifted)
+    return [problem.posteriors(lifted), ascend(problem.region, budget.part(_ASCENT))]
+
+
+def _propose_perfect(problem: Problem, best: _Best, gap: float, budget: Budget) -> None:
+    """Propose what perfect privacy allows, which every guarantee allows: near ε = 0 doubles may find less."""
+    guarantee = problem.guarantee
+    if guarantee.is_perfect:
+        # Members of merged inputs can be told apart in any case, and on a lattice that has shorter vectors.
+        law = problem.law
+        alone = Split(law[None], np.ones(1), float(negative_entropy(problem.region.counts(law[None]))[0]), 0.0)
+        for weights in integers_near(problem, alone, budget):
+            best.propose(weights)
+        return
+    perfect = PerfectPrivacy() if isinstance(guarantee, PosteriorGuarantee) else guarantee.with_budget(0.0)
+    found = _over_cone(
+        problem.joint, perfect, gap, budget, "auto", None, problem.reads_secret, time.perf_counter()
+    ).protocol
+    best.propose_proven(found.weights)
 
 
 def _robust(
     joint: Joint,
     guarantee: RLDP,
     gap: float,
-    time_limit: float | None,
+    budget: Budget,
     progress: Progress | None,
     reads_secret: bool,
     counts: Counted,
@@ -228,55 +335,19 @@ def _robust(
         seen = np.flatnonzero(joint.counts.any(axis=0))
         return np.asarray(seen[:, None] == inputs % a, dtype=np.float64)
 
-    def tick(value: float, bound: float) -> None:
+    def trace(value: float, bound: float) -> None:
         if progress is not None:
-            progress(entropy + value, min(entropy, entropy + bound), bound - value, time.perf_counter() - started)
+            progress(f"{entropy + value:.5f} nats, at most {min(entropy, entropy + bound):.5f}", 0, None)
 
-    found = robust_weights(read, guarantee, gap, time_limit, image, tick)
+    found = robust_weights(read, guarantee, gap, budget, image, trace)
     protocol = _protocol(joint, read, guarantee, found.weights)
     utility = mutual_information(joint, protocol, counts)
     rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
     bound = max(utility, min(entropy, entropy + found.bound) + rounding)
-    status = "optimal" if bound - utility <= gap else "gap above request" if found.finished else "time limit"
+    ended = None if found.finished else budget.ended_by
+    status = "optimal" if bound - utility <= gap else _STATUS[ended] if ended else "gap above request"
     seconds = time.perf_counter() - started
     return Solution(protocol, utility, bound, status, seconds, found.cuts, "cutting planes")
-
-
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """What is optimised over: the joint law of what a protocol reads, presolved, and the region of its posteriors.
-
-    ``read`` is the given joint law, or that over (S, X) where the protocol reads both.
-    """
-
-    read: Joint
-    guarantee: ConeGuarantee
-    merged: MergedInputs
-    rows: FloatArray
-    region: Region
-
-    @classmethod
-    def of(cls, joint: Joint, guarantee: ConeGuarantee, reads_secret: bool) -> _Problem:
-        if not reads_secret:
-            merged = merge_inputs(joint, guarantee)
-            law = merged.joint.p_input
-            rows = merged.cone(guarantee) / law
-            return cls(joint, guarantee, merged, rows, Region.of(rows, law))
-        read = joint.with_secret()
-        merged = keep_inputs(read)
-        law = merged.joint.p_input
-        rows = merged.cone(guarantee) / law
-        # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
-        inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
-        seen = np.flatnonzero(joint.counts.any(axis=0))
-        return cls(read, guarantee, merged, rows, Region.of(rows, law, (seen[:, None] == inputs).astype(np.float64)))
-
-
-def _blind(problem: _Problem, protocol: Protocol) -> FloatArray:
-    """Posteriors (b, cells) of a protocol that reads X only, as one that could have read the secret."""
-    rows = np.tile(protocol.matrix, len(problem.read.secret))[:, [group[0] for group in problem.merged.members]]
-    posteriors = rows * problem.region.law
-    return np.asarray(posteriors / posteriors.sum(axis=1, keepdims=True))
 
 
 def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
@@ -284,6 +355,8 @@ def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
 
     For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
     """
+    if isinstance(guarantee, ConeGuarantee) and _far_outside(joint, guarantee):
+        return None
     seen = joint.p_input > 0
     identity = np.eye(len(seen))[seen]
     identity[:, ~seen] = joint.p_input[seen, None]
@@ -296,29 +369,13 @@ def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
     return proven_weights(joint, guarantee, identity)
 
 
-def _weights(problem: _Problem, split: Split) -> WeightArray:
-    read, merged, guarantee = problem.read, problem.merged, problem.guarantee
-    law = merged.joint.p_input
-    if guarantee.is_perfect:
-        weights = exact_channel(read, guarantee, _matrix(read, merged, split, problem.region.image))
-        if not guarantee.holds_for(read, weights):
-            raise SolverError(f"the integer protocol does not meet {guarantee}; this is a defect, please report it")
-        return weights
-    for margin in _MARGINS:
-        polished = polish(split, law, problem.rows, merged.cone(guarantee.tightened(margin)) / law)
-        if polished is not None:
-            weights = rounded_weights(read, _matrix(read, merged, polished, problem.region.image))
-            if guarantee.holds_for(read, weights):
-                return weights
-    for margin in _WIDER_MARGINS:
-        moved = repaired(split, law, merged.cone(guarantee.tightened(margin)) / law, problem.region.image)
-        if moved is not None:
-            weights = rounded_weights(read, _matrix(read, merged, moved, problem.region.image))
-            if guarantee.holds_for(read, weights):
-                return weights
-    # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.
-    matrix = _matrix(read, merged, split, problem.region.image)
-    return proven_weights(read, guarantee, matrix, largest_repair=1.0)
+def _far_outside(joint: Joint, guarantee: ConeGuarantee) -> bool:
+    """Whether some input breaks the guarantee even after the largest repair, by more than rounding: O(m a) floats."""
+    cone, law = guarantee.cone(joint), joint.p_input
+    seen = law > 0
+    # In posterior coordinates the terms of conditions are of order one.
+    repaired = (1 - LARGEST_REPAIR) * cone[:, seen] / law[seen] + LARGEST_REPAIR * cone.sum(axis=1, keepdims=True)
+    return bool((repaired > _HAIR).any())
 
 
 def _protocol(joint: Joint, read: Joint, guarantee: Guarantee, weights: WeightArray) -> Protocol:
@@ -333,21 +390,3 @@ def _protocol(joint: Joint, read: Joint, guarantee: Guarantee, weights: WeightAr
         "optimal",
         str(guarantee),
     )
-
-
-def _matrix(joint: Joint, merged: MergedInputs, split: Split, image: FloatArray | None) -> FloatArray:
-    """The channel (b, a) of a split over merged inputs, with at most as many outputs as it has inputs."""
-    posteriors, mass = split_rows(merged, split.posteriors, split.mass)
-    seen = joint.p_input > 0
-    if len(mass) > seen.sum() and image is None:
-        basic = best_split(posteriors[:, seen], joint.p_input[seen])
-        posteriors = np.zeros((len(basic.mass), len(seen)))
-        posteriors[:, seen], mass = basic.posteriors, basic.mass
-    matrix = np.zeros_like(posteriors)
-    np.divide(posteriors * mass[:, None], joint.p_input, out=matrix, where=seen)
-    # Inputs that never occur get the marginal; the rounding makes that exact.
-    matrix[:, ~seen] = (mass / mass.sum())[:, None]
-    sums = matrix.sum(axis=0)
-    if np.abs(sums - 1).max() > 1e-6:
-        raise SolverError("the optimiser's split of the input law does not add up; change epsilon slightly")
-    return np.asarray(matrix / sums)

@@ -6,6 +6,7 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.lp import sparse_optimum
 from funnel.solver.split import Split
 
@@ -16,7 +17,9 @@ _EXACT = 1e-13
 _NEAR = 1e-4
 
 
-def polish(split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatArray) -> Split | None:
+def polish(
+    split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatArray, budget: Budget | None = None
+) -> Split | None:
     """The same split with every vertex moved to the same corner of a slightly tighter polytope.
 
     Zeros stay zeros, unlike in a mixture with the marginal, so an output that only some inputs can produce stays so.
@@ -29,14 +32,22 @@ def polish(split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatA
         p_X.
     rows, tighter_rows : ndarray, shape (m, a)
         The cone in posterior coordinates, and the same cone for a slightly smaller budget.
+    budget : Budget, optional
+        Charged for every corner.
 
     Returns
     -------
     Split or None
-        None where a corner is degenerate and has no counterpart in the tighter polytope.
+        None where a corner is degenerate and has no counterpart in the tighter polytope, or the budget is spent.
     """
     corners = []
+    budget = Budget.of(budget)
     for vertex in split.posteriors:
+        # As many conditions are active as the corner has symbols, or a few more.
+        work = 20 * CALL + 4.0 * rows.size + 20.0 * np.count_nonzero(vertex) ** 3
+        if budget.expired or work > budget.remaining:
+            return None
+        budget.spend(work)
         corner = _same_corner(vertex, rows, tighter_rows)
         if corner is None:
             return None
@@ -67,7 +78,13 @@ def _same_corner(vertex: FloatArray, rows: FloatArray, tighter_rows: FloatArray)
     return corner
 
 
-def repaired(split: Split, law: FloatArray, tighter_rows: FloatArray, image: FloatArray | None = None) -> Split | None:
+def repaired(
+    split: Split,
+    law: FloatArray,
+    tighter_rows: FloatArray,
+    image: FloatArray | None = None,
+    budget: Budget | None = None,
+) -> Split | None:
     """The same split moved into a slightly tighter polytope by one linear programme, zeros kept.
 
     For the corners that `polish` loses.
@@ -85,12 +102,15 @@ def repaired(split: Split, law: FloatArray, tighter_rows: FloatArray, image: Flo
         The cone for a slightly smaller budget, in posterior coordinates.
     image : ndarray, shape (d, a), optional
         What the utility counts of a posterior.
+    budget : Budget, optional
+        Limits the programme.
 
     Returns
     -------
     Split or None
         None where no protocol with these zeros is in the tighter polytope, or the programme is too large.
     """
+    budget = Budget.of(budget)
     import scipy.sparse as sp
 
     output, symbol = np.nonzero(split.posteriors > 0)
@@ -109,7 +129,7 @@ def repaired(split: Split, law: FloatArray, tighter_rows: FloatArray, image: Flo
     counted = split.posteriors if image is None else split.posteriors @ image.T
     slopes = np.log(np.maximum(counted, 1e-300))
     gain = masses[output, symbol] * (slopes if image is None else slopes @ image)[output, symbol]
-    moves = sparse_optimum(gain, conditions, shares, np.ones(len(law)))
+    moves = sparse_optimum(gain, conditions, shares, np.ones(len(law)), budget)
     if moves is None:
         return None
     moved = np.zeros_like(masses)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import accumulate, pairwise
 from math import gcd
 
 import numpy as np
@@ -13,6 +10,9 @@ import numpy as np
 from funnel.alphabet import Alphabet
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
+
+# Relative to what is cut: as small as rounding makes a piece, far smaller than one record of any table.
+_SLIVER = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +78,11 @@ def _merged(joint: Joint, members: tuple[tuple[int, ...], ...]) -> MergedInputs:
 def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Outputs over the original inputs, each with at most one member of every merged input.
 
-    The members of all merged inputs are laid along one unit interval, in proportion to their probabilities, and the
-    interval is cut wherever one of them ends: each piece takes from every merged input the member that covers it.
-    Every piece has the entropy of the merged output it comes from, so the optimum is kept.
+    The north-west corner rule (METHOD section 9): the members of a merged input are allotted in sequence to the outputs
+    that it produces, so that few are shared by two of them. Then each output is cut into pieces: the members allotted
+    to it from every merged input are laid along one unit interval, in proportion to what was allotted, and the interval
+    is cut wherever one of them ends. Every piece has the posterior over merged inputs, and so the entropy, of the
+    output it comes from: the optimum is kept.
 
     Parameters
     ----------
@@ -92,23 +94,75 @@ def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -
     Returns
     -------
     posteriors : ndarray, shape (k', a)
+        ``k' <= a - m + k``, each row with as many non-zeros as the row it comes from.
     mass : ndarray, shape (k',)
+
+    Notes
+    -----
+    O(a + k m) besides the k' a entries returned.
     """
-    sizes = merged.original.counts.sum(axis=0).tolist()
-    # Fractions: where ends coincide, rounding must not leave a sliver between them.
-    ends = []
-    for group in merged.members:
-        total = sum(sizes[x] for x in group)
-        ends.append([Fraction(part, total) for part in accumulate(sizes[x] for x in group)])
-    new_rows, new_mass = [], []
-    for row, weight in zip(posteriors, mass, strict=True):
+    sizes = merged.original.counts.sum(axis=0)
+    allotted = [
+        _allotted(sizes[list(group)] / sizes[list(group)].sum(), posteriors[:, m] * mass)
+        for m, group in enumerate(merged.members)
+    ]
+    rows: list[list[tuple[int, float]]] = []
+    pieces: list[float] = []
+    for y, (row, weight) in enumerate(zip(posteriors, mass, strict=True)):
         used = np.flatnonzero(row > 0).tolist()
-        cuts = sorted({Fraction(0)}.union(*(ends[m] for m in used)))
-        for start, stop in pairwise(cuts):
-            fine = np.zeros(len(sizes))
-            for m in used:
-                # A piece never straddles an end, so its start decides the member.
-                fine[merged.members[m][bisect_right(ends[m], start)]] = row[m]
-            new_rows.append(fine)
-            new_mass.append(weight * float(stop - start))
-    return np.array(new_rows), np.array(new_mass)
+        lists = [allotted[m][y] for m in used]
+        at = [0] * len(used)
+        start = 0.0
+        while start < 1.0:
+            rows.append([(merged.members[m][lists[i][at[i]][0]], float(row[m])) for i, m in enumerate(used)])
+            stop = min(ends[place][1] for ends, place in zip(lists, at, strict=True))
+            pieces.append(float(weight) * (stop - start))
+            # Ends that differ by rounding are one: a piece of nothing else would be an output of its own.
+            at = [
+                place + 1 if ends[place][1] <= stop + _SLIVER and place + 1 < len(ends) else place
+                for ends, place in zip(lists, at, strict=True)
+            ]
+            start = stop
+    fine = np.zeros((len(rows), len(sizes)))
+    for piece, entries in zip(fine, rows, strict=True):
+        for x, share in entries:
+            piece[x] = share
+    return fine, np.array(pieces)
+
+
+def _allotted(members: FloatArray, amounts: FloatArray) -> list[list[tuple[int, float]]]:
+    """For every output the members of one merged input allotted to it: (member, where it ends in the output).
+
+    Parameters
+    ----------
+    members : ndarray, shape (k,)
+        Shares of the members of the merged input, summing to 1.
+    amounts : ndarray, shape (b,)
+        What each output takes of it.
+
+    Returns
+    -------
+    list of list of (int, float)
+        Ends rise to exactly 1; empty where an output takes nothing.
+    """
+    found: list[list[tuple[int, float]]] = [[] for _ in amounts]
+    shares = amounts / amounts.sum()
+    member, left = 0, float(members[0])
+    for y in np.flatnonzero(shares > 0).tolist():
+        needed = whole = float(shares[y])
+        while True:
+            # What is left of a member or of an output by rounding is nothing.
+            over = left - needed
+            last = member == len(members) - 1
+            if last or over > _SLIVER * min(whole, float(members[member])):
+                found[y].append((member, 1.0))
+                left = over
+                break
+            if over >= -_SLIVER * min(whole, float(members[member])):
+                found[y].append((member, 1.0))
+                member, left = member + 1, float(members[member + 1])
+                break
+            needed -= left
+            found[y].append((member, 1.0 - needed / whole))
+            member, left = member + 1, float(members[member + 1])
+    return found

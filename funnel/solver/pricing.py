@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import xlogy
 
 from funnel.joint import FloatArray
-from funnel.solver.batch import Answers, Bases, BatchProgramme
+from funnel.solver.batch import Answers, Bases, BatchProgramme, Flags
 from funnel.solver.bounds import linear_bounds, negative_entropy, priced_bounds, proven_empty
 from funnel.solver.boxes import OpenBoxes, hole, trimmed
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.region import Region
 
 _CLEAN = 1e-12
@@ -22,6 +22,14 @@ _FIRST_STEP = 0.005
 _WORTHWHILE = 0.05
 # Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
 _ROUND = 2**19
+# Numbers of all tableaux of one stack of programmes over the whole region: memory, and how soon a budget is noticed.
+_STACK = 2**20
+# Boxes whose sides are all this short are not cut any more: doubles say no more about what is inside.
+_NARROW = 1e-13
+# A bound of which cuts could take off no more than this share of what is too much is left as it is.
+_LITTLE = 0.01
+# Units of work of a round, besides its programmes: for a coordinate of a box, for an open box, array operations.
+_BY_SIDE, _BY_OPEN, _CALLS = 80.0, 60.0, 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +57,19 @@ class Pricer:
     Parameters
     ----------
     region : Region
+    budget : Budget, optional
+        Ends a search with what it has proven so far.
     """
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, budget: Budget | None = None) -> None:
         self.region = region
-        self._programme = BatchProgramme(region)
+        self._budget = Budget.of(budget)
+        self._programme = BatchProgramme(region, self._budget)
         self._inputs = slice(region.counted, None) if region.image is not None else slice(None)
         n = region.system.shape[1]
         self._ones, self._zeros = np.ones((1, n)), np.zeros((1, n))
         self._round = int(np.clip(_ROUND // region.system.size, 16, 1024))
+        self._most = max(1, _STACK // region.system.size)
         self._root = self._start()
         self.reach, self.corners = self._reach()
 
@@ -87,14 +99,23 @@ class Pricer:
 
     def _reach(self) -> tuple[FloatArray, FloatArray]:
         """Upper bounds on every w_x in the region, safely, and the points that reach them, the first columns."""
-        costs = np.eye(self.region.counted, self.region.system.shape[1])
-        answers = self._whole(costs)
-        zeros, ones = np.zeros_like(costs), np.ones_like(costs)
-        upper = linear_bounds(self.region, costs, np.where(answers.empty[:, None], 0.0, answers.duals), zeros, ones)
-        inside, posteriors = self._posteriors(answers.points[answers.solved])
-        return np.minimum(upper, 1.0), posteriors[inside]
+        reach, corners = np.ones(self.region.counted), [np.zeros((0, self.region.inputs))]
+        for first in range(0, self.region.counted, self._most):
+            if self._budget.expired:
+                # No w_x exceeds 1.
+                break
+            here = np.arange(first, min(first + self._most, self.region.counted))
+            costs = np.zeros((len(here), self.region.system.shape[1]))
+            costs[np.arange(len(here)), here] = 1.0
+            answers = self._whole(costs)
+            zeros, ones = np.zeros_like(costs), np.ones_like(costs)
+            duals = np.where(answers.empty[:, None], 0.0, answers.duals)
+            reach[here] = np.minimum(linear_bounds(self.region, costs, duals, zeros, ones), 1.0)
+            inside, posteriors = self._posteriors(answers.points[answers.solved])
+            corners.append(posteriors[inside])
+        return reach, np.vstack(corners)
 
-    def _posteriors(self, points: FloatArray) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], FloatArray]:
+    def _posteriors(self, points: FloatArray) -> tuple[Flags, FloatArray]:
         """The v of points, without dust, and whether they are in the region up to a solver's tolerance."""
         found = points[:, self._inputs]
         found = np.where(found < _CLEAN, 0.0, found)
@@ -127,20 +148,22 @@ class Pricer:
             ``g - λ·v``.
         """
         best, values = starts.copy(), self.gains(starts) - starts @ prices
-        rising = np.arange(len(starts))
-        bases = None
-        while len(rising):
-            counted = self.region.counts(best[rising])
-            slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
-            answers = self._whole(self._costs(slopes, prices), bases)
-            inside, found = self._posteriors(answers.points)
-            better = self.gains(found) - found @ prices
-            improved = inside & (better > values[rising] + 1e-12)
-            rising, bases = rising[improved], answers.bases[improved]
-            best[rising], values[rising] = found[improved], better[improved]
+        for first in range(0, len(starts), self._most):
+            rising = np.arange(first, min(first + self._most, len(starts)))
+            bases = None
+            while len(rising) and not self._budget.expired:
+                self._budget.spend(30 * CALL + len(rising) * (_BY_SIDE * self.region.inputs + self.region.rows.size))
+                counted = self.region.counts(best[rising])
+                slopes = np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0
+                answers = self._whole(self._costs(slopes, prices), bases)
+                inside, found = self._posteriors(answers.points)
+                better = self.gains(found) - found @ prices
+                improved = inside & (better > values[rising] + 1e-12)
+                rising, bases = rising[improved], answers.bases[improved]
+                best[rising], values[rising] = found[improved], better[improved]
         return best, values
 
-    def search(self, prices: FloatArray, target: float, deadline: float | None = None, patience: int = 3) -> Priced:
+    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
         """Branch and bound on boxes: columns above the target, or a proof that there is none (METHOD section 3).
 
         The boxes of largest bounds are bounded again by their chord programmes, many at a time, then cut in two where
@@ -153,8 +176,6 @@ class Pricer:
             λ.
         target : float
             Nats; parts of the region proven to stay below it are dropped.
-        deadline : float, optional
-            On the clock of `time.perf_counter`.
         patience : int
             Rounds to go on after something was found.
         """
@@ -163,14 +184,17 @@ class Pricer:
         tree = OpenBoxes(self._root, region.counted)
         origin, unbounded = np.zeros((1, region.counted)), np.array([np.inf])
         tree.put(origin, self.reach[None].copy(), unbounded, self._root, np.zeros(1, dtype=np.intp))
-        while len(tree):
-            late = deadline is not None and time.perf_counter() > deadline and boxes > 0
+        # What is not above a box that is left as it is does not matter any more.
+        while tree.bound > tree.closed:
+            late = self._budget.expired
             # New prices would change the bound by about what the best column gains: until then, go on here.
             if late or (since > patience and best > _WORTHWHILE * tree.bound):
-                return Priced(found, max(target, tree.bound), boxes)
+                return Priced(found, max(target, tree.bound, tree.closed), boxes)
+            self._budget.spend(_CALLS * CALL + _BY_OPEN * len(tree))
             lower, upper, inherited, bases = tree.take(self._round)
+            self._budget.spend(len(lower) * (_BY_SIDE * lower.shape[1] + 4.0 * region.system.size))
             boxes += len(lower)
-            points = self._round_of(tree, prices, target, lower, upper, inherited, bases)
+            points = self._round_of(tree, prices, max(target, tree.closed), lower, upper, inherited, bases)
             rounds += 1
             # Points below the target mostly climb to columns that are known: try them less and less often.
             new = self._promising(points, prices, target, everything=rounds & (rounds - 1) == 0)
@@ -178,7 +202,12 @@ class Pricer:
             if len(new):
                 best = max(best, float((self.gains(new) - new @ prices).max()))
                 found = np.vstack([found, new])
-        return Priced(found, target, boxes)
+        return Priced(found, max(target, tree.closed), boxes)
+
+    def _are_columns(self, points: FloatArray, prices: FloatArray, target: float) -> Flags:
+        """Which points are posteriors of the region above the target; shape (N,)."""
+        inside, posteriors = self._posteriors(points)
+        return np.asarray(inside & (self.gains(posteriors) - posteriors @ prices > target))
 
     def _promising(self, points: FloatArray, prices: FloatArray, target: float, everything: bool) -> FloatArray:
         """Columns above the target that are reached from the best of these points, each once."""
@@ -219,19 +248,27 @@ class Pricer:
             self._costs(slopes, prices), all_lower, all_upper, bases, target - constant - 1e-10
         )
         duals = np.where(answers.empty[:, None], 0.0, answers.duals)
-        bounds, rho = priced_bounds(region, prices, duals, lower, upper)
+        bounds, rho, margins = priced_bounds(region, prices, duals, lower, upper)
         bounds = np.minimum(bounds, inherited)
         empty = answers.empty.copy()
         if empty.any():
             empty[empty] = proven_empty(region, answers.duals[empty], all_lower[empty], all_upper[empty])
         points = answers.points[answers.solved]
-        going = np.flatnonzero((bounds > target) & ~empty)
+        counted = np.clip(answers.points[:, :d], lower, upper)
+        chord_gap = low + slopes * (counted - lower) - xlogy(counted, counted)
+        above = (bounds > target) & ~empty
+        # Cuts lower a bound by what the chords are above g, not by the margin for rounding, nor by what a programme of
+        # a thin region is outside of it. Where only those are left, and no column, no cut is of use.
+        excess = np.maximum(chord_gap, 0.0).sum(axis=1)
+        tight = above & answers.solved & (excess <= np.maximum(margins, _LITTLE * (bounds - target)))
+        tight[tight] = ~self._are_columns(answers.points[tight], prices, target)
+        final = above & (tight | (width.max(axis=1) <= _NARROW))
+        tree.close(bounds[final])
+        going = np.flatnonzero(above & ~final)
         if not len(going):
             return points
-        lower, upper, rho, slopes, low = lower[going], upper[going], rho[going], slopes[going], low[going]
+        lower, upper, rho, counted, chord_gap = (part[going] for part in (lower, upper, rho, counted, chord_gap))
         slack = bounds[going] - target
-        counted = np.clip(answers.points[going, :d], lower, upper)
-        chord_gap = low + slopes * (counted - lower) - xlogy(counted, counted)
         # Programmes that ended without a point are cut where they are widest.
         lost = ~answers.solved[going] | (chord_gap.max(axis=1) <= 1e-13)
         chord_gap[lost] = (upper - lower)[lost]

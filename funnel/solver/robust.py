@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,7 +16,8 @@ from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import proven_weights, rounded_weights
-from funnel.solver.columns import ColumnGeneration
+from funnel.solver.budget import CALL, Budget
+from funnel.solver.columns import ColumnGeneration, Trace
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.split import Split
@@ -37,6 +37,9 @@ _MARGIN, _MOVES = 1e-6, 30
 _SPACED = 1e-9
 # The largest gap (nats) to which a relaxation is solved.
 _ROUGH = 0.02
+# The share of the budget for moving inside, and units of work of a search for the worst laws: for an input of an output
+# and a secret.
+_FINISHING, _BY_ROW = 0.15, 8_000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +106,9 @@ def robust_weights(
     read: Joint,
     guarantee: RLDP,
     gap: float,
-    time_limit: float | None,
+    budget: Budget,
     image: Callable[[Places], FloatArray | None],
-    tick: Callable[[float, float], None] | None = None,
+    trace: Trace | None = None,
 ) -> RobustOptimum:
     """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
 
@@ -121,11 +124,11 @@ def robust_weights(
     guarantee : RLDP
     gap : float
         Requested bound - value, nats.
-    time_limit : float, optional
-        Seconds.
+    budget : Budget
+        Ends the rounds; a part is set aside for moving the protocol inside.
     image : callable
         The inputs that occur (a,) to what the utility counts of a posterior, or None for all of it.
-    tick : callable, optional
+    trace : callable, optional
         Told (value, bound) as they improve; the value is that of a relaxation until the end.
 
     Raises
@@ -135,7 +138,7 @@ def robust_weights(
     SolverError
         If a linear programme fails.
     """
-    started = time.perf_counter()
+    finishing = budget.reserve(_FINISHING)
     near = guarantee.neighbourhood(read)
     seen = read.p_input > 0
     law = read.p_input[seen]
@@ -145,22 +148,22 @@ def robust_weights(
     bound, worst, columns, finished, rounds = 0.0, np.inf, np.zeros((0, len(law))), False, 0
     value, still = np.inf, 0
     while True:
-        left = None if time_limit is None else time_limit - (time.perf_counter() - started)
-        if rounds and ((left is not None and left <= 0) or rounds == _ROUNDS):
+        if rounds and (budget.expired or rounds == _ROUNDS):
             break
         rounds += 1
         region = Region.of(cuts.rows(guarantee.epsilon) / law, law, counted)
-        search = ColumnGeneration(region)
+        search = ColumnGeneration(region, budget)
         inside = (columns @ region.rows.T <= 1e-9).all(axis=1) & (columns @ region.rows.T >= region.least - 1e-9).all(1)
         search.start_from(columns[inside])
         # While half-spaces are missing, the last digits of a relaxation are not worth their time.
         rough = 0.0 if still >= _STILL else min(_ROUGH, 0.1 * float(np.log(worst / limit)))
-        mixture = search.run(max(0.7 * gap, rough), left, None)
+        mixture = search.run(max(0.7 * gap, rough))
         split = mixture.split
         bound = min(bound, split.bound)
-        if tick is not None:
-            tick(split.value, bound)
+        if trace is not None:
+            trace(split.value, bound)
         columns = split.posteriors
+        budget.spend(100 * CALL + _BY_ROW * split.posteriors.size * len(near.law))
         added, worst = _cut(cuts, read, near, _channel(split, law, seen, read), limit)
         # Half-spaces of outputs that are too rare to be told from rounding change nothing.
         still = still + 1 if abs(split.value - value) < _UNCHANGED * gap else 0
@@ -168,7 +171,7 @@ def robust_weights(
         if (worst <= limit * (1 + _CLOSE) or not added or still > _STILL) and rough <= 0.7 * gap:
             finished = mixture.finished
             break
-    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted)
+    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing)
     return RobustOptimum(weights, bound, finished, rounds, len(cuts))
 
 
@@ -211,12 +214,16 @@ def _moved_inside(
     law: FloatArray,
     seen: Flags,
     counted: FloatArray | None,
+    budget: Budget,
 ) -> WeightArray:
     # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
     margin = _MARGIN
     for _ in range(_MOVES if guarantee.epsilon > 0 else 0):
+        if budget.expired:
+            break
+        budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(near.law))
         smaller = guarantee.tightened(margin)
-        moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted)
+        moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted, budget)
         if moved is None:
             break
         matrix = _channel(moved, law, seen, read)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.joint import Joint
+from funnel.progress import Progress
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
-
-Progress = Callable[[str, int, int | None], None]
 
 
 def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
@@ -25,7 +24,7 @@ def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
         If the source does not fit the spec, or the published columns have more combinations than the spec allows.
     """
     source = open_source(spec)
-    codings = learn_codings(spec, source, progress=lambda done, total: progress("learning the categories", done, total))
+    codings = learn_codings(spec, source, progress)
     order = {column: coding.labels for column, coding in codings.items()}
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)
     require_inputs(joint, spec.limits.max_inputs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -12,6 +11,7 @@ import numpy as np
 from funnel.alphabet import natural_key
 from funnel.errors import DataError
 from funnel.fields import MAX_LABEL
+from funnel.progress import Progress, quiet
 from funnel.source.cells import MISSING, NUMBER, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, complete
 from funnel.source.reader import BATCH_ROWS, Source
@@ -23,11 +23,9 @@ from funnel.wording import listed, toml_key
 COUNTED = 100_000
 COUNTED_FOR_GROUPING = 500_000
 
-Progress = Callable[[int, int | None], None]
-
 
 def learn_codings(
-    spec: ReleaseSpec, source: Source, progress: Progress | None = None, batch_rows: int = BATCH_ROWS
+    spec: ReleaseSpec, source: Source, progress: Progress = quiet, batch_rows: int = BATCH_ROWS
 ) -> Codings:
     """Read the columns of the spec once and learn the categories of each, with their counts.
 
@@ -36,8 +34,8 @@ def learn_codings(
 
     Parameters
     ----------
-    progress : callable or None
-        Called after each batch with the rows read and, if known, the rows there are.
+    progress : callable
+        Told after each batch of the rows read and, if known, the rows there are.
 
     Raises
     ------
@@ -55,8 +53,7 @@ def learn_codings(
             tallies[column].add(values, keep)
         n_read += batch.num_rows
         n_kept += int(keep.sum())
-        if progress is not None:
-            progress(n_read, source.n_rows)
+        progress("learning the categories", n_read, source.n_rows)
     _require_rows(spec, source, n_read, n_kept)
     codings = Codings(tuple(_coding(spec, tally) for tally in tallies.values()), n_kept, n_read - n_kept)
     _require_variation(spec, codings)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console as RichConsole
 
+from funnel import LIP, Joint
 from funnel.cli import main
+from funnel.console import Console
+from funnel.planning import plan
+from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 
 
@@ -30,6 +37,57 @@ def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) ->
     assert any(len(line) > 80 for line in reasons)
     assert shown.stdout.endswith(reasons[-1] + "\n")
     assert set(path.name for path in tmp_path.iterdir()) == {"people.parquet", "people.toml"}
+
+
+def test_plan_fits_what_the_spec_does_not_allow_only_where_asked(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    for options, fitted in (((), False), (("--all",), True)):
+        rows = json.loads(funnel("plan", spec, "--json", *options).stdout)["mechanisms"]
+        row = next(row for row in rows if row["mechanism"] == "conditional-reporting")
+        assert not row["usable"]
+        assert (row["utility"] is not None) is fitted
+        both = funnel("plan", spec, "--guarantee", "lip:0.5", "--guarantee", "lip:2", *options).stdout
+        assert ("(" in both[both.index("conditional-reporting") :].split("\n")[0]) is fitted
+
+
+def test_rows_of_a_plan_are_shown_as_they_come_on_a_terminal(tmp_path: Path) -> None:
+    described = ReleaseSpec.load(make_project(tmp_path))
+    joint = Joint.from_counts([[30, 10, 20], [10, 30, 20]])
+    shown = StringIO()
+    console = Console(False, RichConsole(file=shown, force_terminal=True, width=200))
+    with console.comparing(described, joint, ["lip:0.5"]) as told:
+        rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
+        # The head of the table is there before the last row.
+        assert "H(X)" in shown.getvalue()
+    console.print_plan(described, joint, [("lip:0.5", rows)], [["few records"]])
+    text = shown.getvalue()
+    assert text.count("bound lip:0.5") == 1
+    last = text[text.rindex("mechanism") :]
+    assert last.index("watchdog") < last.index("grr")
+    assert last.rstrip().endswith("warning: few records")
+
+
+def test_without_a_terminal_rows_come_once_and_in_order(tmp_path: Path) -> None:
+    described = ReleaseSpec.load(make_project(tmp_path))
+    joint = Joint.from_counts([[30, 10, 20], [10, 30, 20]])
+    shown = StringIO()
+    console = Console(False, RichConsole(file=shown, width=200))
+    with console.comparing(described, joint, ["lip:0.5"]) as told:
+        rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
+        assert shown.getvalue() == ""
+    console.print_plan(described, joint, [("lip:0.5", rows)], [[]])
+    assert [line.split()[0] for line in shown.getvalue().splitlines()[4:]] == ["watchdog", "grr"]
+
+
+def test_steps_of_one_thing_are_told_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(False) as console:
+        for number in range(1000):
+            console.progress(f"fitting optimal: {number} nats", 0, None)
+        console.progress("fitting grr", 0, None)
+    lines = capsys.readouterr().err.splitlines()
+    assert "fitting optimal: 0 nats" in lines[0]
+    assert "fitting grr" in lines[-1]
+    assert len(lines) < 1000
 
 
 def test_plan_as_json_lists_the_best_usable_mechanism_first(tmp_path: Path) -> None:

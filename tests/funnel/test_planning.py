@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Guarantee, InfeasibleGuarantee, Joint, Protocol, SolverError, SpecError
-from funnel.mechanisms import mechanism
-from funnel.planning import choose
+from funnel import ALIP, LDP, LIP, Guarantee, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError, SpecError
+from funnel.measures import mutual_information, normalised_mutual_information
+from funnel.mechanisms import mechanism, names
+from funnel.planning import WORTHWHILE, PlanRow, choose, contenders, plan
 from tests.strategies import joints
+
+SIXTEEN = Joint.from_counts(np.random.default_rng(4).integers(1, 900, (5, 16)))
 
 
 @settings(max_examples=30)
@@ -22,8 +28,10 @@ def test_a_plan_lists_every_mechanism_once_best_first(
     joint: Joint, kind: type[Guarantee], epsilon: float, reads_secret: bool
 ) -> None:
     guarantee = kind(epsilon)
-    rows = funnel.plan(joint, guarantee, reads_secret=reads_secret)
-    assert sorted(row.mechanism for row in rows) == sorted(funnel.mechanisms())
+    told: list[PlanRow] = []
+    rows = plan(joint, guarantee, reads_secret=reads_secret, forbidden=True, told=told.append)
+    assert [row.mechanism for row in told] == list(names())
+    assert sorted(told, key=id) == sorted(rows, key=id)
     usable = [row for row in rows if row.reason is None]
     assert usable == list(rows[: len(usable)])
     utilities = [row.utility for row in usable]
@@ -38,32 +46,37 @@ def test_a_plan_lists_every_mechanism_once_best_first(
             continue
         assert guarantee.holds(joint, row.protocol)
         assert row.level == guarantee.level(joint, row.protocol).value
-        assert row.utility == funnel.measures.mutual_information(joint, row.protocol)
-        assert row.share == funnel.measures.normalised_mutual_information(joint, row.protocol)
+        assert row.utility == mutual_information(joint, row.protocol)
+        assert row.share == normalised_mutual_information(joint, row.protocol)
         # Only a protocol that reads the secret may be refused although it exists.
         assert (row.reason is None) == (reads_secret or not row.reads_secret)
 
 
 def test_a_mechanism_that_reads_the_secret_is_chosen_only_where_allowed() -> None:
     joint = Joint.from_counts([[30, 10, 20], [10, 30, 20]])
-    names = ("conditional-reporting", "grr")
-    forbidden, allowed = (funnel.plan(joint, LIP(0.5), names, reads_secret=may) for may in (False, True))
-    assert choose(forbidden).mechanism == "grr"
-    refused = next(row for row in forbidden if row.reads_secret)
-    assert refused.protocol is not None
-    assert refused.reason is not None
-    assert "reads the secret" in refused.reason
+    pair = ("conditional-reporting", "grr")
+    hidden, shown, allowed = (
+        plan(joint, LIP(0.5), pair, reads_secret=may, forbidden=see)
+        for may, see in ((False, False), (False, True), (True, False))
+    )
+    assert choose(hidden).mechanism == choose(shown).mechanism == "grr"
+    for rows, fitted in ((hidden, False), (shown, True)):
+        refused = next(row for row in rows if row.reads_secret)
+        assert (refused.protocol is not None) is fitted
+        assert refused.tried is fitted
+        assert refused.reason is not None
+        assert "reads the secret" in refused.reason
     assert choose(allowed).mechanism == "conditional-reporting"
 
 
 def test_what_cannot_be_used_says_why() -> None:
     joint = Joint.from_counts([[90, 10], [10, 90]])
-    rows = funnel.plan(joint, LIP(0.1), ("identity",))
+    rows = plan(joint, LIP(0.1), ("identity",))
     # The rarer pair has P(y|s)/P(y) = 0.1 / 0.5.
     assert rows[0].level == pytest.approx(math.log(5))
     with pytest.raises(InfeasibleGuarantee, match=r"identity: .* unchanged has level"):
         choose(rows)
-    certain = funnel.plan(Joint.from_counts([[1, 0], [0, 1]]), LIP(0.1), ("identity",))[0]
+    certain = plan(Joint.from_counts([[1, 0], [0, 1]]), LIP(0.1), ("identity",))[0]
     assert certain.level == math.inf
     assert certain.to_dict()["level"] is None
 
@@ -71,28 +84,159 @@ def test_what_cannot_be_used_says_why() -> None:
 def test_an_optimisation_out_of_time_is_still_a_protocol_that_holds() -> None:
     joint = Joint.from_table("data/adult.parquet", secret=["occupation"], inputs=["education"])
     told: list[str] = []
-    rows = funnel.plan(joint, LDP(0.2), ("optimal", "grr"), time_limit=2.0, progress=told.append)
-    # How far the optimum has come is told as well, once a second.
+    rows = plan(
+        joint,
+        LDP(0.2),
+        ("optimal", "grr"),
+        time_limit=1.0,
+        progress=lambda what, done, total: told.append(what),
+    )
+    # How far the optimum has come is told as well.
     assert [what for what in told if ":" not in what] == ["fitting optimal", "fitting grr"]
+    assert any(what.startswith("fitting optimal: ") and "at most" in what for what in told)
     late = next(row for row in rows if row.mechanism == "optimal")
+    assert not late.finished
     assert late.reason is None
     assert late.protocol is not None
+    assert late.bound is not None
+    assert late.utility is not None
+    assert late.bound > late.utility
     assert LDP(0.2).holds(joint, late.protocol)
-    assert choose(rows) is late
 
 
 def test_a_mechanism_that_fails_is_a_reason_and_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Protocol:
-        raise SolverError("the linear programme failed")
+    for error, reason in (
+        (SolverError("the linear programme failed"), "the linear programme failed"),
+        (MemoryError(), "optimal needs more memory than there is for 2 combinations of X; publish fewer columns"),
+    ):
 
-    monkeypatch.setattr(mechanism("optimal"), "fitted", fail)
-    rows = funnel.plan(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5), ("optimal", "grr"))
-    failed = next(row for row in rows if row.mechanism == "optimal")
-    assert failed.utility is None
-    assert failed.reason == "the linear programme failed"
-    assert choose(rows).mechanism == "grr"
+        def fail(*_: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(mechanism("optimal"), "fitted", fail)
+        for rows in (
+            plan(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5), ("optimal", "grr")),
+            contenders(Joint.from_counts([[5, 2], [1, 4]]), LIP(0.5)),
+        ):
+            failed = next(row for row in rows if row.mechanism == "optimal")
+            assert failed.utility is None
+            assert failed.reason is not None
+            assert failed.reason.startswith(reason)
+            assert choose(rows).reason is None
 
 
 def test_an_unknown_mechanism_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(SpecError, match="did you mean 'optimal'"):
-        funnel.plan(Joint.from_counts([[1, 2]]), LIP(1.0), ("optimum",))
+        plan(Joint.from_counts([[1, 2]]), LIP(1.0), ("optimum",))
+
+
+def test_a_named_mechanism_is_fitted_alone() -> None:
+    rows = contenders(SIXTEEN, LIP(0.5), "grr")
+    assert sorted(row.mechanism for row in rows) == sorted(names())
+    assert [row.mechanism for row in rows if row.tried] == ["grr"]
+    assert {row.reason for row in rows if not row.tried} == {"not fitted: the spec asks for grr"}
+    assert choose(rows).mechanism == "grr"
+    refused = contenders(SIXTEEN, LIP(0.5), "oue")
+    with pytest.raises(InfeasibleGuarantee, match=r"no mechanism can be used \(oue: [^:]*; use grr\)$"):
+        choose(refused)
+    forbidden = contenders(SIXTEEN, LIP(0.5), "conditional-reporting")
+    with pytest.raises(InfeasibleGuarantee, match="conditional-reporting: reads the secret"):
+        choose(forbidden)
+
+
+KINDS = [
+    LIP(0.4),
+    ALIP(1.3, 0.3),
+    LDP(0.7),
+    PerfectPrivacy(),
+    funnel.Chi2Lift(0.8, 0.4),
+    funnel.MutualInformation(0.05),
+]
+
+
+@settings(max_examples=40)
+@given(joints(max_secrets=3, max_inputs=4), st.sampled_from(KINDS), st.booleans())
+def test_what_is_not_fitted_could_not_have_won(joint: Joint, guarantee: Guarantee, reads_secret: bool) -> None:
+    rows = contenders(joint, guarantee, reads_secret=reads_secret)
+    assert sorted(row.mechanism for row in rows) == sorted(names())
+    chosen = choose(rows)
+    assert chosen.utility is not None
+    every = {row.mechanism: row for row in plan(joint, guarantee, reads_secret=reads_secret)}
+    for row in rows:
+        whole = every[row.mechanism]
+        if row.tried or whole.reason is not None:
+            assert (row.reason is None) == (whole.reason is None)
+            continue
+        assert row.protocol is None
+        assert row.bound is not None
+        assert whole.utility is not None
+        assert whole.utility <= row.bound + 1e-9
+        assert row.bound <= chosen.utility + WORTHWHILE * joint.entropy + 1e-12
+        assert row.reason is not None
+        assert f"{row.bound:.5f}" in row.reason
+
+
+def test_a_certified_optimum_leaves_nothing_else_to_fit() -> None:
+    joint = Joint.from_table("data/adult.parquet", secret=["marital-status"], inputs=["education"])
+    rows = contenders(joint, LIP(1.0), time_limit=60.0)
+    assert [row.mechanism for row in rows if row.tried] == ["optimal"]
+    grr = next(row for row in rows if row.mechanism == "grr")
+    assert grr.reason is not None
+    assert grr.reason.startswith("not fitted: optimal keeps 1.92304 nats, and no protocol of this kind can keep more")
+
+
+def test_what_meets_the_bound_as_it_is_leaves_nothing_else_to_fit() -> None:
+    rows = contenders(Joint.from_counts([[5, 2], [4, 3]]), funnel.MutualInformation(0.5))
+    assert [row.mechanism for row in rows if row.tried] == ["identity"]
+
+
+def test_without_a_certificate_the_others_are_fitted() -> None:
+    rows = contenders(SIXTEEN, LDP(0.2), time_limit=0.05)
+    assert {row.mechanism for row in rows if row.tried} >= {"optimal", "subset-merging", "grr", "agglomeration"}
+    assert LDP(0.2).holds(SIXTEEN, choose(rows).protocol)  # type: ignore[arg-type]
+
+
+def ticking(step: float) -> Callable[[], float]:
+    """A clock on which every look takes so many seconds, until just before budgets lose their patience."""
+    looks = itertools.count()
+    return lambda: min(step * next(looks), 30.0)
+
+
+@pytest.mark.parametrize("guarantee", [LIP(0.3), LDP(0.5), funnel.MutualInformation(0.02), funnel.RLDP(3.0)])
+@pytest.mark.parametrize("limit", [0.002, 0.1])
+def test_the_same_spec_gives_the_same_table_on_a_loaded_machine(guarantee: Guarantee, limit: float) -> None:
+    joint = Joint.from_counts(np.random.default_rng(1).integers(20, 900, (2, 5)))
+    idle, loaded = (
+        {row.mechanism: row for row in plan(joint, guarantee, reads_secret=True, time_limit=limit, clock=ticking(step))}
+        for step in (0.0, 0.5)
+    )
+    for name in names():
+        one, other = idle[name], loaded[name]
+        assert (one.finished, one.utility, one.bound, one.level) == (
+            other.finished,
+            other.utility,
+            other.bound,
+            other.level,
+        )
+        assert one.reason == other.reason
+        if one.protocol is not None and other.protocol is not None:
+            assert one.protocol.digest == other.protocol.digest
+    picked = [
+        choose(contenders(joint, guarantee, reads_secret=True, time_limit=limit, clock=ticking(step)))
+        for step in (0.0, 0.5)
+    ]
+    assert picked[0].mechanism == picked[1].mechanism
+    assert picked[0].utility == picked[1].utility
+
+
+def test_what_does_not_fit_the_memory_is_refused_before_it_is_made() -> None:
+    """A column of 801 dates and seven secrets: 5,607 cells for what reads the secret."""
+    joint = Joint.from_counts(np.random.default_rng(2).integers(1, 30, (7, 801)))
+    (refused,) = plan(joint, LIP(1.0), ["optimal-with-secret"], reads_secret=True)
+    assert refused.reason is not None
+    assert refused.reason.startswith("801 combinations of X occur, for which optimal-with-secret would need about ")
+    assert "GB of memory" in refused.reason
+    large = Joint.from_counts(np.ones((2, 5800), dtype=int))
+    for make in (plan, contenders):
+        with pytest.raises(SpecError, match=r"5,800 combinations of X occur.*recode to at most"):
+            make(large, LIP(1.0))

@@ -18,6 +18,7 @@ from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.mechanisms.robust_bounds import diameter, distances, least_conditionals, spread
 from funnel.mechanisms.robust_conditional_reporting import robust_conditional_reporting_matrix
 from funnel.rounding import integer_weights, rounded_weights
+from funnel.solver.budget import Budget
 
 COUNTS = np.array([[90, 320, 20], [212, 37, 61], [94, 19, 147]])
 
@@ -157,7 +158,7 @@ def test_an_average_over_the_polytope_is_what_its_corners_say() -> None:
 
 def test_an_optimum_out_of_time_falls_back_on_what_is_better(joint: Joint) -> None:
     guarantee = RLDP(0.5)
-    fitted = mechanism("robust-optimal").fitted(joint, guarantee, 0.5)
+    fitted = mechanism("robust-optimal").fitted(joint, guarantee, Budget.of(0.5))
     assert not fitted.finished
     assert fitted.protocol.mechanism == "robust-optimal"
     assert guarantee.holds(joint, fitted.protocol)

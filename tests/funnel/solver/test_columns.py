@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from scipy.optimize import linprog
 import funnel
 from funnel.solver import batch, optimal_over_cone
 from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
+from funnel.solver.budget import Budget
+from funnel.solver.columns import ColumnGeneration
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.master import best_split, negative_entropy
 from funnel.solver.optimum import optimal
@@ -94,7 +99,7 @@ def test_bound_holds_for_any_multipliers() -> None:
         prices = random.normal(size=len(law))
         duals = random.normal(size=(20, len(region.system))) * random.choice([0.1, 1.0, 10.0])
         ones = np.ones((20, len(law)))
-        bounds, _ = priced_bounds(region, prices, duals, 0 * ones, ones)
+        bounds, _, _ = priced_bounds(region, prices, duals, 0 * ones, ones)
         assert (bounds >= float(negative_entropy(law) - prices @ law) - 1e-12).all()
 
 
@@ -130,42 +135,105 @@ def random_joint(c: int, a: int, seed: int) -> funnel.Joint:
     return funnel.Joint.from_counts(np.random.default_rng(seed).integers(1, 1000, size=(c, a)))
 
 
-def test_time_limit_gives_a_protocol_with_a_true_bound() -> None:
-    joint = random_joint(6, 40, 2)
-    guarantee = funnel.LIP(0.5)
-    stopped = optimal(joint, guarantee, time_limit=0.3, method="columns")
+@pytest.mark.parametrize("seconds", [1e-9, 0.02, 0.1])
+def test_a_budget_gives_a_protocol_with_a_true_bound(seconds: float) -> None:
+    """So much work is not enough here, on any machine: it is counted, and the clock stands still."""
+    joint, guarantee = random_joint(6, 40, 2), funnel.LIP(0.5)
+    stopped, again = (
+        optimal(joint, guarantee, time_limit=Budget.of(seconds, lambda: 0.0), method="columns") for _ in range(2)
+    )
     assert stopped.status == "time limit"
+    assert not stopped.finished
     assert guarantee.holds(joint, stopped.protocol)
     assert 0 <= stopped.utility <= stopped.bound <= joint.entropy + 1e-9
+    assert stopped.protocol.digest == again.protocol.digest
+    assert (stopped.utility, stopped.bound) == (again.utility, again.bound)
 
 
-@pytest.mark.parametrize("after", [0, 1])
-def test_interrupt_gives_a_protocol_with_a_true_bound(after: int) -> None:
-    joint = random_joint(5, 12, 3)
+def test_more_work_is_never_worse() -> None:
+    joint, guarantee = random_joint(6, 30, 5), funnel.LIP(0.3)
+    found = [optimal(joint, guarantee, time_limit=seconds, method="columns") for seconds in (1e-9, 0.01, 0.1, 1.0)]
+    assert all(earlier.utility <= later.utility + 1e-6 for earlier, later in itertools.pairwise(found))
+    assert all(earlier.bound >= later.bound for earlier, later in itertools.pairwise(found))
+
+
+def test_the_safety_clock_ends_a_search_and_says_so() -> None:
+    joint, guarantee = random_joint(6, 40, 2), funnel.LIP(0.5)
+    calls = itertools.count()
+    # A machine so slow that every look at the clock takes a minute.
+    stopped = optimal(joint, guarantee, time_limit=Budget.of(1e4, lambda: 6e2 * next(calls)), method="columns")
+    assert stopped.status == "clock"
+    assert guarantee.holds(joint, stopped.protocol)
+    assert stopped.utility <= stopped.bound
+
+
+@pytest.mark.parametrize(("after", "reads_secret"), [(0, False), (1, False), (0, True)])
+@pytest.mark.parametrize("by_signal", [False, True])
+def test_interrupt_gives_a_protocol_with_a_true_bound(after: int, reads_secret: bool, by_signal: bool) -> None:
+    joint = random_joint(3, 6, 3) if reads_secret else random_joint(5, 12, 3)
     guarantee = funnel.LIP(0.5)
     calls = itertools.count()
 
-    def interrupt(utility: float, bound: float, gap: float, seconds: float) -> None:
-        assert gap == bound - utility
-        assert seconds > 0
+    def interrupt(what: str, done: int, total: int | None) -> None:
         if next(calls) == after:
-            raise KeyboardInterrupt
+            if by_signal:
+                os.kill(os.getpid(), signal.SIGINT)
+            else:
+                raise KeyboardInterrupt
 
-    stopped = optimal(joint, guarantee, method="columns", progress=interrupt)
-    whole = optimal(joint, guarantee, method="columns")
-    assert stopped.status == "time limit"
+    stopped = optimal(joint, guarantee, method="columns", progress=interrupt, reads_secret=reads_secret)
+    whole = optimal(joint, guarantee, method="columns", reads_secret=reads_secret)
+    assert stopped.status == "interrupted"
+    assert not stopped.finished
     assert guarantee.holds(joint, stopped.protocol)
     assert stopped.utility <= whole.bound
     assert stopped.bound >= whole.utility
 
 
-def test_progress_closes_in() -> None:
-    told: list[tuple[float, float, float, float]] = []
-    optimal(random_joint(5, 10, 6), funnel.LIP(0.5), method="columns", progress=lambda *now: told.append(now))
-    utilities, bounds, gaps, _ = np.array(told).T
-    assert (np.diff(utilities) >= -1e-9).all()
+def clock_that_interrupts(moment: int) -> Callable[[], float]:
+    """The budget looks at its clock wherever it is asked whether to go on: as good a moment as any for Ctrl-C."""
+    looks = itertools.count()
+
+    def clock() -> float:
+        if next(looks) == moment:
+            os.kill(os.getpid(), signal.SIGINT)
+        return 0.0
+
+    return clock
+
+
+def test_interrupts_at_any_moment_of_a_search_that_reads_the_secret() -> None:
+    """In the joint ascent and in the search that comes before, too."""
+    joint, guarantee = random_joint(3, 4, 4), funnel.LIP(0.5)
+    stopped = []
+    for moment in itertools.count(1, 7):
+        budget = Budget.of(1e6, clock_that_interrupts(moment))
+        found = optimal(joint, guarantee, time_limit=budget, reads_secret=True)
+        assert guarantee.holds(joint, found.protocol)
+        assert found.utility <= found.bound
+        if found.status == "optimal":
+            break
+        assert found.status == "interrupted"
+        stopped.append(found.utility)
+    assert len(stopped) > 3
+    assert stopped[-1] > stopped[0]
+
+
+def test_a_search_closes_in() -> None:
+    joint = random_joint(5, 10, 6)
+    region = Region.of(funnel.LIP(0.5).cone(joint) / joint.p_input, joint.p_input)
+    told: list[tuple[float, float]] = []
+    ColumnGeneration(region).run(1e-6, trace=lambda *now: told.append(now))
+    values, bounds = np.array(told).T
+    assert (np.diff(values) >= -1e-9).all()
     assert (np.diff(bounds) <= 0).all()
-    assert gaps[-1] <= 1e-6
+    assert bounds[-1] - values[-1] <= 1e-6
+
+
+def test_progress_is_told_in_words() -> None:
+    told: list[tuple[str, int, int | None]] = []
+    found = optimal(random_joint(5, 10, 6), funnel.LIP(0.5), method="columns", progress=lambda *now: told.append(now))
+    assert told[-1] == (f"{found.utility:.5f} nats, at most {found.bound:.5f}", 0, None)
 
 
 def test_same_input_same_protocol() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +11,7 @@ from scipy.optimize import linprog
 from funnel import RLDP, Joint
 from funnel.mechanisms.polyopt import polyopt_cone
 from funnel.mechanisms.robust_bounds import least_conditionals
+from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.corners import Block
 from funnel.solver.levels import LevelCone, LevelPricer
@@ -64,17 +63,17 @@ def test_levels_and_boxes_of_posteriors_bound_each_other(seed: int) -> None:
     random = np.random.default_rng(seed)
     counts = random.multinomial(int(random.integers(50, 2000)), random.dirichlet(np.ones(6))).reshape(2, 3) + 1
     levels, region = problem(counts, float(random.choice([0.3, 1.0, 2.5])))
-    pricer = LevelPricer.of(levels)
+    pricer = LevelPricer.of(levels, Budget.of(1.0, lambda: 0.0))
     assert pricer is not None
-    by_levels = ColumnGeneration(region, pricer).run(0.02, 0.5).split
-    by_boxes = ColumnGeneration(region).run(1e-3, 10.0).split
+    by_levels = ColumnGeneration(region, Budget.of(1.0, lambda: 0.0), pricer).run(0.02).split
+    by_boxes = ColumnGeneration(region).run(1e-3).split
     assert by_levels.value <= by_boxes.bound
     assert by_boxes.value <= by_levels.bound
     assert (by_levels.posteriors @ region.rows.T).max(initial=0.0) <= 1e-9
     np.testing.assert_allclose(by_levels.mass @ by_levels.posteriors, region.law, atol=1e-8)
     # No posterior found in the other way exceeds what one search proves.
     prices = random.normal(-1.0, 1.0, size=region.inputs)
-    priced = pricer.search(prices, 1e-2, time.perf_counter() + 0.5)
+    priced = pricer.search(prices, 1e-2)
     assert (by_boxes.posteriors @ -prices + pricer.gains(by_boxes.posteriors)).max() <= priced.bound
     assert pricer.cone.contains(by_boxes.posteriors / region.law).all()
 
@@ -86,7 +85,7 @@ def test_five_secrets_and_five_symbols_are_certified() -> None:
     levels, region = problem(counts, 1.0)
     pricer = LevelPricer.of(levels)
     assert pricer is not None
-    found = ColumnGeneration(region, pricer).run(0.15, 60.0)
+    found = ColumnGeneration(region, None, pricer).run(0.15)
     assert found.finished
     assert found.split.bound - found.split.value <= 0.15
     assert found.split.value + float(-region.law @ np.log(region.law)) > 0.1

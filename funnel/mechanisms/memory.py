@@ -1,0 +1,113 @@
+"""Memory: what a protocol and an optimisation would take, known before any table is made."""
+
+from __future__ import annotations
+
+import itertools
+from math import isqrt, prod
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.ldp import LDP
+from funnel.guarantees.srlip import SRLIP
+from funnel.joint import Joint
+
+# The same on every machine, so that the same spec gives the same protocol wherever it is made.
+LARGEST = 4 * 10**9
+"""Bytes that fitting a mechanism may take."""
+
+# An entry of a channel: two floats and two integers while it is made and decided, a decimal text in its document.
+_ENTRY = 250
+_FLOAT = 8
+# Arrays of the size of the largest that are there at once.
+_COPIES = 3
+
+
+def table_memory(outputs: int, inputs: int) -> float:
+    """Bytes of a channel (outputs, inputs) and of its document."""
+    return float(_ENTRY * outputs * inputs)
+
+
+def largest_table() -> int:
+    """Most symbols whose channel to themselves is made."""
+    return isqrt(LARGEST // _ENTRY)
+
+
+def condition_number(joint: Joint, guarantee: Guarantee) -> int:
+    """How many half-spaces a guarantee sets on a row of a channel, at most; counted without making them."""
+    c = len(joint.secret)
+    if isinstance(guarantee, LDP):
+        return c * (c - 1)
+    return 2 * c * (events_known(joint) if isinstance(guarantee, SRLIP) else 1)
+
+
+def events_known(joint: Joint) -> int:
+    """What observers who know some of the published columns can know: the values of each set of columns."""
+    columns = range(len(joint.inputs.columns))
+    sizes = [len({symbol[j] for symbol in joint.inputs.symbols}) for j in columns]
+    sets = (known for size in range(len(sizes) + 1) for known in itertools.combinations(sizes, size))
+    return sum(min(len(joint.inputs), prod(known)) for known in sets)
+
+
+def optimum_memory(conditions: int, inputs: int, counted: int | None = None) -> float:
+    """Bytes of an optimisation over a cone.
+
+    Parameters
+    ----------
+    conditions : int
+        Half-spaces on a row.
+    inputs : int
+        What a row is over.
+    counted : int, optional
+        What the utility counts, where that is not the inputs themselves.
+    """
+    if counted is None:
+        variables, rows, programmes = inputs, conditions + 1, inputs
+    else:
+        variables, rows, programmes = inputs + counted, conditions + 1 + counted, counted
+    # All conditions against each other, and a tableau for each symbol that counts.
+    return float(_FLOAT * _COPIES * (conditions**2 + programmes * rows * variables))
+
+
+def distinct_inputs(joint: Joint, guarantee: Guarantee) -> int:
+    """Inputs that an optimisation tells apart, at most: those of the same p(S|x) are one."""
+    counts = joint.counts[:, joint.counts.any(axis=0)]
+    if isinstance(guarantee, SRLIP) or not isinstance(guarantee, ConeGuarantee):
+        return int(counts.shape[1])
+    return int(np.unique(counts // np.gcd.reduce(counts, axis=0), axis=1).shape[1])
+
+
+def require_memory(name: str, needed: float, joint: Joint) -> None:
+    """Refuse what would take more memory than a fit may.
+
+    Raises
+    ------
+    SpecError
+        With the columns, the number of their combinations, and what to do.
+    """
+    if needed <= LARGEST:
+        return
+    a, columns = len(joint.inputs), ", ".join(joint.inputs.columns)
+    raise SpecError(
+        f"{a:,} combinations of {columns} occur, for which {name} would need about {needed / 1e9:,.0f} GB of memory, "
+        f"more than the {LARGEST / 1e9:.0f} GB that a mechanism may take; recode columns to fewer values, for instance "
+        "with minimum_count, or publish fewer columns"
+    )
+
+
+def check_size(joint: Joint) -> None:
+    """Refuse alphabets whose channel fits no memory, whatever the mechanism.
+
+    Raises
+    ------
+    SpecError
+        If a channel from the input to itself would be too large.
+    """
+    a = len(joint.inputs)
+    if table_memory(a, a) > LARGEST:
+        raise SpecError(
+            f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and a protocol would be a table of "
+            f"{a:,} × {a:,} probabilities; recode to at most {largest_table():,} of them, for instance with "
+            "minimum_count, or publish fewer columns"
+        )

@@ -1,0 +1,109 @@
+"""From a float split of the input law to integer weights for which the guarantee holds, losing next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.protocol import WeightArray
+from funnel.rounding import proven_weights, rounded_weights
+from funnel.solver.budget import Budget
+from funnel.solver.lattice import exact_channel
+from funnel.solver.polish import polish, repaired
+from funnel.solver.problem import Problem
+from funnel.solver.split import Split
+
+# How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
+_MARGINS = (1e-11, 1e-9, 1e-7)
+# The same for protocols moved by a linear programme, whose own tolerance is 1e-10.
+_WIDER_MARGINS = (1e-8, 1e-7, 1e-6)
+# The same for budgets so small that rounding, absolute as it is, is a share like this of them. At 1 the opposite sides
+# of a condition, both of which then seem active, are the same equation.
+_FAR_MARGINS = (1e-4, 1e-2, 1.0)
+# Units of work of the exact decision, for a weight and a secret.
+_BY_WEIGHT = 300.0
+# The same of reducing a lattice, for the number of inputs cubed.
+_BY_LATTICE = 150.0
+
+
+def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[WeightArray]:
+    """Weights (b, a) near a split that meet the problem's guarantee exactly: polished, or repaired, or mixed.
+
+    Parameters
+    ----------
+    problem : Problem
+    split : Split
+        Posteriors of the region up to the solver's tolerance.
+    budget : Budget
+        When it is spent, what is left is mixing with the marginal; a lattice is not begun if it would take more.
+
+    Yields
+    ------
+    ndarray of uint64
+        One, where it loses next to nothing; more to choose from where all lose something; none if the split is not one
+        of the input law as closely as integers need, or the budget too small.
+    """
+    try:
+        matrix = problem.channel(split, budget)
+    except SolverError:
+        return
+    if problem.guarantee.is_perfect:
+        lattice = _BY_LATTICE * float(np.count_nonzero(problem.read.p_input)) ** 3
+        if lattice > budget.remaining:
+            return
+        budget.spend(lattice)
+        weights = exact_channel(problem.read, problem.guarantee, matrix)
+        if not _decided(problem, weights, budget):
+            raise SolverError(
+                f"the integer protocol does not meet {problem.guarantee}; this is a defect, please report it"
+            )
+        yield weights
+        return
+    weights_inside = _first_decided(problem, _inside(problem, split, budget), budget)
+    if weights_inside is not None:
+        yield weights_inside
+        return
+    # Of a tiny budget the rounding of a float is a large share: far inside is then near, and mixing loses zeros.
+    far_inside = _first_decided(problem, _polished(problem, split, _FAR_MARGINS, budget), budget)
+    if far_inside is not None:
+        yield far_inside
+    # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.
+    yield proven_weights(problem.read, problem.guarantee, matrix, largest_repair=1.0)
+
+
+def _first_decided(problem: Problem, splits: Iterator[Split], budget: Budget) -> WeightArray | None:
+    """Weights of the first split for which the guarantee holds exactly."""
+    for split in splits:
+        try:
+            weights = rounded_weights(problem.read, problem.channel(split, budget))
+        except SolverError:
+            continue
+        if _decided(problem, weights, budget):
+            return weights
+    return None
+
+
+def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget: Budget) -> Iterator[Split]:
+    for margin in margins:
+        tighter = problem.tightened(margin)
+        if not budget.expired and tighter.shape == problem.rows.shape:
+            polished = polish(split, problem.law, problem.rows, tighter, budget)
+            if polished is not None:
+                yield polished
+
+
+def _inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
+    """Splits near this one that are a hair inside the cone, the nearest first, while the budget lasts."""
+    yield from _polished(problem, split, _MARGINS, budget)
+    for margin in _WIDER_MARGINS:
+        if not budget.expired:
+            moved = repaired(split, problem.law, problem.tightened(margin), problem.region.image, budget)
+            if moved is not None:
+                yield moved
+
+
+def _decided(problem: Problem, weights: WeightArray, budget: Budget) -> bool:
+    budget.spend(_BY_WEIGHT * weights.size * len(problem.read.secret))
+    return problem.guarantee.holds_for(problem.read, weights)

@@ -1,0 +1,119 @@
+"""Problem: what is optimised over, the presolved joint law of what is read and the region of its posteriors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import WeightArray
+from funnel.rounding import silence_unseen
+from funnel.solver.budget import Budget
+from funnel.solver.master import best_split
+from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
+from funnel.solver.region import Region
+from funnel.solver.split import Split
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The best channel for a joint law under a guarantee that is a cone.
+
+    Attributes
+    ----------
+    joint : Joint
+        Counts of (S, X).
+    read : Joint
+        The given joint law, or that over (S, X) where the protocol reads both.
+    guarantee : ConeGuarantee
+    merged : MergedInputs
+    rows : ndarray, shape (m, merged inputs)
+        The cone in posterior coordinates.
+    region : Region
+    """
+
+    joint: Joint
+    read: Joint
+    guarantee: ConeGuarantee
+    merged: MergedInputs
+    rows: FloatArray
+    region: Region
+
+    @classmethod
+    def of(cls, joint: Joint, guarantee: ConeGuarantee, reads_secret: bool, presolve: bool = True) -> Problem:
+        """Presolve, unless that is not wanted or the channel reads the secret, and the region."""
+        if not reads_secret:
+            merged = merge_inputs(joint, guarantee) if presolve else keep_inputs(joint)
+            law = merged.joint.p_input
+            rows = merged.cone(guarantee) / law
+            return cls(joint, joint, guarantee, merged, rows, Region.of(rows, law))
+        read = joint.with_secret()
+        merged = keep_inputs(read)
+        law = merged.joint.p_input
+        rows = merged.cone(guarantee) / law
+        # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
+        inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
+        seen = np.flatnonzero(joint.counts.any(axis=0))
+        region = Region.of(rows, law, (seen[:, None] == inputs).astype(np.float64))
+        return cls(joint, read, guarantee, merged, rows, region)
+
+    @property
+    def reads_secret(self) -> bool:
+        """Whether the channel reads the secret as well."""
+        return self.region.image is not None
+
+    @property
+    def law(self) -> FloatArray:
+        """Probabilities of the merged inputs."""
+        return self.merged.joint.p_input
+
+    def tightened(self, margin: float) -> FloatArray:
+        """`rows` for a budget smaller by a relative margin."""
+        return np.asarray(self.merged.cone(self.guarantee.tightened(margin)) / self.law)
+
+    def risks(self, rows: FloatArray) -> FloatArray:
+        """How much rows T (k, merged inputs) of a channel tell, as the guarantee orders them; shape (k,)."""
+        if isinstance(self.guarantee, PosteriorGuarantee):
+            return self.guarantee.risks(self.merged.joint, rows)
+        whole = np.zeros((len(rows), len(self.read.inputs)))
+        whole[:, [group[0] for group in self.merged.members]] = rows
+        return self.guarantee.risks(self.read, whole)
+
+    def lifted(self, weights: WeightArray) -> WeightArray:
+        """Weights (b, a) that read X only, as they read (S, X) too: the same law of the output given every secret."""
+        return silence_unseen(self.read, np.tile(weights, len(self.read.secret)))
+
+    def posteriors(self, weights: WeightArray) -> FloatArray:
+        """Posteriors over the merged inputs of outputs with these weights over what is read; shape (b, m).
+
+        Where inputs are merged, each posterior is that of all their members together.
+        """
+        masses = weights.astype(np.float64) * self.read.p_input
+        summed = np.stack([masses[:, list(group)].sum(axis=1) for group in self.merged.members], axis=1)
+        return np.asarray(summed / summed.sum(axis=1, keepdims=True))
+
+    def channel(self, split: Split, budget: Budget | None = None) -> FloatArray:
+        """The channel (b, inputs read) of a split over merged inputs; with at most as many outputs as inputs if it
+        reads X only.
+
+        Raises
+        ------
+        SolverError
+            If the split is not one of the input law.
+        """
+        if not self.reads_secret and len(split.mass) > len(self.law):
+            split = best_split(split.posteriors, self.law, budget)
+        posteriors, mass = split_rows(self.merged, split.posteriors, split.mass)
+        law = self.read.p_input
+        seen = law > 0
+        matrix = np.zeros_like(posteriors)
+        np.divide(posteriors * mass[:, None], law, out=matrix, where=seen)
+        # Inputs that never occur get the marginal; the rounding makes that exact.
+        matrix[:, ~seen] = (mass / mass.sum())[:, None]
+        sums = matrix.sum(axis=0)
+        if np.abs(sums - 1).max() > 1e-6:
+            raise SolverError("the optimiser's split of the input law does not add up; change epsilon slightly")
+        return np.asarray(matrix / sums)

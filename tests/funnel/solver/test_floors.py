@@ -1,0 +1,198 @@
+"""What an optimum never falls below: merging, perfect privacy, what does not read the secret; and that it ends."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funnel
+from funnel import LDP, LIP, Joint
+from funnel.guarantees import parse_guarantee
+from funnel.measures import mutual_information
+from funnel.solver.budget import Budget
+from funnel.solver.merging import merged_split
+from funnel.solver.region import Region
+from tests.strategies import joints
+
+LADDER = (0.0, 1e-16, 1e-13, 1e-10, 1e-8, 1e-6, 1e-3, 0.1, 1.0)
+GAP = 1e-6
+# The same protocol, read as one that reads the secret too, adds up its utility in another order.
+SUMS = 1e-12
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[1, 1, 1], [1489900, 0, 4772300], [1489900, 0, 4772300]],
+        [[1, 2, 1], [1489900, 0, 4772300], [2979800, 0, 9544600]],
+        [[1, 0, 1, 2], [500_000_000, 1, 0, 500_000_000], [500_000_001, 1, 1, 499_999_999]],
+        [[1, 1, 1, 1], [10**8, 10**8, 10**8, 10**8 + 1], [10**8 + 1, 10**8, 10**8 - 1, 10**8]],
+    ],
+)
+def test_rows_that_are_nearly_proportional_end(counts: list[list[int]]) -> None:
+    """The margin for rounding alone is more than the gap asked for: no cut of a box can do anything about it."""
+    joint = Joint.from_counts(counts)
+    for guarantee in (LIP(0.0), LDP(0.0), LIP(1e-12), LIP(1e-6)):
+        found = funnel.optimal(joint, guarantee)
+        assert found.finished
+        assert guarantee.holds(joint, found.protocol)
+        assert found.gap <= 1e-4
+
+
+@settings(max_examples=25, deadline=None)
+@given(joints(max_secrets=3, max_inputs=4), st.sampled_from(["lip:{}", "ldp:{}", "alip:{},1", "alip:1,{}"]))
+def test_more_budget_is_never_worse_however_small(joint: Joint, kind: str) -> None:
+    """Near 0 the region is thinner than doubles can tell; at 0 it has a lattice, which every guarantee allows."""
+    found = [funnel.optimal(joint, parse_guarantee(kind.format(epsilon)), gap=GAP) for epsilon in LADDER]
+    for smaller, larger in itertools.pairwise(found):
+        assert larger.utility >= smaller.utility - 2 * GAP
+        assert larger.bound >= smaller.utility
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind"),
+    [
+        ([[1079933, 1, 1, 0, 1096174], [0, 1046239, 1, 1, 0], [0, 0, 10867, 0, 0], [1, 0, 0, 10264, 0]], "alip:{},1"),
+        (
+            [[235722042, 70419207, 77065309], [367317476, 312206415, 178291565], [360831781, 260706706, 150957]],
+            "lip:{}",
+        ),
+        ([[35308, 18116, 80840, 73381], [26669, 98475, 50943, 3150], [60055, 91362, 48582, 34505]], "ldp:{}"),
+    ],
+)
+def test_corners_of_a_region_thinner_than_what_tells_its_sides_apart(counts: list[list[int]], kind: str) -> None:
+    """Both sides of a condition seem active: polishing has to take them for one equation, or it finds no corner."""
+    joint = Joint.from_counts(counts)
+    found = [funnel.optimal(joint, parse_guarantee(kind.format(epsilon))) for epsilon in (1e-13, 1e-12, 1e-10, 1e-9)]
+    for smaller, larger in itertools.pairwise(found):
+        assert larger.utility >= smaller.utility - GAP
+    assert all(solution.gap <= 1e-5 for solution in found)
+
+
+@pytest.mark.parametrize("text", ["lip:1e-16", "lip:1e-12", "lip:1e-10", "ldp:1e-14", "alip:1e-10,1e-10"])
+def test_adult_keeps_at_a_tiny_budget_what_it_keeps_at_none(text: str) -> None:
+    joint = Joint.from_table("data/adult.parquet", secret=["marital-status"], inputs=["education"])
+    found = funnel.optimal(joint, parse_guarantee(text))
+    assert found.utility >= funnel.optimal(joint, LIP(0.0)).utility - GAP
+    assert found.utility > 0.6186
+
+
+@pytest.mark.parametrize("counts", [[[9, 9, 3, 18, 0], [1, 1, 4, 2, 7]], [[2, 2, 1, 4, 3, 3], [1, 1, 5, 2, 7, 7]]])
+@pytest.mark.parametrize("text", ["alip:1e-9,1", "alip:1,1e-9", "alip:1e-14,0.5"])
+def test_duplicated_inputs_under_one_tiny_side(counts: list[list[int]], text: str) -> None:
+    joint, guarantee = Joint.from_counts(counts), parse_guarantee(text)
+    found = funnel.optimal(joint, guarantee)
+    assert guarantee.holds(joint, found.protocol)
+    assert found.utility >= funnel.optimal(joint, LIP(0.0)).utility - GAP
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ([[2, 2751, 0], [597867138, 1549613755, 1]], "ldp:1"),
+        ([[2, 1, 2, 2], [0, 0, 2, 2], [2, 2, 1, 1], [1, 0, 0, 0]], "lip:1e-9"),
+    ],
+)
+def test_reading_the_secret_loses_nothing_of_what_is_had_without(counts: list[list[int]], text: str) -> None:
+    joint, guarantee = Joint.from_counts(counts), parse_guarantee(text)
+    blind = funnel.optimal(joint, guarantee)
+    found = funnel.optimal(joint, guarantee, reads_secret=True)
+    assert guarantee.holds(joint, found.protocol)
+    assert found.utility >= blind.utility - SUMS
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    joints(max_secrets=3, max_inputs=3),
+    st.sampled_from([LIP, LDP]),
+    st.sampled_from([0.0, 1e-9, 0.1, 1.0]),
+    st.sampled_from([1e-9, 1e-3, 1.0]),
+)
+def test_reading_the_secret_is_never_worse_than_not(
+    joint: Joint, kind: type[funnel.Guarantee], epsilon: float, seconds: float
+) -> None:
+    guarantee = kind(epsilon)
+    blind = funnel.optimal(joint, guarantee)
+    found = funnel.optimal(joint, guarantee, reads_secret=True)
+    assert guarantee.holds(joint, found.protocol)
+    assert found.utility >= blind.utility - SUMS
+    stopped = funnel.optimal(joint, guarantee, reads_secret=True, time_limit=Budget.of(seconds, lambda: 0.0))
+    assert guarantee.holds(joint, stopped.protocol)
+    assert stopped.utility <= found.bound
+    assert stopped.bound >= found.utility
+
+
+def counted_work(budget: Budget) -> float:
+    """What was spent of a budget that began with a million seconds, in seconds."""
+    whole = Budget.of(1e6).remaining
+    return (whole - budget.remaining) / whole * 1e6
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_a_limit_binds_every_part_of_a_search(reads_secret: bool) -> None:
+    """Inner searches, ascents and what is found beforehand take parts of one budget, not a whole one each."""
+    joint = Joint.from_counts(np.random.default_rng(1).integers(1, 1000, (8, 40)))
+    for seconds in (1e-9, 0.05, 0.3):
+        budget = Budget.of(1e6, lambda: 0.0)
+        part = budget.part(seconds / 1e6)
+        found = funnel.optimal(joint, LIP(0.5), time_limit=part, reads_secret=reads_secret)
+        assert found.status == "time limit"
+        assert LIP(0.5).holds(joint, found.protocol)
+        # One piece of work may end after the limit: a stack of programmes, of 1.6 million numbers each exchange here.
+        assert counted_work(budget) <= seconds + 0.5
+
+
+@settings(max_examples=40, deadline=None)
+@given(joints(max_secrets=4, max_inputs=5, min_inputs=2), st.sampled_from([LIP, LDP]), st.sampled_from([0.3, 1.0]))
+def test_merging_is_the_floor_at_once(joint: Joint, kind: type[funnel.Guarantee], epsilon: float) -> None:
+    guarantee = kind(epsilon)
+    stopped = funnel.optimal(joint, guarantee, method="columns", time_limit=1e-9)
+    assert guarantee.holds(joint, stopped.protocol)
+    region = Region.of(guarantee.cone(joint)[:, joint.p_input > 0] / joint.p_input[joint.p_input > 0],
+                       joint.p_input[joint.p_input > 0])  # fmt: skip
+    split = merged_split(region, Budget.of(None))
+    assert (split.posteriors @ region.rows.T).max(initial=0.0) <= 1e-12
+    assert split.mass @ split.posteriors == pytest.approx(region.law, abs=1e-12)
+    assert ((split.posteriors > 0).sum(axis=0) == 1).all()
+
+
+def test_a_list_of_vertices_that_the_budget_does_not_allow_is_not_begun() -> None:
+    joint = Joint.from_counts(np.random.default_rng(3).integers(1, 1000, (2, 60)))
+    budget = Budget.of(1e6, lambda: 0.0)
+    found = funnel.optimal(joint, LIP(0.5), time_limit=budget.part(1e-9))
+    assert found.status == "time limit"
+    assert found.utility > 0.9 * joint.entropy
+    assert counted_work(budget) < 0.1
+    assert funnel.optimal(joint, LIP(0.5), time_limit=budget).method == "vertices"
+
+
+def test_a_protocol_at_once_is_as_good_as_subset_merging_on_adult() -> None:
+    for secret, inputs in (("marital-status", "education"), ("occupation", "education"), ("income", "occupation")):
+        joint = Joint.from_table("data/adult.parquet", secret=[secret], inputs=[inputs])
+        for guarantee in (LIP(0.5), LIP(1.0), LDP(1.5)):
+            merged = funnel.fit("subset-merging", joint, guarantee)
+            stopped = funnel.optimal(joint, guarantee, method="columns", time_limit=1e-9)
+            assert stopped.status == "time limit"
+            assert stopped.utility >= mutual_information(joint, merged) - 1e-9
+
+
+def test_a_protocol_at_once_is_as_good_as_subset_merging_on_small_tables() -> None:
+    """Inputs with equal posteriors included, which merging may put into different classes."""
+    random = np.random.default_rng(5)
+    compared = 0
+    for number in range(60):
+        shape = random.integers(2, 6), random.integers(2, 15)
+        joint = Joint.from_counts(random.integers(0, random.choice([4, 50, 1000]), size=shape) + number % 2)
+        guarantee = (LIP(0.5), LIP(1.0), LDP(1.0))[number % 3]
+        try:
+            merged = funnel.fit("subset-merging", joint, guarantee)
+        except funnel.InfeasibleGuarantee:
+            continue
+        stopped = funnel.optimal(joint, guarantee, method="columns", time_limit=1e-9)
+        assert stopped.utility >= mutual_information(joint, merged) - 1e-9
+        compared += 1
+    assert compared > 30
