@@ -285,7 +285,7 @@ def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[st
         return {
             **judged(weights, read),
             "bound": bound,
-            "finished": solution.status != "time limit",
+            "finished": solution.finished,
             "reads secret": True,
         }
 
