@@ -7,25 +7,28 @@ from pathlib import Path
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from funnel.audit import Findings
+from funnel.guarantees import parse_guarantee
 from funnel.pipeline.flows.way import Done
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
+from funnel.release.public import PublicFindings, PublicLaws
 from funnel.spec import ReleaseSpec
 from funnel.storage import is_url
 
 
 def describe_run(spec: ReleaseSpec, done: Done) -> None:
-    """Create the artifacts of one published release; they hold aggregates only, never a row."""
-    published, protocol, findings, joint = done.published, done.optimised.protocol, done.findings, done.joint
-    compared = done.optimised.comparison.content()["rows"]
+    """Create the artifacts of one published release; they hold what the public files hold, and no more."""
+    published, protocol = done.published, done.optimised.protocol
+    laws = PublicLaws.of(done.joint, protocol)
+    findings = PublicFindings.of(done.findings, parse_guarantee(spec.guarantee.canonical), laws)
+    compared = [laws.compared(row) for row in done.optimised.comparison.content()["rows"]]
     create_markdown_artifact(_summary(spec, published, protocol, findings), key=f"{spec.name}-summary")
     lifts = [
         {
             "secret": secret,
             **{output: _number(value) for output, value in zip(protocol.outputs.labels, row, strict=True)},
         }
-        for secret, row in zip(joint.secret.labels, findings.lift, strict=True)
+        for secret, row in zip(laws.secret.labels, findings.lift, strict=True)
     ]
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
     create_table_artifact(compared, key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats")
@@ -37,13 +40,13 @@ def describe_run(spec: ReleaseSpec, done: Done) -> None:
     )
 
 
-def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: Findings) -> str:
+def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: PublicFindings) -> str:
     return "\n".join(
         [
             f"# {_plain(spec.title)} {published.version}",
             "",
             f"- **Bound**: {findings.guarantee} on {_plain(', '.join(spec.secret))}",
-            f"- **Exact level**: {findings.level:.12g} nats",
+            f"- **Level, rounded up**: {findings.level:.12g} nats",
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
             f"- **Mechanism**: {protocol.mechanism}",
             f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",
@@ -58,4 +61,4 @@ def _plain(text: str) -> str:
 
 
 def _number(value: float) -> float | None:
-    return round(float(value), 6) if math.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
+from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.pipeline.tasks.step import step, tell
 from funnel.planning import choose, contenders
 from funnel.protocol import Protocol
 from funnel.release.cache import Cache
+from funnel.release.coarse import coarsened
 from funnel.release.comparison import ComparisonDocument, comparison_document
 from funnel.release.documents import joint_document
 from funnel.sample_size import too_few
@@ -73,4 +75,14 @@ def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
         raise InfeasibleGuarantee(useless)
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
-    return {PROTOCOL: chosen.protocol.to_json().encode(), COMPARISON: comparison_document(rows).to_bytes()}
+    tell("fewer digits")
+    protocol = coarsened(joint, bound, chosen.protocol)
+    drawn = replace(
+        chosen,
+        protocol=protocol,
+        utility=mutual_information(joint, protocol),
+        share=normalised_mutual_information(joint, protocol),
+        level=bound.level(joint, protocol).value,
+    )
+    told = [drawn if row is chosen else row for row in rows]
+    return {PROTOCOL: protocol.to_json().encode(), COMPARISON: comparison_document(told).to_bytes()}

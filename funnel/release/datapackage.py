@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from funnel.audit.findings import Findings
 from funnel.protocol import Protocol
+from funnel.release.public import PublicFindings
 from funnel.spec import ReleaseSpec
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -14,7 +14,7 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 def data_package(
     spec: ReleaseSpec,
     protocol: Protocol,
-    findings: Findings,
+    findings: PublicFindings,
     version: str,
     created: str,
     files: dict[str, tuple[str, int]],
@@ -25,7 +25,7 @@ def data_package(
     ----------
     spec : ReleaseSpec
     protocol : Protocol
-    findings : Findings
+    findings : PublicFindings
     version : str
     created : str
         Time of publication, ISO 8601 with time zone.
@@ -94,7 +94,7 @@ def _field(spec: ReleaseSpec, protocol: Protocol, column: str) -> dict[str, Any]
 
 
 def _privacy(
-    spec: ReleaseSpec, protocol: Protocol, findings: Findings, files: dict[str, tuple[str, int]]
+    spec: ReleaseSpec, protocol: Protocol, findings: PublicFindings, files: dict[str, tuple[str, int]]
 ) -> dict[str, Any]:
     return {
         "guarantee": findings.guarantee,
@@ -106,7 +106,7 @@ def _privacy(
         "readsSecret": protocol.inputs.columns != spec.publish,
         "protocol": {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"},
         "protocolDigest": protocol.digest,
-        "utilityShare": round(findings.share, 4),
+        "utilityShare": findings.share,
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},

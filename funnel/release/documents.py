@@ -16,6 +16,7 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import IntArray, Joint
 from funnel.protocol import FORMAT, Protocol
 from funnel.release.document import Count, Decimal, Document, Part, Probability, Sha256
+from funnel.release.public import PublicLaws, public_level
 
 __all__ = [
     "DrawsDocument",
@@ -228,13 +229,12 @@ def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> IntArr
 def protocol_document(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> ProtocolDocument:
     """What a user of the release needs to know of the protocol.
 
-    Beside the exact weights: the guarantee and the level, the law of the published columns, and for every output its
-    probability and its posterior over the values of the published columns, to four decimals.
+    Beside the weights: the guarantee and the level, rounded up, the law of the published columns, rounded, and for
+    every output its probability and its posterior over the values of the published columns, as they follow from it.
     """
-    level = guarantee.level(joint, protocol)
-    # Rounded to what a user can need: exact shares would be exact counts, and two versions a difference of counts.
-    posterior = np.round(measures.posterior(joint, protocol), _DIGITS)
-    law = np.round(measures.input_output_law(joint, protocol).sum(axis=0), _DIGITS)
+    laws = PublicLaws.of(joint, protocol)
+    level = public_level(guarantee.level(joint, protocol).value, guarantee, guarantee.holds(joint, protocol))
+    posterior, law = np.round(laws.posterior, _DIGITS), np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
         format=FORMAT,
         digest=protocol.digest,
@@ -249,19 +249,19 @@ def protocol_document(joint: Joint, protocol: Protocol, guarantee: Guarantee) ->
             title=guarantee.title,
             declared=str(guarantee),
             unit="nats",
-            level=level.value,
+            level=level,
             secret=joint.secret.columns,
         ),
         utility=Utility(
-            mutual_information_nats=round(measures.mutual_information(joint, protocol), _DIGITS),
-            entropy_nats=round(joint.entropy, _DIGITS),
-            share=round(measures.normalised_mutual_information(joint, protocol), _DIGITS),
+            mutual_information_nats=laws.nats(measures.mutual_information(joint, protocol)),
+            entropy_nats=laws.nats(joint.entropy),
+            share=laws.nats(measures.normalised_mutual_information(joint, protocol)),
             columns=joint.inputs.columns,
         ),
         prior=Prior(
             columns=joint.inputs.columns,
             symbols=joint.inputs.symbols,
-            probabilities=tuple(np.round(joint.p_input, _DIGITS).tolist()),
+            probabilities=tuple(laws.p_input.tolist()),
         ),
         posterior=tuple(
             Posterior(

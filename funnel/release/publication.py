@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from funnel.audit.findings import Findings
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
@@ -14,6 +13,7 @@ from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.documents import joint_document, protocol_document
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.public import PublicFindings
 from funnel.release.rows import Rows
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
@@ -43,7 +43,12 @@ def write_documents(
 
 
 def write_package(
-    spec: ReleaseSpec, protocol: Protocol, findings: Findings, version: Version, created: str, folder: ReleaseFolder
+    spec: ReleaseSpec,
+    protocol: Protocol,
+    findings: PublicFindings,
+    version: Version,
+    created: str,
+    folder: ReleaseFolder,
 ) -> dict[str, str]:
     """Write the Data Package over the public files that are there; return the digest of each, its own included.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from funnel.audit import Findings
 from funnel.errors import DataError
@@ -11,6 +11,8 @@ from funnel.joint import Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
+from funnel.release.public import PublicFindings, PublicLaws, public_text, rounded, rounded_up
+from funnel.report.promise import Promise, promise
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,13 @@ class SourceNote:
     ----------
     title : str
         What to call it; a file name will do.
-    digest : str
-        SHA-256 (hex) of its content.
-    rows_read, rows_dropped : int
-        Records in it; records left out because a value was missing.
+    rows_dropped : int
+        Records left out because a value was missing.
     references : tuple of Reference
         Where the data come from.
     """
 
     title: str
-    digest: str
-    rows_read: int
     rows_dropped: int = 0
     references: tuple[Reference, ...] = ()
 
@@ -112,6 +110,17 @@ class PlanLine:
         """The line of a row of `funnel.plan`."""
         return cls(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
 
+    def public(self, laws: PublicLaws) -> PlanLine:
+        """The line as it is published."""
+        return PlanLine(
+            self.mechanism,
+            None if self.utility is None else laws.nats(self.utility),
+            None if self.share is None else laws.nats(self.share),
+            None if self.level is None else rounded_up(self.level),
+            rounded(self.seconds, 2),
+            None if self.reason is None else public_text(self.reason),
+        )
+
 
 @dataclass(frozen=True)
 class VerdictLine:
@@ -123,9 +132,9 @@ class VerdictLine:
     observed: str
 
 
-@dataclass(frozen=True, eq=False)
-class ReportContent:
-    """Everything the report of a release shows.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Described:
+    """What a report says of a release beside the figures about people.
 
     Attributes
     ----------
@@ -138,14 +147,10 @@ class ReportContent:
     recodings : tuple of str
         What was done to the columns before anything else, one sentence each.
     mechanism : MechanismNote
-    joint : Joint
-        Estimated counts of (S, X), shape (c, a).
     protocol : Protocol
         What was drawn from, shape (b, a').
     guarantee : Guarantee
         The declared bound.
-    findings : Findings
-        The audit of exactly this joint law, protocol and bound.
     plan : tuple of PlanLine
         The mechanisms that were compared, best first; may be empty.
     verdict : tuple of VerdictLine
@@ -158,11 +163,6 @@ class ReportContent:
         Where the random numbers come from, in words.
     software : str
         Name and version of the software, such as ``"funnel 0.1.0"``.
-
-    Raises
-    ------
-    DataError
-        If the findings are not about this joint law, protocol and bound.
     """
 
     name: str
@@ -174,10 +174,8 @@ class ReportContent:
     licence: Licence
     source: SourceNote
     mechanism: MechanismNote
-    joint: Joint
     protocol: Protocol
     guarantee: Guarantee
-    findings: Findings
     random_source: str
     software: str
     verdict: tuple[VerdictLine, ...]
@@ -185,6 +183,67 @@ class ReportContent:
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
     earlier_releases: int = 0
+
+    @property
+    def failed(self) -> tuple[VerdictLine, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.verdict if not check.passed)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublicContent(Described):
+    """What the public report shows: no figure in it is about people but those that were rounded to be published.
+
+    Attributes
+    ----------
+    laws : PublicLaws
+    findings : PublicFindings
+    """
+
+    laws: PublicLaws
+    findings: PublicFindings
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """Columns whose values must not become known."""
+        return self.laws.secret.columns
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Columns that were released."""
+        return self.laws.inputs.columns
+
+    @property
+    def promised(self) -> Promise:
+        """The limits that the guarantee sets; those on beliefs for every prior that is rounded to the published one."""
+        promised = promise(self.guarantee, self.laws.p_secret)
+        return replace(promised, belief=self.laws.belief_limits(self.guarantee))
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound holds and every check passed, of which there must be at least one."""
+        return self.findings.holds and bool(self.verdict) and not self.failed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReportContent(Described):
+    """What is known of a release when its report is made.
+
+    Attributes
+    ----------
+    joint : Joint
+        Estimated counts of (S, X), shape (c, a).
+    findings : Findings
+        The audit of exactly this joint law, protocol and bound.
+
+    Raises
+    ------
+    DataError
+        If the findings are not about this joint law, protocol and bound.
+    """
+
+    joint: Joint
+    findings: Findings
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -199,20 +258,12 @@ class ReportContent:
                 "audit the release again"
             )
 
-    @property
-    def secret(self) -> tuple[str, ...]:
-        """Columns whose values must not become known."""
-        return self.joint.secret.columns
-
-    @property
-    def published(self) -> tuple[str, ...]:
-        """Columns that were released."""
-        return self.joint.inputs.columns
-
-    @property
-    def failed(self) -> tuple[VerdictLine, ...]:
-        """The checks that failed."""
-        return tuple(check for check in self.verdict if not check.passed)
+    def public(self) -> PublicContent:
+        """The part of it that is published, rounded."""
+        laws = PublicLaws.of(self.joint, self.protocol)
+        described = {part.name: getattr(self, part.name) for part in fields(Described)}
+        described["plan"] = tuple(line.public(laws) for line in self.plan)
+        return PublicContent(**described, laws=laws, findings=PublicFindings.of(self.findings, self.guarantee, laws))
 
     @property
     def passed(self) -> bool:

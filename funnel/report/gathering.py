@@ -10,8 +10,9 @@ from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
+from funnel.release.public import count_of_records, public_level, public_observation
 from funnel.release.snapshot import Snapshot
-from funnel.release.verdict import Verdict
+from funnel.release.verdict import Judgement, Verdict
 from funnel.report.content import (
     Contact,
     Licence,
@@ -59,8 +60,6 @@ def report_content(
         licence=Licence(metadata.licence, metadata.licence_url),
         source=SourceNote(
             title=base_name(spec.source_address),
-            digest=snapshot.source_sha256,
-            rows_read=snapshot.rows + snapshot.dropped,
             rows_dropped=snapshot.dropped,
             references=tuple(Reference(source.title, source.path, source.version) for source in metadata.sources),
         ),
@@ -72,7 +71,7 @@ def report_content(
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         verdict=tuple(
-            VerdictLine(result.name, result.description, result.passed, _observed(result.observed))
+            VerdictLine(result.name, result.description, result.passed, _observed(_seen(result, findings, guarantee)))
             for result in verdict.results
         ),
         plan=tuple(
@@ -83,6 +82,13 @@ def report_content(
         shuffled=spec.output.shuffle,
         earlier_releases=earlier_releases,
     )
+
+
+def _seen(result: Judgement, findings: Findings, guarantee: Guarantee) -> Any:
+    """What a check observed, rounded to be published: the level as elsewhere in the report."""
+    if result.observed == findings.level:
+        return public_level(findings.level, guarantee, findings.holds)
+    return public_observation(result.observed)
 
 
 def _observed(value: Any) -> str:
@@ -107,10 +113,13 @@ def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
         if recode is not None and recode.minimum_count is not None and coding.n_grouped:
             said.append(
                 f"{column}: {coding.n_grouped_values:,} values with fewer than {recode.minimum_count:,} records each "
-                f"({coding.n_grouped:,} records) became {coding.other_label!r}."
+                f"({count_of_records(coding.n_grouped)} records) became {coding.other_label!r}."
             )
         if coding.n_missing and coding.missing_label is not None:
-            said.append(f"{column}: {coding.n_missing:,} missing values became the category {coding.missing_label!r}.")
+            said.append(
+                f"{column}: {count_of_records(coding.n_missing)} missing values became the category "
+                f"{coding.missing_label!r}."
+            )
     if codings.n_dropped:
-        said.append(f"{codings.n_dropped:,} records with a missing value were left out.")
+        said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
     return tuple(said)

@@ -12,13 +12,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from funnel.audit.findings import Findings
 from funnel.guarantees import Guarantee
+from funnel.release.public import count_of_records
 from funnel.report import numbers, tables
-from funnel.report.changes import output_ratios
-from funnel.report.content import ReportContent
+from funnel.report.content import PublicContent, ReportContent
 from funnel.report.figures import heat_map, is_labelled, lift_chart, ratio_chart, utility_chart
-from funnel.report.promise import Promise, promise
+from funnel.report.promise import Promise
 
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
@@ -42,7 +41,11 @@ def render_report(content: ReportContent) -> str:
     Labels, names and texts are escaped wherever they stand. The page's content security policy allows no resource
     outside the page, whatever is in it.
     """
-    promised = promise(content.guarantee, content.joint.p_secret)
+    return _page(content.public())
+
+
+def _page(content: PublicContent) -> str:
+    promised = content.promised
     strength = tables.lift_strength(content, promised)
     worst = tables.worst(content)
     return (
@@ -60,8 +63,6 @@ def render_report(content: ReportContent) -> str:
             lift_rows=tables.lift_rows(content, strength),
             bound=_bound(content.guarantee),
             infinite=math.isinf(content.findings.level),
-            ruled_out=_rules_out(content, worst),
-            level_factor=_level_factor(content.findings),
             heat_map=heat_map(content.protocol),
             heat_map_labelled=is_labelled(content.protocol),
             leakage_chart=_leakage_chart(content, promised),
@@ -70,40 +71,18 @@ def render_report(content: ReportContent) -> str:
     )
 
 
-def _example(content: ReportContent, promised: Promise) -> tables.BeliefRow | None:
+def _example(content: PublicContent, promised: Promise) -> tables.BeliefRow | None:
     """The belief in the most common value of the secret; None where the guarantee sets beliefs no limits."""
     if promised.belief is None:
         return None
-    s = int(content.joint.p_secret.argmax())
-    posterior = tables.posterior_of_secret(content)[s]
-    label, prior = content.joint.secret.labels[s], float(content.joint.p_secret[s])
-    least, most = float(promised.belief[0][s]), float(promised.belief[1][s])
-    seen = posterior[posterior == posterior]
-    return tables.BeliefRow(label, prior, least, most, float(seen.min()), float(seen.max()))
+    return tables.belief_row(content, promised, int(content.laws.p_secret.argmax()))
 
 
-def _rules_out(content: ReportContent, worst: tables.Worst) -> bool:
-    """Whether the level is infinite because an output excludes a secret, not because a budget of zero is exceeded."""
+def _leakage_chart(content: PublicContent, promised: Promise) -> Markup:
     findings = content.findings
-    excluded = bool(worst.given) or 0 in (worst.posterior, worst.other_posterior)
-    return math.isinf(findings.level) and findings.level_ratio is None and excluded
-
-
-def _leakage_chart(content: ReportContent, promised: Promise) -> Markup:
-    lift = content.findings.lift
     if promised.ratio_limit is not None:
-        return ratio_chart(output_ratios(lift), content.protocol.outputs.labels, promised.ratio_limit)
-    return lift_chart(lift, content.joint.secret.labels, promised.lift_limits)
-
-
-def _level_factor(findings: Findings) -> float | None:
-    """The worst ratio of two probabilities; None where the guarantee bounds something else or the ratio is infinite."""
-    if findings.level_ratio is not None:
-        numerator, _, denominator = findings.level_ratio.partition("/")
-        return int(numerator) / int(denominator)
-    # Two secrets compared without an exact fraction: a worst case over many laws.
-    compared = findings.witness_other_secret is not None and math.isfinite(findings.level)
-    return math.exp(findings.level) if compared else None
+        return ratio_chart(findings.ratios, content.protocol.outputs.labels, promised.ratio_limit)
+    return lift_chart(findings.lift, content.laws.secret.labels, promised.lift_limits)
 
 
 @cache
@@ -125,6 +104,7 @@ def _environment() -> Environment:
         "link": _link,
         "readable": _readable,
         "count": numbers.count,
+        "records": count_of_records,
         "percent": numbers.percent,
         "percent_in_detail": numbers.percent_in_detail,
         "percent_at_most": numbers.percent_at_most,
@@ -133,7 +113,6 @@ def _environment() -> Environment:
         "significant_at_most": numbers.significant_at_most,
         "significant_at_least": numbers.significant_at_least,
         "level": numbers.level,
-        "level_in_full": numbers.level_in_full,
         "plain": numbers.plain,
         "exponential": _exponential,
         "seconds": numbers.seconds,

@@ -85,15 +85,8 @@ def significant_at_least(value: float, digits: int = 3) -> str:
 
 
 def level(value: float) -> str:
-    """A level in nats with six decimals, rounded up: what is written is a bound that holds."""
-    if math.isinf(value):
-        return "infinite"
-    return f"{Decimal(value).quantize(Decimal('0.000001'), rounding=ROUND_CEILING):,f}"
-
-
-def level_in_full(value: float) -> str:
-    """A level in nats with every digit of the double it is."""
-    return "infinite" if math.isinf(value) else repr(float(value))
+    """A level in nats that was rounded up to be published, with all the digits that are left."""
+    return "infinite" if math.isinf(value) else plain(value)
 
 
 def plain(value: float) -> str:

@@ -8,10 +8,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from funnel import measures
 from funnel.joint import FloatArray
-from funnel.report.changes import log_lift, output_ratios
-from funnel.report.content import ReportContent
+from funnel.report.changes import log_lift
+from funnel.report.content import PublicContent
 from funnel.report.promise import Promise
 
 MAX_ROWS = 50
@@ -135,35 +134,38 @@ def _largest(keys: FloatArray | Sequence[float]) -> list[int]:
     return [int(i) for i in order[:MAX_ROWS]]
 
 
-def posterior_of_secret(content: ReportContent) -> FloatArray:
-    """P(s|y), shape (c, b); nan where s or y never occurs."""
-    return np.asarray(content.findings.lift * content.joint.p_secret[:, np.newaxis])
+def posterior_of_secret(content: PublicContent) -> FloatArray:
+    """P(s|y), shape (c, b), as rounded figures have it; nan where s or y never occurs or the lift is not told."""
+    return np.asarray(np.minimum(1.0, content.findings.lift * content.laws.p_secret[:, np.newaxis]))
 
 
-def belief_rows(content: ReportContent, promised: Promise) -> Extract[BeliefRow]:
+def belief_row(content: PublicContent, promised: Promise, s: int) -> BeliefRow:
+    """What an observer may come to believe about secret s; within the limits, where these hold."""
+    posterior = posterior_of_secret(content)[s]
+    seen = posterior[~np.isnan(posterior)]
+    limits = (None, None) if promised.belief is None else (promised.belief[0][s], promised.belief[1][s])
+    least, most = (None if limit is None else float(limit) for limit in limits)
+    if content.findings.holds and least is not None and most is not None:
+        # A rounded lift times a rounded share can exceed a limit that both exact ones keep.
+        seen = np.clip(seen, least, most)
+    lowest, highest = (float(seen.min()), float(seen.max())) if len(seen) else (np.nan, np.nan)
+    return BeliefRow(content.laws.secret.labels[s], float(content.laws.p_secret[s]), least, most, lowest, highest)
+
+
+def belief_rows(content: PublicContent, promised: Promise) -> Extract[BeliefRow]:
     """One row per value of the secret, the most common ones where there are too many."""
-    prior = content.joint.p_secret
-    posterior = posterior_of_secret(content)
-    rows = []
-    for s in _largest(prior):
-        seen = posterior[s][~np.isnan(posterior[s])]
-        limits = (None, None) if promised.belief is None else (promised.belief[0][s], promised.belief[1][s])
-        least, most = (None if limit is None else float(limit) for limit in limits)
-        lowest, highest = (float(seen.min()), float(seen.max())) if len(seen) else (np.nan, np.nan)
-        rows.append(BeliefRow(content.joint.secret.labels[s], float(prior[s]), least, most, lowest, highest))
-    return Extract(tuple(rows), len(prior))
+    prior = content.laws.p_secret
+    return Extract(tuple(belief_row(content, promised, s) for s in _largest(prior)), len(prior))
 
 
-def output_rows(content: ReportContent) -> Extract[OutputRow]:
+def output_rows(content: PublicContent) -> Extract[OutputRow]:
     """One row per output, the most probable ones where there are too many."""
-    law = measures.input_output_law(content.joint, content.protocol)
-    probability = law.sum(axis=0)
-    posterior = measures.posterior(content.joint, content.protocol)
+    probability, posterior = content.laws.p_output, content.laws.posterior
     rows = []
     for y in _largest(probability):
         chances = np.nan_to_num(posterior[y])
         likeliest = np.argsort(-chances, kind="stable")[:TOP_SOURCES]
-        sources = tuple((content.joint.inputs.labels[x], float(chances[x])) for x in likeliest if chances[x] > 0)
+        sources = tuple((content.laws.inputs.labels[x], float(chances[x])) for x in likeliest if chances[x] > 0)
         possible = int((chances > 0).sum())
         rows.append(
             OutputRow(content.protocol.outputs.labels[y], float(probability[y]), sources, possible - len(sources))
@@ -171,7 +173,7 @@ def output_rows(content: ReportContent) -> Extract[OutputRow]:
     return Extract(tuple(rows), len(probability))
 
 
-def lift_strength(content: ReportContent, promised: Promise) -> FloatArray:
+def lift_strength(content: PublicContent, promised: Promise) -> FloatArray:
     """|ln lift| as a fraction of the largest one allowed, at most 1, shape (c, b); nan where the lift is."""
     logs = log_lift(content.findings.lift)
     size = np.abs(logs)
@@ -186,9 +188,9 @@ def lift_strength(content: ReportContent, promised: Promise) -> FloatArray:
     return np.asarray(np.where(np.isnan(size), np.nan, np.minimum(1.0, share)))
 
 
-def lift_blocks(content: ReportContent, strength: FloatArray) -> tuple[LiftBlock, ...]:
+def lift_blocks(content: PublicContent, strength: FloatArray) -> tuple[LiftBlock, ...]:
     """The lifts of all secrets and outputs as tables that fit a page; none if there are too many of either."""
-    secrets, outputs = content.joint.secret.labels, content.protocol.outputs.labels
+    secrets, outputs = content.laws.secret.labels, content.protocol.outputs.labels
     if len(outputs) > MAX_ROWS or len(secrets) > MAX_BLOCKS * BLOCK_COLUMNS:
         return ()
     blocks = -(-len(secrets) // BLOCK_COLUMNS)
@@ -199,7 +201,7 @@ def lift_blocks(content: ReportContent, strength: FloatArray) -> tuple[LiftBlock
         tuple(LiftCell(float(value), float(used)) for value, used in zip(lift[:, y], strength[:, y], strict=True))
         for y in range(len(outputs))
     ]
-    ratios = output_ratios(lift)
+    ratios = content.findings.ratios
     return tuple(
         LiftBlock(
             secrets[start : start + width],
@@ -209,7 +211,7 @@ def lift_blocks(content: ReportContent, strength: FloatArray) -> tuple[LiftBlock
     )
 
 
-def lift_rows(content: ReportContent, strength: FloatArray) -> Extract[LiftRow]:
+def lift_rows(content: PublicContent, strength: FloatArray) -> Extract[LiftRow]:
     """The (secret, output) whose lifts are furthest from 1, of all whose secret and output occur."""
     size = np.abs(log_lift(content.findings.lift)).ravel()
     posterior = posterior_of_secret(content)
@@ -217,9 +219,9 @@ def lift_rows(content: ReportContent, strength: FloatArray) -> Extract[LiftRow]:
     places = [divmod(i, posterior.shape[1]) for i in order if not np.isnan(size[i])]
     rows = tuple(
         LiftRow(
-            content.joint.secret.labels[s],
+            content.laws.secret.labels[s],
             content.protocol.outputs.labels[y],
-            float(content.joint.p_secret[s]),
+            float(content.laws.p_secret[s]),
             float(posterior[s, y]),
             LiftCell(float(content.findings.lift[s, y]), float(strength[s, y])),
         )
@@ -228,25 +230,25 @@ def lift_rows(content: ReportContent, strength: FloatArray) -> Extract[LiftRow]:
     return Extract(rows, int((~np.isnan(size)).sum()))
 
 
-def worst(content: ReportContent) -> Worst:
+def worst(content: PublicContent) -> Worst:
     """The witness of the findings, in beliefs."""
-    findings, joint = content.findings, content.joint
+    findings, laws = content.findings, content.laws
     outputs = _positions(content.protocol.outputs.labels, findings.witness_output)
-    secrets = _positions(joint.secret.labels, findings.witness_secret)
+    secrets = _positions(laws.secret.labels, findings.witness_secret)
     # Labels of several columns can coincide: the witness is then the strongest of the places they name.
     size = np.nan_to_num(np.abs(log_lift(findings.lift[np.ix_(secrets, outputs)])), nan=-1.0)
     row, column = np.unravel_index(int(np.argmax(size)), size.shape)
     s, y = secrets[int(row)], outputs[int(column)]
     posterior = posterior_of_secret(content)[:, y]
     other = findings.witness_other_secret
-    t = s if other is None else _positions(joint.secret.labels, other)[0]
+    t = s if other is None else _positions(laws.secret.labels, other)[0]
     return Worst(
         findings.witness_output,
         findings.witness_secret,
-        float(joint.p_secret[s]),
+        float(laws.p_secret[s]),
         float(posterior[s]),
         other,
-        float(joint.p_secret[t]),
+        float(laws.p_secret[t]),
         float(posterior[t]),
         findings.witness_given,
     )

@@ -25,6 +25,7 @@ from funnel.release.documents import (
     read_draws,
     read_joint,
 )
+from funnel.release.public import PublicLaws
 from tests.strategies import joints
 
 COUNTS = [[30, 20, 5, 0], [10, 40, 7, 0]]
@@ -147,24 +148,23 @@ def test_what_a_protocol_document_says() -> None:
         "title": LIP.title,
         "declared": "lip:0.5",
         "unit": "nats",
-        "level": LIP.level(JOINT, PROTOCOL).value,
+        "level": 0.5,
         "secret": list(JOINT.secret.columns),
     }
     # But for the guarantee, every key of a protocol on its own means the same.
     alone = PROTOCOL.to_dict()
     assert alone.pop("guarantee") == "lip:0.5"
     assert {key: content[key] for key in alone} == alone
-    law = measures.input_output_law(JOINT, PROTOCOL)
+    laws = PublicLaws.of(JOINT, PROTOCOL)
     for y, said in enumerate(content["posterior"]):
         assert said["output"] == list(PROTOCOL.outputs.symbols[y])
-        assert said["probability"] == round(float(law[:, y].sum()), 4)
-        shares = law[:, y] / law[:, y].sum()
+        assert said["probability"] == round(float(laws.p_output[y]), 4)
         found = [said["inputs"].get(label, 0.0) for label in JOINT.inputs.labels]
-        assert found == pytest.approx(shares.tolist(), abs=5e-5)
+        assert found == pytest.approx(laws.posterior[y].tolist(), abs=5e-5)
         # Nobody has the last value, and what is zero is left out.
         assert JOINT.inputs.labels[3] not in said["inputs"]
-    assert content["prior"]["probabilities"] == np.round(JOINT.p_input, 4).tolist()
-    assert content["utility"]["share"] == round(measures.normalised_mutual_information(JOINT, PROTOCOL), 4)
+    assert content["prior"]["probabilities"] == laws.p_input.tolist()
+    assert content["utility"]["share"] == laws.nats(measures.normalised_mutual_information(JOINT, PROTOCOL))
 
 
 DAMAGE: list[tuple[Change, str]] = [

@@ -84,7 +84,7 @@ def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
         guarantee,
         findings=audit_release(joint, protocol, guarantee, pairs),
         title="Education of adults in the United States, 1994",
-        source=SourceNote("adult.parquet", "0" * 64, joint.n),
+        source=SourceNote("adult.parquet"),
         mechanism=MechanismNote.of("optimal"),
         plan=tuple(PlanLine.of(row) for row in rows),
     )

@@ -47,4 +47,4 @@ def test_notes_and_lines_are_taken_from_the_mechanisms_and_the_plan(content: Rep
         (row.mechanism, row.utility, row.reason) for row in rows
     ]
     assert MechanismNote.of("conditional-reporting").reads_secret
-    assert (content.secret, content.published) == (("S",), ("X",))
+    assert (content.public().secret, content.public().published) == (("S",), ("X",))

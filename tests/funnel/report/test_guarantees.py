@@ -12,7 +12,7 @@ import pytest
 
 from funnel import Alphabet, Guarantee, Joint, Protocol, parse_guarantee
 from funnel.guarantees import names
-from funnel.report import ReportContent, render_report
+from funnel.report import ReportContent, numbers, render_report
 from funnel.report.figures import lift_chart
 from funnel.report.promise import promise
 from funnel.wording import at_most
@@ -75,7 +75,8 @@ def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content
         assert f"= {number}" in summary
         assert f"= {number}" in leakage
     assert f"{guarantee} holds." in leakage
-    assert repr(content.findings.level) in leakage
+    assert f"{numbers.level(content.public().findings.level)} nats, rounded up" in leakage
+    assert repr(content.findings.level) not in page.text
     assert "infinite" not in page.text + page.figure_text
     assert not re.search(r"\b(nan|None|undefined|Fraction)\b", page.text + page.figure_text)
     if guarantee.name not in ("lip", "ldp"):

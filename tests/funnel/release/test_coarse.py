@@ -1,0 +1,56 @@
+"""Protocols on a coarse grid: the same promise, in fewer digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from funnel import Joint, Protocol, fit, measures
+from funnel.guarantees import parse_guarantee
+from funnel.protocol import DENOMINATOR, WORD_BITS
+from funnel.release.coarse import LARGEST_COST, coarsened, on_grid
+
+GENERATOR = np.random.default_rng(13)
+JOINT = Joint.from_counts(GENERATOR.integers(20, 400, size=(4, 6)))
+
+
+def bits(protocol: Protocol) -> int:
+    """How many bits its weights and its marginal really have."""
+    weights = [int(value) for value in (*protocol.weights.ravel(), *protocol.marginal) if value]
+    return WORD_BITS - min((value & -value).bit_length() - 1 for value in weights)
+
+
+@pytest.mark.parametrize("text", ["lip:0.2", "ldp:0.3", "alip:0.3,0.2"])
+def test_the_bound_still_holds_and_next_to_nothing_is_lost(text: str) -> None:
+    guarantee = parse_guarantee(text)
+    protocol = fit("optimal", JOINT, guarantee)
+    coarse = coarsened(JOINT, guarantee, protocol)
+    assert bits(protocol) > 40
+    assert bits(coarse) <= 24
+    assert guarantee.holds(JOINT, coarse)
+    kept = measures.mutual_information(JOINT, coarse) / measures.mutual_information(JOINT, protocol)
+    assert kept >= 1 - LARGEST_COST
+
+
+def test_the_marginal_follows_from_what_is_public() -> None:
+    guarantee = parse_guarantee("lip:0.2")
+    protocol = fit("optimal", JOINT, guarantee)
+    counts = JOINT.counts.copy()
+    counts[0, 0], counts[0, 1] = counts[0, 0] - 1, counts[0, 1] + 1
+    other = Joint.from_counts(counts)
+    one, two = (coarsened(joint, guarantee, protocol) for joint in (JOINT, other))
+    assert (one.marginal == two.marginal).all()
+
+
+def test_perfect_privacy_is_left_as_it_is() -> None:
+    joint = Joint.from_counts([[3, 5, 7], [2, 9, 4]])
+    perfect = parse_guarantee("perfect")
+    protocol = fit("optimal", joint, perfect)
+    assert coarsened(joint, perfect, protocol) is protocol
+
+
+def test_columns_on_a_grid_sum_to_one() -> None:
+    matrix = GENERATOR.dirichlet(np.ones(7), size=5).T
+    weights = on_grid(matrix, 10)
+    assert [sum(map(int, column)) for column in weights.T] == [DENOMINATOR] * 5
+    assert np.abs(weights / DENOMINATOR - matrix).max() <= 2.0**-10

@@ -1,0 +1,164 @@
+"""What becomes public: rounded, true, and the same for counts that differ by less than is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel import LDP, LIP, Guarantee, Joint, Protocol, fit
+from funnel.audit import Findings, audit_release
+from funnel.audit.consistency import Consistency
+from funnel.release import public
+from funnel.release.documents import protocol_document
+from funnel.release.public import PublicFindings, PublicLaws
+from funnel.report import Contact, Licence, MechanismNote, ReportContent, SourceNote, VerdictLine, render_report
+
+COUNTS = [[400_410, 150_320, 90_430], [101_240, 302_150, 251_160]]
+JOINT = Joint.from_counts(COUNTS)
+
+
+def moved(joint: Joint) -> Joint:
+    """The same records, but one person has another secret and another value."""
+    counts = joint.counts.copy()
+    counts[0, 0] -= 1
+    counts[1, 1] += 1
+    return Joint.from_counts(counts)
+
+
+def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
+    pairs = np.zeros((len(joint.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
+    pairs[:-1] = np.round(joint.counts.sum(axis=0)[:, np.newaxis] * protocol.matrix.T)
+    findings = audit_release(joint, protocol, guarantee, pairs)
+    # The draws are what is published anyway: only what is told of the counts is compared.
+    return render_report(
+        ReportContent(
+            name="r",
+            title="R",
+            description="",
+            version="1.0.0",
+            created="2025-03-04T05:06:07Z",
+            contact=Contact(),
+            licence=Licence("CC0"),
+            source=SourceNote("people.csv"),
+            mechanism=MechanismNote.of("optimal"),
+            protocol=protocol,
+            guarantee=guarantee,
+            random_source="",
+            software="funnel",
+            verdict=(VerdictLine("v", "", True, ""),),
+            joint=joint,
+            findings=dataclasses.replace(findings, rows=joint.n, consistency=Consistency(0.5, 0, 9, 0)),
+        )
+    )
+
+
+@pytest.mark.parametrize("guarantee", [LIP(1.0), LDP(1.0)])
+def test_one_person_more_or_less_changes_no_byte_of_the_report_or_the_protocol(guarantee: Guarantee) -> None:
+    # Not on the bound, where one person more decides whether it holds.
+    protocol = fit("grr", JOINT, guarantee.with_budget(0.9))
+    other = moved(JOINT)
+    assert audit(JOINT, protocol, guarantee).lift.tolist() != audit(other, protocol, guarantee).lift.tolist()
+    assert page(JOINT, protocol, guarantee) == page(other, protocol, guarantee)
+    said = [protocol_document(joint, protocol, guarantee).to_bytes() for joint in (JOINT, other)]
+    assert said[0] == said[1]
+
+
+def audit(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> Findings:
+    return audit_release(joint, protocol, guarantee, np.ones((4, len(protocol.outputs)), dtype=np.int64))
+
+
+def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
+    protocol = fit("optimal", JOINT, LIP(1.0))
+    svg = page(JOINT, protocol, LIP(1.0))
+    chart = svg[svg.index('id="lift-figure') :]
+    chart = chart[: chart.index("</svg>")]
+    ticks = re.findall(r'x="([\d.]+)" y="[\d.]+" transform="[^"]*">([÷×] [\d.]+|no change)<', chart)
+    places = {
+        0.0 if text == "no change" else math.copysign(math.log(float(text[2:])), 1 if text[0] == "×" else -1): float(x)
+        for x, text in ticks
+    }
+    logs = sorted(places)
+    scale = (places[logs[-1]] - places[0.0]) / logs[-1]
+    dots = [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)"', chart)]
+    found = {round(math.exp((x - places[0.0]) / scale), 4) for x in dots}
+    laws = PublicLaws.of(JOINT, protocol)
+    told = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws).lift
+    assert dots
+    assert all(np.abs(told - lift).min() < 1e-3 for lift in found)
+
+
+@given(st.floats(min_value=0, max_value=100))
+def test_a_level_is_never_told_below_itself_nor_above_a_bound_that_it_keeps(level: float) -> None:
+    assert level <= public.rounded_up(level) <= level * 1.011 + 1e-300
+    budget = LIP(level)
+    assert public.public_level(level, budget, True) == level
+
+
+@given(st.lists(st.integers(0, 300), min_size=2, max_size=8).filter(lambda counts: sum(counts) > 0))
+def test_shares_are_no_finer_than_ten_records_and_what_occurs_is_told(counts: list[int]) -> None:
+    n = sum(counts)
+    step = public.share_step(n)
+    shares = public.public_shares(np.array(counts) / n, step)
+    assert step * n >= public.RECORDS or step == 0.5
+    assert ((shares > 0) == (np.array(counts) > 0)).all()
+    np.testing.assert_allclose(shares / step, np.round(shares / step))
+    assert (np.abs(shares - np.array(counts) / n) <= step * (1 + 1e-9)).all()
+
+
+def test_lifts_of_few_records_are_not_told() -> None:
+    joint = Joint.from_counts([[4_000, 1_500], [7, 3]])
+    protocol = fit("grr", joint, LIP(1.0))
+    lifts = PublicLaws.of(joint, protocol).lifts(audit_of(joint, protocol))
+    assert np.isnan(lifts[1]).all()
+    assert not np.isnan(lifts[0]).any()
+
+
+def audit_of(joint: Joint, protocol: Protocol) -> np.ndarray:
+    pairs = np.ones((len(joint.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
+    return audit_release(joint, protocol, LIP(1.0), pairs).lift
+
+
+@pytest.mark.parametrize("kind", [LIP, LDP])
+@given(counts=st.lists(st.integers(1, 500), min_size=2, max_size=5), epsilon=st.floats(0.0, 3.0))
+def test_limits_on_beliefs_hold_for_the_exact_shares_too(
+    kind: Callable[[float], Guarantee], counts: list[int], epsilon: float
+) -> None:
+    joint = Joint.from_counts([[count] for count in counts])
+    guarantee = kind(epsilon)
+    exact = guarantee.posterior_limits(joint.p_secret)
+    told = PublicLaws.of(joint, fit("grr", joint, LIP(1.0))).belief_limits(guarantee)
+    assert exact is not None
+    assert told is not None
+    assert (told[0] <= exact[0] + 1e-12).all()
+    assert (told[1] >= exact[1] - 1e-12).all()
+
+
+def test_what_is_told_in_words_is_rounded() -> None:
+    words = [public.count_of_records(n) for n in (0, 3, 37, 12_345)]
+    assert words == ["no", "fewer than 10", "about 40", "about 12,000"]
+    said = public.public_text("keeps 0.123456 nats under lip:1.2345; reaches level 1.7182818284")
+    assert said == "keeps 0.123 nats under lip:1.2345; reaches level 1.72"
+    assert public.public_observation({"p": 0.123456, "n": [3, 0.98765]}) == {"p": 0.12, "n": [3, 0.99]}
+
+
+def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
+    protocol = fit("optimal", JOINT, LIP(1.0))
+    laws = PublicLaws.of(JOINT, protocol)
+    found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
+    numbers = [value for value in vars(found).values() if isinstance(value, float)]
+    numbers += [
+        found.confidence.radius,
+        found.consistency.p_value,
+        *laws.lifts(found.lift).ravel(),
+        *laws.p_secret,
+        *laws.p_input,
+    ]
+    for value in numbers:
+        assert len(f"{value:.15g}".partition("e")[0].replace(".", "").lstrip("0").rstrip("0")) <= 4
