@@ -17,7 +17,7 @@ from tests.projects import ROOT, adult_rows, make_project, run_funnel, tree
 MIDDLE_OF_STEP = (
     "taking the snapshot",
     "counting",
-    "fitting grr",
+    "fitting optimal",
     "drawing",
     "computing exact leakage",
     "judging the release",

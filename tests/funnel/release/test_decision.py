@@ -25,7 +25,7 @@ SHA = "{:064x}".format
 SECRET, OTHER_SECRET = "aa" * 16, "bb" * 16
 # What the spec and the data of this run are, with and without record keys.
 SPECS = {keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {})) for keyed in (False, True)}
-SNAPSHOT = Snapshot(FileRef("x", SHA(1)), FileRef("y", SHA(2)), SHA(3), SHA(4), 10, 0)
+SNAPSHOT = Snapshot(FileRef("x", SHA(1)), FileRef("y", SHA(2)), SHA(3), SHA(4), (10,), 0)
 PROTOCOL = Protocol(
     np.array([[DENOMINATOR]], dtype=np.uint64),
     np.array([DENOMINATOR], dtype=np.uint64),

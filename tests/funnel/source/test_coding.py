@@ -93,7 +93,7 @@ def test_coding_is_counting_row_by_row(
 def test_the_example_has_the_counts_its_source_documents() -> None:
     spec = ReleaseSpec.load(EXAMPLE)
     progress: list[tuple[int, int | None]] = []
-    codings = learn(spec, progress=lambda done, whole: progress.append((done, whole)), batch_rows=10_000)
+    codings = learn(spec, progress=lambda what, done, whole: progress.append((done, whole)), batch_rows=10_000)
     assert progress[-1] == (48842, 48842)
     assert len(progress) == 5
     assert codings.n_rows == sum(codings["education"].counts) == 48842
