@@ -103,7 +103,8 @@ def test_with_record_keys_it_holds_their_digests_and_never_the_keys(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("ids", "sentence"), [([1, 2, 1, 3], "1 records repeat"), ([1, None, 2, 3], "1 records have no value in the record key")]
+    ("ids", "sentence"),
+    [([1, 2, 1, 3], "1 records repeat"), ([1, None, 2, 3], "1 records have no value in the record key")],
 )
 def test_keys_that_identify_nobody_are_refused(tmp_path: Path, ids: list[object], sentence: str) -> None:
     spec = source(tmp_path, {**COLUMNS, "id": ids}, record_key=["id"])
