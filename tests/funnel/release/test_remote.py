@@ -177,3 +177,16 @@ def test_versions_from_another_workspace_stop_the_series(remote: RemoteSeries, t
     remote.check_same(ONE, ReleaseFolder(tmp_path / "nothing"))
     with pytest.raises(LedgerError, match="was published from another workspace"):
         remote.check_same(ONE, local(tmp_path / "other", "other"))
+
+
+def test_a_store_that_says_there_is_nothing_has_no_versions(
+    remote: RemoteSeries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some say so with an error."""
+    storage, _ = storage_of(remote)
+
+    def nothing(*_: object) -> None:
+        raise FileNotFoundError(2, "No such bucket")
+
+    monkeypatch.setattr(type(storage), "find", nothing)
+    assert remote.published == []
