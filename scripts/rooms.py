@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,26 +129,30 @@ def reached(room: Room) -> Reached:
     taken = total = 0
     missed, unexplained = [], []
     reasons = {(gap.file, line) for gap in room.gaps for line in gap.lines}
-    used = set()
+    found: Counter[tuple[str, str]] = Counter()
+    there: Counter[tuple[str, str]] = Counter()
     for file in room.files():
         analysis = result._analyze(str(file))
         numbers = analysis.numbers
         taken += numbers.n_executed + numbers.n_executed_branches
         total += numbers.n_statements + numbers.n_branches
-        name, lines = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8").splitlines()
+        name = file.relative_to(ROOT).as_posix()
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+        there.update((name, line) for line in lines)
         ways = {line: str(line) for line in sorted(analysis.missing)}
         for start, ends in sorted(analysis.missing_branch_arcs().items()):
             for end in ends:
                 if start not in analysis.missing and end not in analysis.missing:
                     ways[start] = f"{start}->{'exit' if end < 0 else end}"
         for line, way in sorted(ways.items()):
-            text = lines[line - 1].strip()
-            missed.append(f"{name}:{way}  {text}")
-            if (name, text) in reasons:
-                used.add((name, text))
-            else:
+            place = name, lines[line - 1]
+            found[place] += 1
+            missed.append(f"{name}:{way}  {place[1]}")
+            if place not in reasons:
                 unexplained.append(missed[-1])
-    return Reached(taken, total, missed, unexplained, sorted(f"{name}  {text}" for name, text in reasons - used))
+    # A reason is for every line that reads so: another one that is alike must not hide behind it.
+    outdated = sorted(f"{name}  {text}" for name, text in reasons if found[name, text] != max(1, there[name, text]))
+    return Reached(taken, total, missed, unexplained, outdated)
 
 
 def main() -> None:

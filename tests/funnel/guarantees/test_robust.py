@@ -277,7 +277,11 @@ def test_the_worst_pair_does_not_depend_on_how_many_are_looked_at_together(
     at_once = worst_pair(rows, near)
     monkeypatch.setattr(worst_case, "_FIRST", 1)
     monkeypatch.setattr(worst_case, "_AT_ONCE", 1)
-    assert worst_pair(rows, near).ratio == pytest.approx(at_once.ratio, rel=1e-8)
+    # Nor on an output that is split into two that are alike.
+    for split in (rows, np.concatenate([rows / 2, rows / 2])):
+        one_by_one = worst_pair(split, near)
+        assert one_by_one.ratio == pytest.approx(at_once.ratio, rel=1e-8)
+        assert one_by_one.output % len(rows) == at_once.output
 
 
 @pytest.mark.parametrize("reads_secret", [False, True])

@@ -96,6 +96,7 @@ title = "People of a test"
 secret = ["marital-status"]
 publish = ["relationship"]
 guarantee = "lip:1.0"
+{"" if shuffle else 'description = "People, some of them."'}
 [source]
 path = "people.parquet"
 [mechanism]
@@ -121,7 +122,7 @@ path = "https://example.org/census"
 def described(folder: ReleaseFolder, shuffle: bool) -> None:
     """What the spec says of the release is in its package, and nothing that it does not say; the csv is the parquet."""
     package = json.loads(folder.package.read_text())
-    said = {key: package.get(key) for key in ("keywords", "contributors", "sources")}
+    said = {key: package.get(key) for key in ("description", "keywords", "contributors", "sources")}
     paths = [resource["path"] for resource in package["resources"]]
     rows = pq.read_table(folder.data)
     if shuffle:
@@ -131,6 +132,7 @@ def described(folder: ReleaseFolder, shuffle: bool) -> None:
         assert not folder.csv.exists()
         return
     assert said == {
+        "description": "People, some of them.",
         "keywords": ["people", "tests"],
         "contributors": [{"title": "Office of Tests", "roles": ["publisher"]}],
         "sources": [{"title": "Census", "path": "https://example.org/census"}],

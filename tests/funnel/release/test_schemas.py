@@ -49,3 +49,6 @@ def test_the_command_says_what_it_renewed(monkeypatch: pytest.MonkeyPatch, capsy
         monkeypatch.setattr("funnel.release.schemas.renew", lambda renewed=renewed: renewed)
         runpy.run_module("funnel.release.schemas", run_name="__main__", alter_sys=True)
         assert capsys.readouterr().out == "".join(f"renewed {path.name}\n" for path in renewed)
+    # Whoever only imports it renews nothing.
+    runpy.run_module("funnel.release.schemas.__main__")
+    assert capsys.readouterr().out == ""
