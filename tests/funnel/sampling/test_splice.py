@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import DataError
@@ -229,6 +229,8 @@ def _typed(fields: Struct) -> Struct:
 
 @settings(max_examples=60, deadline=None)
 @given(_structs)
+# Truth values in a list, a short one and a long one; a number far from the one before it.
+@example({1: (9, (1, [True, False])), 2: (10, (2, [False] * 20)), 300: (1, True)})
 def test_what_is_written_is_read_back(fields: Struct) -> None:
     out = bytearray()
     splice_module._write_struct(out, fields)
