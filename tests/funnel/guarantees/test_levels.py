@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Joint, Protocol, SpecError
+from funnel import ALIP, LDP, LIP, Joint, Protocol, SpecError
 from funnel.alphabet import Alphabet
 from funnel.guarantees.exact import exp_below
 from funnel.rounding import integer_weights, marginal_weights
@@ -131,3 +131,19 @@ def test_guarantees_are_read_from_text() -> None:
     ):
         with pytest.raises(SpecError, match=word):
             funnel.parse_guarantee(text)
+
+
+@pytest.mark.parametrize("guarantee", [LIP(1.0), LDP(2.0), ALIP(math.inf, 1.0), ALIP(0.5, 2.0)])
+def test_a_tightened_guarantee_implies_the_guarantee(guarantee: LIP | LDP | ALIP) -> None:
+    """By a margin of its budget, all else as it was."""
+    tight = guarantee.tightened(0.25)
+    assert type(tight) is type(guarantee)
+    assert tight.budget == pytest.approx(0.75 * guarantee.budget)
+    assert tight.tightened(0.0) == tight
+    joint = Joint.from_counts([[30, 1], [1, 90]])
+    holds = []
+    for flip in np.linspace(0, 0.5, 101):
+        weights = integer_weights(np.array([[1 - flip, flip], [flip, 1 - flip]]))
+        holds.append((tight.holds_for(joint, weights), guarantee.holds_for(joint, weights)))
+    assert (True, False) not in holds
+    assert (False, True) in holds

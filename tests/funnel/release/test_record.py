@@ -99,3 +99,9 @@ def test_a_record_is_checked_when_it_is_made() -> None:
     assert Record(origin=origin, **REST).version == "1.10.0"
     with pytest.raises(ValidationError):
         Record(origin=origin, **REST | {"rows": 0})
+
+
+def test_a_record_of_a_version_between_is_not_known() -> None:
+    """There was none, so whoever raises the version has to say how it is read."""
+    with pytest.raises(ValueError, match="version 1 is not known"):
+        Record.upgraded(1, CONTENT)
