@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee, SolverError
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exact_sums
 
@@ -46,16 +47,15 @@ def integer_weights(matrix: FloatArray) -> WeightArray:
 
 
 def _balanced(weights: WeightArray) -> WeightArray:
-    for x, total in enumerate(exact_sums(weights)):
-        largest = int(weights[:, x].argmax())
-        weights[largest, x] = int(weights[largest, x]) + DENOMINATOR - total
+    largest = weights.argmax(axis=0).tolist()
+    for x, (place, total) in enumerate(zip(largest, exact_sums(weights), strict=True)):
+        weights[place, x] = int(weights[place, x]) + DENOMINATOR - total
     return weights
 
 
 def marginal_weights(joint: Joint, weights: WeightArray) -> WeightArray:
     """Law q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
-    counts = joint.counts.sum(axis=0).astype(object)
-    law = [int(total) // joint.n for total in weights.astype(object) @ counts]
+    law = [int(total) // joint.n for total in secret_output(joint.counts.sum(axis=0, keepdims=True), weights)[0]]
     law[max(range(len(law)), key=law.__getitem__)] += DENOMINATOR - sum(law)
     return np.array(law, dtype=np.uint64)
 
