@@ -14,13 +14,14 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import RLDP, rows_by_secret, secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
-from funnel.protocol import WeightArray
+from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.split import Split
+from funnel.solver.work import Deciding
 
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
@@ -232,7 +233,12 @@ def _moved_inside(
             return weights
         added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
         margin = margin if added else 4 * margin
-    weights = proven_weights(read, guarantee, _channel(split, law, seen, read), largest_repair=1.0)
+    deciding = Deciding(read, guarantee, budget)
+    try:
+        weights = proven_weights(read, guarantee, _channel(split, law, seen, read), 1.0, deciding.holds)
+    except InfeasibleGuarantee:
+        # The budget does not allow to decide anything.
+        return np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
     if len(weights) > 1 and (weights == weights[:, :1]).all():
         raise InfeasibleGuarantee(f"no protocol that says anything meets {guarantee}")
     return weights
