@@ -52,7 +52,7 @@ def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[We
         return
     if problem.guarantee.is_perfect:
         lattice = _BY_LATTICE * float(np.count_nonzero(problem.read.p_input)) ** 3
-        if lattice > budget.remaining:
+        if not budget.allows(lattice):
             return
         budget.spend(lattice)
         weights = exact_channel(problem.read, problem.guarantee, matrix)
@@ -93,7 +93,7 @@ def _first_decided(problem: Problem, splits: Iterator[Split], budget: Budget) ->
 def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget: Budget) -> Iterator[Split]:
     for margin in margins:
         tighter = problem.tightened(margin)
-        if not budget.expired and tighter.shape == problem.rows.shape:
+        if budget.allows(0.0) and tighter.shape == problem.rows.shape:
             polished = polish(split, problem.law, problem.rows, tighter, budget)
             if polished is not None:
                 yield polished
@@ -103,7 +103,7 @@ def _inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
     """Splits near this one that are a hair inside the cone, the nearest first, while the budget lasts."""
     yield from _polished(problem, split, _MARGINS, budget)
     for margin in _WIDER_MARGINS:
-        if not budget.expired:
+        if budget.allows(0.0):
             moved = repaired(split, problem.law, problem.tightened(margin), problem.region.image, budget)
             if moved is not None:
                 yield moved

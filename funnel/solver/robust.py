@@ -53,12 +53,15 @@ class RobustOptimum:
     bound : float
         Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee.
     finished : bool
+    fell_short : bool
+        Whether the budget did not allow to move it inside as closely as can be.
     rounds, cuts : int
     """
 
     weights: WeightArray
     bound: float
     finished: bool
+    fell_short: bool
     rounds: int
     cuts: int
 
@@ -173,7 +176,7 @@ def robust_weights(
             finished = mixture.finished
             break
     weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing)
-    return RobustOptimum(weights, bound, finished, rounds, len(cuts))
+    return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
 def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
@@ -220,7 +223,7 @@ def _moved_inside(
     # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
     margin = _MARGIN
     for _ in range(_MOVES if guarantee.epsilon > 0 else 0):
-        if budget.expired:
+        if not budget.allows(0.0):
             break
         budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(near.law))
         smaller = guarantee.tightened(margin)

@@ -43,7 +43,7 @@ class Deciding:
     def holds(self, weights: WeightArray) -> bool:
         """Whether weights (b, a) meet the guarantee, decided exactly; no where the budget does not allow it."""
         work = decided_work(self.joint, self.guarantee, len(weights)) + self.by_entry * weights.size
-        if self.budget.expired or work > self.budget.remaining:
+        if not self.budget.allows(work):
             return False
         self.budget.spend(work)
         return self.guarantee.holds_for(self.joint, weights)
