@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from math import isqrt, prod
+from math import isqrt
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
+from funnel.solver.work import events_known
 
 # The same on every machine, so that the same spec gives the same protocol wherever it is made.
 LARGEST = 4 * 10**9
@@ -40,14 +40,6 @@ def condition_number(joint: Joint, guarantee: Guarantee) -> int:
     if isinstance(guarantee, LDP):
         return c * (c - 1)
     return 2 * c * (events_known(joint) if isinstance(guarantee, SRLIP) else 1)
-
-
-def events_known(joint: Joint) -> int:
-    """What observers who know some of the published columns can know: the values of each set of columns."""
-    columns = range(len(joint.inputs.columns))
-    sizes = [len({symbol[j] for symbol in joint.inputs.symbols}) for j in columns]
-    sets = (known for size in range(len(sizes) + 1) for known in itertools.combinations(sizes, size))
-    return sum(min(len(joint.inputs), prod(known)) for known in sets)
 
 
 def optimum_memory(conditions: int, inputs: int, counted: int | None = None) -> float:

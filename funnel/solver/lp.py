@@ -131,9 +131,9 @@ def sparse_optimum(
     entries = conditions.nnz + equations.nnz + len(gain) + len(values) + conditions.shape[0]
     budget.spend(_SPARSE_PROGRAMME)
     each = CALL + _SPARSE_ENTRY * entries
-    most = int(min(_MOST, budget.remaining / each))
-    if budget.expired or most < 1:
+    if not budget.allows(each):
         return None
+    most = int(min(_MOST, budget.remaining / each))
     options = {"primal_feasibility_tolerance": 1e-10, "maxiter": most}
     if budget.seconds_left is not None:
         options["time_limit"] = budget.seconds_left
@@ -149,4 +149,7 @@ def sparse_optimum(
         options=options,
     )
     budget.spend(each * max(0, result.nit))
+    if result.status != 0:
+        # Where it stopped at the iterations there were, this remembers it.
+        budget.allows(each)
     return np.asarray(result.x, dtype=np.float64) if result.status == 0 else None

@@ -11,11 +11,14 @@ from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import silence_unseen
-from funnel.solver.budget import Budget
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.master import best_split
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
 from funnel.solver.split import Split
+
+# Units of work of an entry of a channel that is made from a split.
+_BY_CELL = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +107,8 @@ class Problem:
         SolverError
             If the split is not one of the input law.
         """
+        budget = Budget.of(budget)
+        budget.spend(40 * CALL + _BY_CELL * len(split.mass) * (len(self.law) + len(self.read.p_input)))
         if not self.reads_secret and len(split.mass) > len(self.law):
             split = best_split(split.posteriors, self.law, budget)
         posteriors, mass = split_rows(self.merged, split.posteriors, split.mass)
