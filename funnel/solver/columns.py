@@ -166,10 +166,10 @@ class ColumnGeneration:
         best, least, still, value = -np.inf, np.inf, 0, -np.inf
         while True:
             try:
-                mass, prices = self._master.solve()
+                mass, prices = self._master.solve(bounded=True)
             except SolverError:
                 # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
-                return self._bound - value <= max(gap, _DOUBLES)
+                return not self._budget.expired and self._bound - value <= max(gap, _DOUBLES)
             self._mass = mass
             value = float(self._master.gains @ mass)
             if trace is not None:

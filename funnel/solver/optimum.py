@@ -284,7 +284,7 @@ def _over_cone(
     if bound - best.utility > gap and not budget.expired:
         _propose_perfect(problem, best, gap, finishing if guarantee.is_perfect else budget)
     bound = max(bound, best.utility)
-    if ended is None and finishing.fell_short:
+    if finished and finishing.fell_short:
         ended = "work"
     status = _status(bound - best.utility <= gap, finished, ended)
     return Solution(best.protocol, best.utility, bound, status, time.perf_counter() - started, size, chosen)
@@ -400,7 +400,7 @@ def _robust(
     rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
     bound = max(utility, min(entropy, entropy + found.bound) + rounding)
     ended = None if found.finished else budget.ended_by
-    if ended is None and found.fell_short:
+    if found.finished and found.fell_short:
         ended = "work"
     status = _status(bound - utility <= gap, found.finished, ended)
     seconds = time.perf_counter() - started
