@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from funnel.progress import Progress
 from funnel.release.document import dump
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.provenance import code_digest
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling import KEY_COLUMN, RecordKey, key_kind
 from funnel.source import (
     KEY_TYPE,
     Codings,
@@ -53,6 +54,8 @@ class Snapshot:
         Digest of the source file it was made from.
     rows, dropped : int
         Records kept, and records left out because a value is missing.
+    key_kinds : tuple of "text" or "number", or None
+        Of each column of the record key; None without one.
     """
 
     data: FileRef
@@ -61,6 +64,7 @@ class Snapshot:
     source_sha256: str
     rows: int
     dropped: int
+    key_kinds: tuple[Literal["text", "number"], ...] | None = None
 
     def read_codings(self) -> Codings:
         """The categories of every column."""
@@ -93,7 +97,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     # Of the files that were opened: one that comes meanwhile is not read, and must not be taken for one that was.
     digest = source.files.digest()
     parts = [digest[:16], spec.coding_digest[:16], code_digest()[:16]]
-    folder = workspace / "snapshots" / "-".join(parts + ([] if record_key is None else [record_key.fingerprint[:16]]))
+    folder = workspace / "snapshots" / "-".join(parts + _of_key(record_key))
     if (found := _existing(folder)) is not None:
         return found
     codings = learn_codings(spec, source, progress)
@@ -112,6 +116,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
             "codings_sha256": file_digest(incoming / CODINGS),
             "rows": rows,
             "dropped": codings.n_dropped,
+            "key_kinds": None if record_key is None else _key_kinds(source, record_key),
             "schema": {name: str(kind) for name, kind in zip(source.schema.names, source.schema.types, strict=True)},
         }
         (incoming / RECORD).write_bytes(dump(record))
@@ -129,7 +134,19 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
         digest,
         rows,
         codings.n_dropped,
+        None if record_key is None else _key_kinds(source, record_key),
     )
+
+
+def _of_key(record_key: RecordKey | None) -> list[str]:
+    """What the digests of keys depend on besides the key columns, as part of a folder's name."""
+    return [] if record_key is None else [f"{record_key.fingerprint[:16]}-{record_key.derivation}"]
+
+
+def _key_kinds(source: Source, record_key: RecordKey) -> tuple[Literal["text", "number"], ...]:
+    kinds = (key_kind(source.schema.field(column).type) for column in record_key.columns)
+    # A column of another kind was refused when its keys were digested.
+    return tuple(kind for kind in kinds if kind is not None)
 
 
 def forget_other_snapshots(snapshot: Snapshot) -> None:
@@ -228,6 +245,7 @@ def _existing(folder: Path) -> Snapshot | None:
             record["source_sha256"],
             record["rows"],
             record["dropped"],
+            None if record["key_kinds"] is None else tuple(record["key_kinds"]),
         )
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
         return None
