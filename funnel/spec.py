@@ -130,11 +130,29 @@ class ReleaseSpec(Section):
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
         spec._folder = Path(folder).absolute()
-        if spec.workspace_folder.resolve().is_relative_to(spec.output_folder.resolve()):
+        spec._require_apart()
+        return spec
+
+    def _require_apart(self) -> None:
+        """Refuse an output folder that would publish what releases are made from."""
+        if self.workspace_folder.resolve().is_relative_to(published := self.output_folder.resolve()):
             raise SpecError(
                 "[output] workspace must not lie inside folder: working files are private, and folder is published"
             )
-        return spec
+        if self.output_url is not None:
+            return
+        source = local_path(self.source_address)
+        for what, path in (("source", source), ("spec", self._folder)):
+            if path is not None and path.resolve().is_relative_to(published):
+                raise SpecError(
+                    f"[output] folder must not hold the {what}: all that is in it is published; choose a folder of its "
+                    'own, such as "releases"'
+                )
+        if source is not None and source.is_dir() and published.is_relative_to(source.resolve()):
+            raise SpecError(
+                "[output] folder must not lie inside the folder of the source: what is released would become a part of "
+                "the source; choose another folder"
+            )
 
     @field_validator("name")
     @classmethod

@@ -10,6 +10,7 @@ from funnel.errors import ReleaseRefused
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.documents import joint_document, protocol_document
@@ -64,7 +65,8 @@ def write_package(
 def _write_csv(folder: ReleaseFolder) -> None:
     with open_paged(folder.data) as file:
         names = file.schema_arrow.names
-        schema = pa.schema([(name, pa.string()) for name in names])
+        schema = pa.schema([(guarded(name), pa.string()) for name in names])
         with pacsv.CSVWriter(folder.csv, schema) as writer:
             for batch in file.iter_batches(BATCH_ROWS):
-                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+                columns = [guarded_column(column.cast(pa.string())) for column in batch.columns]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))

@@ -453,3 +453,43 @@ def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytes
     said = complaints.complaint(Error(caught.value), ReleaseSpec)
     assert said.startswith("k0: unknown setting (and ")
     assert len(compared) == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "folder", "what"),
+    [
+        ("adult.parquet", ".", "source"),
+        ("adult.parquet", "../here", "source"),
+        ("adult.parquet", "link", "source"),
+        ("https://example.org/adult.parquet", ".", "spec"),
+        ("../there/adult.parquet", ".", "spec"),
+        ("../there/adult.parquet", "../there", "source"),
+        ("../there/parts/*.parquet", "../there", "source"),
+        ("../there/adult.parquet", "..", "source"),
+    ],
+)
+def test_an_output_that_would_publish_the_source_or_the_spec(
+    tmp_path: Path, source: str, folder: str, what: str
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "link").symlink_to(here)
+    settings = copy.deepcopy(GOOD)
+    settings["source"]["path"] = source
+    settings["output"] = {"folder": folder, "workspace": "../../work"}
+    with pytest.raises(
+        SpecError, match=rf"^\[output\] folder must not hold the {what}: all that is in it is published"
+    ):
+        ReleaseSpec.of(settings, here)
+    settings["output"]["folder"] = "releases"
+    ReleaseSpec.of(settings, here)
+
+
+def test_an_output_inside_the_folder_of_the_source(tmp_path: Path) -> None:
+    """What is released would be read as a part of the source by the next run."""
+    (tmp_path / "people").mkdir()
+    settings = copy.deepcopy(GOOD)
+    settings["source"]["path"] = "people"
+    settings["output"] = {"folder": "people/releases"}
+    with pytest.raises(SpecError, match="folder must not lie inside the folder of the source"):
+        ReleaseSpec.of(settings, tmp_path)
