@@ -11,6 +11,7 @@ from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import guarded, guarded_column
+from funnel.release.csv_copy import csv_difference
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.documents import joint_document, protocol_document
@@ -31,7 +32,7 @@ def write_documents(
     Raises
     ------
     ReleaseRefused
-        If the rows are no longer those that were judged.
+        If the rows are no longer those that were judged, or the csv does not say the same.
     """
     if file_digest(folder.data) != rows.data.sha256:
         raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
@@ -41,6 +42,8 @@ def write_documents(
     if spec.output.csv:
         # From the file that was judged, so that both say the same.
         _write_csv(folder)
+        if (differs := csv_difference(folder.data, folder.csv)) is not None:
+            raise ReleaseRefused(f"the csv is not what was validated: {differs}; run the release again")
 
 
 def write_package(
