@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from funnel.progress import Progress
 from funnel.release.document import dump
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling import KEY_COLUMN, RecordKey, key_kind
 from funnel.source import (
     KEY_TYPE,
     Codings,
@@ -57,6 +57,8 @@ class Snapshot:
         Records of each row group of the file.
     dropped : int
         Records left out because a value is missing.
+    key_kinds : tuple of "text" or "number", or None
+        Of each column of the record key; None without one.
     """
 
     data: FileRef
@@ -65,6 +67,7 @@ class Snapshot:
     source_sha256: str
     sizes: tuple[int, ...]
     dropped: int
+    key_kinds: tuple[Literal["text", "number"], ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -102,7 +105,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     # Of the files that were opened: one that comes meanwhile is not read, and must not be taken for one that was.
     digest = source.files.digest()
     parts = [digest[:16], spec.coding_digest[:16], code_digest()[:16]]
-    folder = workspace / "snapshots" / "-".join(parts + ([] if record_key is None else [record_key.fingerprint[:16]]))
+    folder = workspace / "snapshots" / "-".join(parts + _of_key(record_key))
     if (found := _existing(folder)) is not None:
         return found
     codings = learn_codings(spec, source, progress)
@@ -120,6 +123,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
             "codings_sha256": write_whole(incoming / CODINGS, codings.to_json().encode()).sha256,
             "sizes": sizes,
             "dropped": codings.n_dropped,
+            "key_kinds": None if record_key is None else _key_kinds(source, record_key),
             "schema": {name: str(kind) for name, kind in zip(source.schema.names, source.schema.types, strict=True)},
         }
         write_whole(incoming / RECORD, dump(record))
@@ -137,7 +141,19 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
         digest,
         tuple(sizes),
         codings.n_dropped,
+        None if record_key is None else _key_kinds(source, record_key),
     )
+
+
+def _of_key(record_key: RecordKey | None) -> list[str]:
+    """What the digests of keys depend on besides the key columns, as part of a folder's name."""
+    return [] if record_key is None else [f"{record_key.fingerprint[:16]}-{record_key.derivation}"]
+
+
+def _key_kinds(source: Source, record_key: RecordKey) -> tuple[Literal["text", "number"], ...]:
+    kinds = (key_kind(source.schema.field(column).type) for column in record_key.columns)
+    # A column of another kind was refused when its keys were digested.
+    return tuple(kind for kind in kinds if kind is not None)
 
 
 def forget_other_snapshots(snapshot: Snapshot) -> None:
@@ -273,6 +289,7 @@ def _existing(folder: Path) -> Snapshot | None:
             record["source_sha256"],
             tuple(int(size) for size in record["sizes"]),
             record["dropped"],
+            None if record["key_kinds"] is None else tuple(record["key_kinds"]),
         )
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None

@@ -58,6 +58,8 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
 
     with open_series(spec) as series, series.incoming() as folder:
         (folder.root / "data").mkdir()
+        folder.audit.mkdir()
+        folder.record.write_text("{}")
         for name in ("data/rows", "protocol.json"):
             (folder.root / name).write_text("x")
         with monkeypatch.context() as patch:
