@@ -143,7 +143,9 @@ class ReleaseSpec(Section):
             return
         source = local_path(self.source_address)
         for what, path in (("source", source), ("spec", self._folder)):
-            if path is not None and path.resolve().is_relative_to(published):
+            # A link in the folder is as public as what it leads to.
+            places = () if path is None else (path.resolve(), path.parent.resolve() / path.name)
+            if any(place.is_relative_to(published) for place in places):
                 raise SpecError(
                     f"[output] folder must not hold the {what}: all that is in it is published; choose a folder of its "
                     'own, such as "releases"'

@@ -466,6 +466,7 @@ def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytes
         ("../there/adult.parquet", "../there", "source"),
         ("../there/parts/*.parquet", "../there", "source"),
         ("../there/adult.parquet", "..", "source"),
+        ("../public/link.parquet", "../public", "source"),
     ],
 )
 def test_an_output_that_would_publish_the_source_or_the_spec(
@@ -474,6 +475,8 @@ def test_an_output_that_would_publish_the_source_or_the_spec(
     here = tmp_path / "here"
     here.mkdir()
     (here / "link").symlink_to(here)
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "link.parquet").symlink_to(tmp_path / "adult.parquet")
     settings = copy.deepcopy(GOOD)
     settings["source"]["path"] = source
     settings["output"] = {"folder": folder, "workspace": "../../work"}
