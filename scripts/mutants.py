@@ -237,8 +237,9 @@ def page(results: dict[str, dict[str, Any]], rooms: dict[str, Room]) -> str:
     lines += ["| room | tried | noticed | share | floor | equivalent |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for name, result in results.items():
         tried, found = result["tried"], result["noticed"]
-        share, floor = f"{found / tried:.0%}", f"{rooms[name].floor:.0%}"
-        lines.append(f"| {name} | {tried} | {found} | {share} | {floor} | {result['equivalent']} |")
+        floor = rooms[name].floor
+        share, least = f"{found / tried:.0%}", "" if floor is None else f"{floor:.0%}"
+        lines.append(f"| {name} | {tried} | {found} | {share} | {least} | {result['equivalent']} |")
     for name, result in results.items():
         lines += ["", f"## Not noticed in {name}", ""] if result["not_noticed"] else []
         for survivor in result["not_noticed"]:
@@ -256,7 +257,7 @@ def main() -> None:
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results = {name: known[name] for name in rooms if name in known}
     fallen, risen = [], []
-    for name in arguments.rooms or rooms:
+    for name in arguments.rooms or (name for name, room in rooms.items() if room.floor is not None):
         room = rooms[name]
         tried = try_room(room, arguments.sample, arguments.workers)
         found = sum(tried.values())
@@ -276,6 +277,8 @@ def main() -> None:
             continue
         RESULTS.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         RESULTS.with_suffix(".md").write_text(page(results, rooms), encoding="utf-8")
+        if room.floor is None:
+            continue
         if found < room.floor * len(tried):
             fallen.append(f"{name} (floor {room.floor:.0%})")
         elif found >= (room.floor + _STEP) * len(tried):

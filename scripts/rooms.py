@@ -40,12 +40,12 @@ class Equivalent:
 
 @dataclass(frozen=True)
 class Room:
-    """Code that belongs together, the tests that are its own, and what share of its mutants they must notice."""
+    """Code that belongs together, its own tests, and what share of its mutants they must notice, if it is measured."""
 
     name: str
     code: tuple[str, ...]
     tests: tuple[str, ...]
-    floor: float
+    floor: float | None
     gaps: tuple[Gap, ...]
     equivalent: tuple[Equivalent, ...]
 
@@ -70,7 +70,7 @@ def all_rooms() -> dict[str, Room]:
             name,
             tuple(room["code"]),
             tuple(room["tests"]),
-            room["floor"],
+            room.get("floor"),
             tuple(Gap(gap["file"], tuple(gap["lines"]), gap["why"]) for gap in room.get("gaps", ())),
             tuple(
                 Equivalent(one["file"], (one["line"], one["becomes"]), one["why"]) for one in room.get("equivalent", ())
