@@ -133,7 +133,5 @@ class Evidence:
 
 
 def _texts(alphabet: Alphabet, column: str) -> set[str]:
-    if column not in alphabet.columns:
-        return set()
     position = alphabet.columns.index(column)
     return {symbol[position] for symbol in alphabet.symbols}

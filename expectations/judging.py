@@ -117,10 +117,8 @@ def _undeclared(key: Key) -> Judgement:
     return Judgement(name=key[0], description="", passed=False, failure=failure)
 
 
-def _raised(info: dict[str, Any] | None) -> str | None:
+def _raised(info: dict[str, Any]) -> str | None:
     """Type of the exception behind a result, or None; its message may quote data and is left out."""
-    if not info:
-        return None
     # One entry for the expectation itself, or one for each of its metrics.
     entries = [info] if "raised_exception" in info else list(info.values())
     for entry in entries:

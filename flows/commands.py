@@ -125,24 +125,27 @@ def _on_the_server(path: Path, spec: ReleaseSpec, again: bool, rotate_secret: bo
 
 @contextmanager
 def _remembered_interrupt() -> Iterator[Callable[[], bool]]:
-    """Tell whether Ctrl-C was pressed inside this block, also if the exception it raised was lost.
+    """Tell whether Ctrl-C or SIGTERM came inside this block, also if the exception it raised was lost.
 
     Libraries swallow it where they catch every exception (while importing, in callbacks), and the optimiser answers it
     with the best protocol so far: but a release that its user stopped must not be published.
     """
     seen = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def remember(number: int, frame: FrameType | None) -> None:
         seen.set()
-        if callable(before):
-            before(number, frame)
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
 
-    signal.signal(signal.SIGINT, remember)
+    for number in before:
+        signal.signal(number, remember)
     try:
         yield seen.is_set
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _preload(*modules: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from funnel.errors import SpecError
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
-from funnel.release.decision import secret_before
+from funnel.release.decision import FIRST_DERIVATION, derivation_of, secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_secret
 from funnel.release.series import Series, open_series
@@ -55,4 +56,8 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
             raise SpecError("there is no release secret to rotate: the spec names no record_key")
         return None
     workspace = spec.workspace_folder / spec.name
-    return find_secret(spec.record_secret, workspace, secret_before(series.earlier), rotate, read_from_vault)
+    earlier = series.earlier
+    found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_from_vault)
+    # Versions that were drawn before the name of the series entered keep their answers.
+    named = derivation_of(earlier, found.fingerprint) != FIRST_DERIVATION
+    return replace(found, series=spec.name if named else None)

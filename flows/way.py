@@ -19,7 +19,7 @@ from funnel.pipeline.tasks.publish import Published, publish
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
-from funnel.release.decision import Draw, TakeOver, Unchanged, decide
+from funnel.release.decision import Draw, TakeOver, Unchanged, decide, told_of_withdrawn
 from funnel.release.rows import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
@@ -42,7 +42,7 @@ class Done:
     optimised : Optimised
     findings : Findings
     warnings : tuple of str
-        What is doubtful about the estimate.
+        What is doubtful about the estimate, and which versions were withdrawn.
     """
 
     decision: Draw | TakeOver
@@ -91,12 +91,15 @@ def _go(
     optimised = optimise(spec, joint, workspace)
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
-    decision = decide(spec, snapshot, protocol, series.earlier, secret=fingerprint, again=again, rotate=rotate)
+    earlier = series.earlier
+    decision = decide(spec, snapshot, protocol, earlier, secret=fingerprint, again=again, rotate=rotate)
     if isinstance(decision, Unchanged):
         series.check_whole(decision.version)
         settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
         return unchanged(series, decision.version, cached), None
-    warnings = doubts(joint, parse_guarantee(spec.guarantee.canonical))
+    warnings = list(doubts(joint, parse_guarantee(spec.guarantee.canonical)))
+    if (withdrawn := told_of_withdrawn(earlier)) is not None:
+        warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
     with series.incoming() as folder:

@@ -8,16 +8,17 @@ import traceback
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from funnel.console import Console
 from funnel.errors import FunnelError, PipelineError, SpecError
+from funnel.termination import terminable
 
 COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 _JSON = "funnel.json"
 
 
@@ -53,27 +54,36 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except FunnelError as error:
-            _fail(ctx, error)
-        except (KeyboardInterrupt, click.Abort):
-            click.echo("funnel: interrupted; what was not yet published was thrown away", err=True)
-            ctx.exit(INTERRUPTED)
-        except (click.exceptions.Exit, click.ClickException):
-            raise
-        except Exception as error:
-            if os.environ.get(TRACEBACK):
-                raise
-            # A message of a library can quote rows of the source, and so can a traceback: name the place alone.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            _fail(
-                ctx,
-                FunnelError(
-                    f"unexpected {type(error).__name__} in {Path(place.filename).name}, line {place.lineno}; this is a "
-                    f"defect, and what was published before is untouched; set {TRACEBACK}=1 to see all of it"
-                ),
-            )
+        with terminable() as terminated:
+            try:
+                return super().invoke(ctx)
+            except BaseException as error:
+                # Whatever it ended with: workers that the signal reached too, or what a library made of the exception.
+                if terminated():
+                    click.echo("funnel: terminated; what was not yet published was thrown away", err=True)
+                    ctx.exit(TERMINATED)
+                _end(ctx, error)
+
+
+def _end(ctx: click.Context, error: BaseException) -> NoReturn:
+    """Say what a command ended with, and end with the exit status of that."""
+    if isinstance(error, FunnelError):
+        _fail(ctx, error)
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        click.echo("funnel: interrupted; what was not yet published was thrown away", err=True)
+        ctx.exit(INTERRUPTED)
+    own = isinstance(error, (click.exceptions.Exit, click.ClickException)) or not isinstance(error, Exception)
+    if own or os.environ.get(TRACEBACK):
+        raise error
+    # A message of a library can quote rows of the source, and so can a traceback: name the place alone.
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    _fail(
+        ctx,
+        FunnelError(
+            f"unexpected {type(error).__name__} in {Path(place.filename).name}, line {place.lineno}; this is a "
+            f"defect, and what was published before is untouched; set {TRACEBACK}=1 to see all of it"
+        ),
+    )
 
 
 def _unloadable(entry: EntryPoint, error: ImportError) -> click.Command:
@@ -88,7 +98,7 @@ def _unloadable(entry: EntryPoint, error: ImportError) -> click.Command:
     return command
 
 
-def _fail(ctx: click.Context, error: FunnelError) -> None:
+def _fail(ctx: click.Context, error: FunnelError) -> NoReturn:
     if ctx.meta.get(_JSON):
         content = {
             "status": "failed",
@@ -117,7 +127,7 @@ def main() -> None:
 
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,
     6 the optimiser failed, 7 leakage above the bound, 8 validation refused, 9 the record of releases, 10 writing
-    failed, 11 the random source failed, 12 the orchestrator; 130 interrupted.
+    failed, 11 the random source failed, 12 the orchestrator; 130 interrupted, 143 terminated.
     """
 
 

@@ -30,10 +30,15 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     details = error.errors(include_url=False, include_input=False)
     unknown = [detail for detail in details if detail["type"] == "extra_forbidden"]
     meant = {(*detail["loc"][:-1], _meant(detail["loc"], model)) for detail in unknown}
-    explained = [detail for detail in details if detail["type"] == "missing" and detail["loc"] in meant]
-    problems = unknown + [detail for detail in details if detail not in unknown and detail not in explained]
+    others = [detail for detail in details if not _said_by(detail, meant)]
+    problems = unknown + others
     sentence = _sentence(problems[0], model)
     return sentence if len(problems) == 1 else f"{sentence} (and {len(problems) - 1} more)"
+
+
+def _said_by(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:
+    """Whether the unknown settings are this problem, or explain it."""
+    return detail["type"] == "extra_forbidden" or (detail["type"] == "missing" and detail["loc"] in meant)
 
 
 def _sentence(detail: Any, model: type[BaseModel]) -> str:

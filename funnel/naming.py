@@ -50,7 +50,8 @@ def name_outputs(weights: WeightArray, inputs: Alphabet, published: tuple[str, .
 def _column_names(rows: FloatArray, inputs: Alphabet, position: int) -> list[str]:
     values = [symbol[position] for symbol in inputs.symbols]
     distinct = list(dict.fromkeys(values))
-    codes = np.array([distinct.index(value) for value in values])
+    place = {value: code for code, value in enumerate(distinct)}
+    codes = np.array([place[value] for value in values])
     # How readily a value produces the output: its likeliest input symbol, whatever else the symbol holds.
     strength = np.zeros((len(rows), len(distinct)))
     for code in range(len(distinct)):
@@ -60,7 +61,7 @@ def _column_names(rows: FloatArray, inputs: Alphabet, position: int) -> list[str
 
 
 def _one_name(strength: FloatArray, distinct: list[str], true_values: set[str]) -> str:
-    order = sorted(np.flatnonzero(strength > 0), key=lambda code: -strength[code])
+    order: list[int] = np.argsort(-strength, kind="stable")[: np.count_nonzero(strength > 0)].tolist()
     if len(order) == 1:
         return distinct[order[0]]
     if len(order) <= _SHOWN:

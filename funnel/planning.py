@@ -51,7 +51,8 @@ class PlanRow:
     bound : float or None
         Where it is certified: no protocol that reads the same and meets the guarantee has a larger I(X;Y), in nats.
     finished : bool
-        False if the time limit ended a search; the protocol holds all the same.
+        False if a search ended before it was done: by the time limit, or because it gave up. The protocol holds all
+        the same.
     tried : bool
         False if the mechanism was not fitted because the spec does not ask for it, or because it could not win.
     """

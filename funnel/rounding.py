@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import InfeasibleGuarantee, SolverError
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exact_sums
 
@@ -46,16 +50,15 @@ def integer_weights(matrix: FloatArray) -> WeightArray:
 
 
 def _balanced(weights: WeightArray) -> WeightArray:
-    for x, total in enumerate(exact_sums(weights)):
-        largest = int(weights[:, x].argmax())
-        weights[largest, x] = int(weights[largest, x]) + DENOMINATOR - total
+    largest = weights.argmax(axis=0).tolist()
+    for x, (place, total) in enumerate(zip(largest, exact_sums(weights), strict=True)):
+        weights[place, x] = int(weights[place, x]) + DENOMINATOR - total
     return weights
 
 
 def marginal_weights(joint: Joint, weights: WeightArray) -> WeightArray:
     """Law q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
-    counts = joint.counts.sum(axis=0).astype(object)
-    law = [int(total) // joint.n for total in weights.astype(object) @ counts]
+    law = [int(total) // joint.n for total in secret_output(joint.counts.sum(axis=0, keepdims=True), weights)[0]]
     law[max(range(len(law)), key=law.__getitem__)] += DENOMINATOR - sum(law)
     return np.array(law, dtype=np.uint64)
 
@@ -89,7 +92,11 @@ def rounded_weights(joint: Joint, matrix: FloatArray) -> WeightArray:
 
 
 def proven_weights(
-    joint: Joint, guarantee: Guarantee, matrix: FloatArray, largest_repair: float = LARGEST_REPAIR
+    joint: Joint,
+    guarantee: Guarantee,
+    matrix: FloatArray,
+    largest_repair: float = LARGEST_REPAIR,
+    holds: Callable[[WeightArray], bool] | None = None,
 ) -> WeightArray:
     """Integer weights near a channel for which the guarantee holds exactly (METHOD section 8).
 
@@ -102,6 +109,8 @@ def proven_weights(
         A channel that meets the guarantee up to numerical error.
     largest_repair : float
         Largest share of the marginal to mix in; with 1, every channel can be repaired, at the price of its utility.
+    holds : callable, optional
+        Decides whether weights meet the guarantee; it may say no where that would take too long to decide.
 
     Returns
     -------
@@ -114,27 +123,27 @@ def proven_weights(
     InfeasibleGuarantee
         If the channel misses the guarantee by more than numerical error.
     """
+    if holds is None:
+        holds = partial(guarantee.holds_for, joint)
     weights = rounded_weights(joint, matrix)
-    if guarantee.holds_for(joint, weights):
+    if holds(weights):
         return weights
     marginal = marginal_weights(joint, weights)
     if guarantee.is_perfect:
         # Perfect privacy is a set of equations: mixing comes closer to them for ever, and never arrives.
         return np.full((1, weights.shape[1]), DENOMINATOR, dtype=np.uint64)
-    share = _FIRST_REPAIR
-    while not guarantee.holds_for(joint, mix(weights, marginal, share)):
-        share *= 2
-        if share > largest_repair:
+    share, lower = _FIRST_REPAIR, 0.0
+    while not holds(repaired := mix(weights, marginal, share)):
+        if share >= largest_repair:
             level = guarantee.level_for(joint, weights).value
             raise InfeasibleGuarantee(f"the protocol reaches level {level:.9g}, not {guarantee}", level)
-    lower = share / 2 if share > _FIRST_REPAIR else 0.0
+        lower, share = share, min(2 * share, largest_repair)
     for _ in range(_FEW_STEPS if share <= LARGEST_REPAIR else _MANY_STEPS):
         middle = (lower + share) / 2
-        if guarantee.holds_for(joint, mix(weights, marginal, middle)):
-            share = middle
+        if holds(mixed := mix(weights, marginal, middle)):
+            share, repaired = middle, mixed
         else:
             lower = middle
-    repaired = mix(weights, marginal, share)
     if not guarantee.holds_for(joint, repaired):
         raise SolverError(f"the repaired protocol does not meet {guarantee}; this is a defect, please report it")
     return silence_unseen(joint, repaired)

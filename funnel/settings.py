@@ -112,7 +112,8 @@ class Recode(Section):
     bins : tuple of numbers or None
         Strictly increasing edges; ``[25, 65]`` makes "under 25", "25 to under 65" and "65 and over".
     minimum_count : int or None
-        Categories with fewer records than this become one; applies after ``bins``, and never to missing values.
+        Categories with fewer records than this become one, that of missing values among them, and so do the smallest
+        others until that one has as many; applies after ``bins``.
     other : str
         The name of that one.
     """

@@ -32,6 +32,9 @@ from funnel.settings import (
 from funnel.storage import is_url, local_path
 from funnel.wording import did_you_mean, same_name
 
+# A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
+MAX_SPEC_BYTES = 1 << 20
+
 
 class ReleaseSpec(Section):
     """What to release, from what, under which guarantee, and where to.
@@ -99,6 +102,7 @@ class ReleaseSpec(Section):
             As `load`.
         """
         file = Path(path)
+        _require_size(file, len(text))
         try:
             settings = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -126,11 +130,31 @@ class ReleaseSpec(Section):
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
         spec._folder = Path(folder).absolute()
-        if spec.workspace_folder.resolve().is_relative_to(spec.output_folder.resolve()):
+        spec._require_apart()
+        return spec
+
+    def _require_apart(self) -> None:
+        """Refuse an output folder that would publish what releases are made from."""
+        if self.workspace_folder.resolve().is_relative_to(published := self.output_folder.resolve()):
             raise SpecError(
                 "[output] workspace must not lie inside folder: working files are private, and folder is published"
             )
-        return spec
+        if self.output_url is not None:
+            return
+        source = local_path(self.source_address)
+        for what, path in (("source", source), ("spec", self._folder)):
+            # A link in the folder is as public as what it leads to.
+            places = () if path is None else (path.resolve(), path.parent.resolve() / path.name)
+            if any(place.is_relative_to(published) for place in places):
+                raise SpecError(
+                    f"[output] folder must not hold the {what}: all that is in it is published; choose a folder of its "
+                    'own, such as "releases"'
+                )
+        if source is not None and source.is_dir() and published.is_relative_to(source.resolve()):
+            raise SpecError(
+                "[output] folder must not lie inside the folder of the source: what is released would become a part of "
+                "the source; choose another folder"
+            )
 
     @field_validator("name")
     @classmethod
@@ -294,11 +318,14 @@ def read_spec_text(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     SpecError
-        If it cannot be read as UTF-8 text.
+        If it is too long, or cannot be read as UTF-8 text.
     """
     file = Path(path)
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        with file.open("rb") as opened:
+            content = opened.read(MAX_SPEC_BYTES + 1)
+        _require_size(file, len(content))
+        return content.decode("utf-8-sig")
     except FileNotFoundError as error:
         raise SpecError(f"there is no spec file {file}; check the path") from error
     except IsADirectoryError as error:
@@ -308,6 +335,14 @@ def read_spec_text(path: str | os.PathLike[str]) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its name is not a path"
         raise SpecError(f"the spec file {str(file)!r} cannot be read: {reason}") from error
+
+
+def _require_size(file: Path, size: int) -> None:
+    if size > MAX_SPEC_BYTES:
+        raise SpecError(
+            f"{file.name} is not a spec: it is longer than {MAX_SPEC_BYTES:,} bytes; name the TOML file that describes "
+            "the release, not its data"
+        )
 
 
 def _digest(said: dict[str, Any]) -> str:

@@ -59,8 +59,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
     order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
     tasks = [
-        (snapshot.data.path, groups, spec.secret, spec.publish, order)
-        for groups in partition_groups(snapshot.data.path)
+        (snapshot.data.path, groups, spec.secret, spec.publish, order) for groups in partition_groups(snapshot.sizes)
     ]
     parts: dict[int, Joint] = {}
     tell("counting", 0, snapshot.rows)

@@ -34,6 +34,8 @@ def sanitise(
     """
     if isinstance(decision, TakeOver):
         earlier = decision.rows_of
+        if earlier.folder is None:
+            raise ValueError("rows that are gone are not taken over")
         return take_over(ReleaseFolder(earlier.folder), earlier.rows_sha256, protocol, folder)
     key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
     return draw_rows(

@@ -1,8 +1,9 @@
-"""What all tests share: how hypothesis draws its examples."""
+"""What all tests share: how hypothesis draws its examples, and that they hear the interrupts that they send."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -12,6 +13,10 @@ settings.register_profile("local", deadline=None)
 # In CI the same examples every time: a change is not failed for what another one broke.
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+# A shell starts what runs in its background deaf to Ctrl-C, and a test that interrupts itself would then wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Set by `make fuzz`: every test of a property takes that many times its examples, others in every run.
 TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))

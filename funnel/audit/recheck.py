@@ -16,6 +16,7 @@ from funnel.audit.consistency import draw_consistency
 from funnel.errors import DataError, FunnelError
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import Protocol
+from funnel.release.csv_copy import csv_difference
 from funnel.release.documents import JointDocument, ProtocolDocument, read_draws
 from funnel.release.layout import ReleaseFolder
 from funnel.tables import open_paged
@@ -53,6 +54,9 @@ def recheck(folder: ReleaseFolder) -> list[Check]:
     if isinstance(counted, str):
         return [*checks, Check("values", False, counted)]
     checks.append(Check("values", True, f"{int(counted.sum()):,} records, all of them outputs of the protocol"))
+    if folder.csv.is_file():
+        differs = csv_difference(folder.data, folder.csv)
+        checks.append(Check("csv", differs is None, differs or "the rows of the parquet file, in their order"))
     if not folder.joint.is_file():
         detail = "not checked: the internal folder audit/ is not here, so the joint law is unknown"
         return [*checks, Check("leakage", True, detail)]

@@ -9,11 +9,15 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from funnel.guarantees.exact import half_sums
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
 # Float ratios are accurate to about 1e-13; whatever comes this close to the largest is compared exactly.
 CLOSE = 1e-9
+# Ratios compared at once; and the roundings of a quotient of exact sums, with room to spare.
+_STACK = 2**21
+_ROUNDINGS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,8 @@ class Extreme:
 def extremes(comparisons: Comparisons, weights: WeightArray) -> tuple[Extreme, Extreme]:
     """The largest P(y|A)/P(y|B) and the largest P(y|B)/P(y|A) over outputs and pairs, exactly.
 
-    Floats find the candidates, integers decide among those within 1e-9 of the largest.
+    Floats find the candidates within 1e-9 of the largest, exact sums in extended precision those that are left, whole
+    numbers decide.
 
     Parameters
     ----------
@@ -105,24 +110,51 @@ def _largest(comparisons: Comparisons, weights: WeightArray, gains: FloatArray, 
         return Extreme(None, int(output), int(pair))
     # An output as likely from every input tells nothing: there is nothing to compare.
     uneven = (weights != weights[:, :1]).any(axis=1)
-    # Column by column: of equal ratios the first output is the witness.
-    for output, pair in np.argwhere((largest * (1 - CLOSE) <= gains.T) & uneven[:, None]):
-        part, whole = int(comparisons.part[pair]), int(comparisons.whole[pair])
-        ratio = exact_ratio(comparisons.counts[part], comparisons.counts[whole], weights[output])
-        if not up:
-            ratio = 1 / ratio
-        if best.ratio is not None and ratio > best.ratio:
-            best = Extreme(ratio, int(output), int(pair))
+    near = (largest * (1 - CLOSE) <= gains) & uneven
+    # Where next to nothing is told all of them are near: a stack of outputs at a time.
+    outputs = np.flatnonzero(near.any(axis=0))
+    step = max(1, _STACK // len(near))
+    for start in range(0, len(outputs), step):
+        some = outputs[start : start + step]
+        best = _largest_of(comparisons, weights, some, near[:, some], best, up)
     return best
 
 
-def exact_ratio(part: IntArray, whole: IntArray, row: WeightArray) -> Fraction:
-    """P(y|A)/P(y|B) for two rows of counts (a,) and the weights (a,) of one output."""
-    return probability(part, row) / probability(whole, row)
+def _largest_of(
+    comparisons: Comparisons,
+    weights: WeightArray,
+    outputs: npt.NDArray[np.intp],
+    near: npt.NDArray[np.bool_],
+    best: Extreme,
+    up: bool,
+) -> Extreme:
+    """The first of these outputs (b,) and pairs (k, b) with the largest ratio, if that is above the best so far."""
+    pairs, columns = np.nonzero(near)
+    events, places = np.unique([comparisons.part[pairs], comparisons.whole[pairs]], return_inverse=True)
+    part, whole = places.reshape(2, -1)
+    high, low = half_sums(comparisons.counts[events], weights[outputs])
+    sizes = comparisons.counts[events].sum(axis=1)
+    # The sums are exact, so quotients in extended precision leave those alone that only whole numbers tell apart.
+    masses = (high.astype(np.longdouble) * 2.0**32 + low) / sizes[:, None]
+    ratios = masses[part, columns] / masses[whole, columns]
+    if not up:
+        ratios = 1 / ratios
+    left = np.flatnonzero(ratios >= ratios.max() * (1 - _ROUNDINGS * np.finfo(np.longdouble).eps))
+
+    def exact(event: int, column: int) -> Fraction:
+        return Fraction((int(high[event, column]) << 32) + int(low[event, column]), int(sizes[event]))
+
+    # Output by output: of equal ratios the first output is the witness.
+    for place in left[np.lexsort((pairs[left], columns[left]))].tolist():
+        ratio = exact(part[place], columns[place]) / exact(whole[place], columns[place])
+        if not up:
+            ratio = 1 / ratio
+        if best.ratio is not None and ratio > best.ratio:
+            best = Extreme(ratio, int(outputs[columns[place]]), int(pairs[place]))
+    return best
 
 
 def probability(counts: IntArray, row: WeightArray) -> Fraction:
     """P(y|A)·2^63 for the counts (a,) of an event and the weights (a,) of one output, exactly."""
-    used = np.flatnonzero(counts)
-    total = sum(int(count) * int(weight) for count, weight in zip(counts[used], row[used], strict=True))
-    return Fraction(total, int(counts.sum()))
+    high, low = half_sums(counts[None], row[None])
+    return Fraction((int(high[0, 0]) << 32) + int(low[0, 0]), int(counts.sum()))

@@ -34,13 +34,19 @@ def secret_output(counts: IntArray, weights: WeightArray) -> npt.NDArray[np.obje
 
     Notes
     -----
-    The weights are split into 32-bit halves: each half-sum is below 2^31 · 2^32, so 64-bit arithmetic is exact.
     Cost O(a b c).
     """
-    tall = counts.astype(np.uint64)
-    low = tall @ (weights & np.uint64(0xFFFFFFFF)).T
-    high = tall @ (weights >> np.uint64(32)).T
+    high, low = half_sums(counts, weights)
     return np.asarray(high.astype(object) * 2**32 + low.astype(object))
+
+
+def half_sums(counts: IntArray, weights: WeightArray) -> tuple[WeightArray, WeightArray]:
+    """N[s, y] of `secret_output` as ``high · 2^32 + low``, both of shape (c, b).
+
+    The weights are split into 32-bit halves: each half-sum is below 2^31 · 2^32, so 64-bit arithmetic is exact.
+    """
+    tall = counts.astype(np.uint64)
+    return tall @ (weights >> np.uint64(32)).T, tall @ (weights & np.uint64(0xFFFFFFFF)).T
 
 
 def exp_below(epsilon: float) -> Fraction:

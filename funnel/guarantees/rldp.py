@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.confidence import confidence_radius
 from funnel.errors import DataError, SpecError
@@ -84,7 +85,10 @@ class RLDP(OneBudget, OutputGuarantee):
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
         """ln of the largest ratio over F, rounded up, with the law that attains it."""
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
-        used = np.flatnonzero(rows.any(axis=(1, 2)))
+        used = _telling(weights)
+        if not len(used):
+            first = int(np.flatnonzero(weights.any(axis=1))[0])
+            return Level(0.0, Witness(first, 0, 0, None, True))
         around = self.neighbourhood(joint)
         worst = worst_pair(rows[used], around)
         law = attaining_law(rows[used], around, worst) if math.isfinite(worst.ratio) else None
@@ -101,7 +105,7 @@ class RLDP(OneBudget, OutputGuarantee):
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the upper bound on every ratio is at most a float below e^ε; in doubt, no."""
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
-        return within(rows[rows.any(axis=(1, 2))], self.neighbourhood(joint), limit_below(self.epsilon))
+        return within(rows[_telling(weights)], self.neighbourhood(joint), limit_below(self.epsilon))
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """Upper bounds on the largest |ln P(y|s)/P(y|s')| over F of each row."""
@@ -126,6 +130,11 @@ class RLDP(OneBudget, OutputGuarantee):
             f"at most a factor {at_most(capped_exp(self.epsilon))}, under every law of the data that the sample does "
             f"not rule out at significance {self.alpha:g}, not under the estimated one alone."
         )
+
+
+def _telling(weights: WeightArray) -> npt.NDArray[np.intp]:
+    """Outputs that are likelier from one input than from another: all others tell nothing, whatever rounding says."""
+    return np.flatnonzero((weights != weights[:, :1]).any(axis=1))
 
 
 def secret_by_input(joint: Joint) -> tuple[IntArray, bool]:

@@ -56,11 +56,8 @@ class Neighbourhood:
         return float(self.radius / (np.sqrt(1 + self.radius) + 1)) * (1 + 2.0**-48)
 
     def divergence(self, secrets: Places, shares: FloatArray) -> FloatArray:
-        """D_s for secrets (N,) that deviate by shares (N,) or (N, k) of κ; rounded up."""
-        prior = self.prior[secrets]
-        if shares.ndim > 1:
-            prior = prior[:, None]
-        return np.asarray((1 + shares * self.deviation / prior) ** 2 * (1 + 2.0**-48))
+        """D_s for secrets (N,) that deviate by shares (N,) of κ; rounded up."""
+        return np.asarray((1 + shares * self.deviation / self.prior[secrets]) ** 2 * (1 + 2.0**-48))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,12 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms.false_position import LARGEST_PARAMETER, parameter_at
 from funnel.mechanisms.memory import table_memory
-from funnel.mechanisms.work import decision_work
 from funnel.naming import name_outputs
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 from funnel.solver.budget import Budget
+from funnel.solver.work import decision_work
 
 _STEPS = 60
 

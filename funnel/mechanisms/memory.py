@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from math import isqrt, prod
+from math import isqrt
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
+from funnel.solver.work import events_known
 
 # The same on every machine, so that the same spec gives the same protocol wherever it is made.
 LARGEST = 4 * 10**9
@@ -22,6 +22,9 @@ _ENTRY = 250
 _FLOAT = 8
 # Arrays of the size of the largest that are there at once.
 _COPIES = 3
+# Numbers of a stack of programmes (`pricing`), of all tableaux kept with boxes, and those that are kept in any case
+# (`boxes`); columns of a mixture, for each input.
+_STACK, _BOXES, _KEPT, _COLUMNS = 2**22, 2 * 10**7, 8, 3
 
 
 def table_memory(outputs: int, inputs: int) -> float:
@@ -42,14 +45,6 @@ def condition_number(joint: Joint, guarantee: Guarantee) -> int:
     return 2 * c * (events_known(joint) if isinstance(guarantee, SRLIP) else 1)
 
 
-def events_known(joint: Joint) -> int:
-    """What observers who know some of the published columns can know: the values of each set of columns."""
-    columns = range(len(joint.inputs.columns))
-    sizes = [len({symbol[j] for symbol in joint.inputs.symbols}) for j in columns]
-    sets = (known for size in range(len(sizes) + 1) for known in itertools.combinations(sizes, size))
-    return sum(min(len(joint.inputs), prod(known)) for known in sets)
-
-
 def optimum_memory(conditions: int, inputs: int, counted: int | None = None) -> float:
     """Bytes of an optimisation over a cone.
 
@@ -63,11 +58,13 @@ def optimum_memory(conditions: int, inputs: int, counted: int | None = None) -> 
         What the utility counts, where that is not the inputs themselves.
     """
     if counted is None:
-        variables, rows, programmes = inputs, conditions + 1, inputs
+        variables, rows = inputs, conditions + 1
     else:
-        variables, rows, programmes = inputs + counted, conditions + 1 + counted, counted
-    # All conditions against each other, and a tableau for each symbol that counts.
-    return float(_FLOAT * _COPIES * (conditions**2 + programmes * rows * variables))
+        variables, rows = inputs + counted, conditions + 1 + counted
+    tableau = rows * variables
+    # All conditions against each other; the tableaux of a stack of programmes and those kept with boxes; the columns.
+    stacks = _COPIES * (conditions**2 + max(tableau, _STACK)) + max(_KEPT * tableau, _BOXES)
+    return float(_FLOAT * (stacks + 2 * _COLUMNS * inputs**2))
 
 
 def distinct_inputs(joint: Joint, guarantee: Guarantee) -> int:

@@ -10,15 +10,13 @@ from funnel.errors import InfeasibleGuarantee, SpecError
 from funnel.guarantees.base import Guarantee, OutputGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms.instead import merging_for
-from funnel.mechanisms.work import levels_work
-from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.rounding import silence_unseen
+from funnel.protocol import WeightArray
 from funnel.solver.budget import Budget
+from funnel.solver.greedy import Subsets, partition_weights
+from funnel.solver.work import levels_work
 
 # Float levels this close to the budget count as above it: the exact decision afterwards must not fail.
 _HAIR = 1e-12
-
-Subsets = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +168,6 @@ def merged_weights(joint: Joint, guarantee: Guarantee, subsets: Subsets) -> Weig
         If it does not meet the guarantee: only where floats cannot tell equality from nearly so (a budget of 0).
     """
     return verified(joint, guarantee, partition_weights(joint, subsets))
-
-
-def partition_weights(joint: Joint, subsets: Subsets) -> WeightArray:
-    """Weights (number of subsets, a) of the channel that publishes the subset an input is in."""
-    weights = np.zeros((len(subsets), joint.counts.shape[1]), dtype=np.uint64)
-    for row, subset in zip(weights, subsets, strict=True):
-        row[list(subset)] = DENOMINATOR
-    # The column of an input that never occurs is made the marginal; until then it must be some column.
-    weights[0, joint.counts.sum(axis=0) == 0] = DENOMINATOR
-    return silence_unseen(joint, weights)
 
 
 def verified(joint: Joint, guarantee: Guarantee, weights: WeightArray) -> WeightArray:

@@ -18,12 +18,12 @@ from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.instead import best_for
 from funnel.mechanisms.memory import table_memory
 from funnel.mechanisms.robust_bounds import least_conditionals
-from funnel.mechanisms.work import decision_work
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import rounded_weights
 from funnel.solver import LevelCone, optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.work import decision_work
 
 # What is asked for: so many nats, or this share of H(S,U) where that is more.
 _GAP = 1e-3

@@ -15,10 +15,10 @@ from funnel.measures.information import information_of
 from funnel.mechanisms.base import Fitted, Mechanism, strongest
 from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.memory import table_memory
-from funnel.mechanisms.work import levels_work
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights
 from funnel.solver.budget import Budget
+from funnel.solver.work import levels_work
 
 # Shares of the budget that the input gets, tried in turn; the best is then calibrated to the last.
 _SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)

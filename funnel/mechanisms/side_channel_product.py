@@ -17,12 +17,12 @@ from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.instead import best_for
-from funnel.mechanisms.memory import events_known, optimum_memory, table_memory
-from funnel.mechanisms.work import levels_work
+from funnel.mechanisms.memory import optimum_memory, table_memory
 from funnel.progress import Progress, quiet
 from funnel.rounding import proven_weights
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.work import events_known, levels_work
 
 _GAP = 1e-4
 # Budgets of a column that are tried, as shares of the largest; and how far the common scale is refined.

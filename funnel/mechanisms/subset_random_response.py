@@ -13,15 +13,16 @@ from funnel.measures.information import information_of
 from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.instead import merging_for
 from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
-from funnel.mechanisms.merging import Subsets, merged_subsets, merged_weights, symbol_risks
-from funnel.mechanisms.work import decision_work
+from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
+from funnel.solver.greedy import Subsets
 from funnel.solver.polish import polish
 from funnel.solver.split import Split
+from funnel.solver.work import decision_work
 
 # Each subset is an optimisation of its own: to a hair of what is lost by splitting at all.
 _GAP = 1e-6

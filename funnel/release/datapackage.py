@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from funnel.protocol import Protocol
+from funnel.release.csv_cells import RULE, guarded
 from funnel.release.public import PublicFindings
 from funnel.spec import ReleaseSpec
 
@@ -67,22 +69,24 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8"} if is_csv else {}),
+        **({"encoding": "utf-8", "description": RULE} if is_csv else {}),
         "bytes": size,
         "hash": f"sha256:{digest}",
         "schema": {
             "fieldsMatch": ["equal"],
-            "fields": [_field(spec, protocol, column) for column in protocol.outputs.columns],
+            "fields": [
+                _field(spec, protocol, column, guarded if is_csv else str) for column in protocol.outputs.columns
+            ],
             "missingValues": [],
         },
     }
 
 
-def _field(spec: ReleaseSpec, protocol: Protocol, column: str) -> dict[str, Any]:
+def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable[[str], str]) -> dict[str, Any]:
     position = protocol.outputs.columns.index(column)
-    categories = list(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
+    categories = [written(value) for value in dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols)]
     return {
-        "name": column,
+        "name": written(column),
         "type": "string",
         "description": (
             f"{column}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values "

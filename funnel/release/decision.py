@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
+
+# See `funnel.sampling.RecordKey.derivation`; records from before it was noted are of the first.
+FIRST_DERIVATION: Final = 1
+LAST_DERIVATION: Final = 2
 
 
 @dataclass(frozen=True)
@@ -20,17 +25,21 @@ class Earlier:
     Attributes
     ----------
     record : Record
-    folder : Path
+    folder : Path or None
+        Where its rows are; None where they are gone.
     published : bool
         False for a version that did not get to its place in full.
     rows_sha256 : str
-        Digest of its rows.
+        Digest of its rows; empty where they are gone and it was not noted.
+    withdrawn : bool
+        Whether it was published and is no longer where readers find it. Its number and its draw count all the same.
     """
 
     record: Record
-    folder: Path
+    folder: Path | None
     published: bool
     rows_sha256: str
+    withdrawn: bool = False
 
     @property
     def version(self) -> Version:
@@ -113,8 +122,9 @@ def decide(
     """What a run does, given all that was published before.
 
     Fresh draws about the same people add up, so nothing is drawn that need not be (decision 0003): nothing happens if
-    the newest version is of the same origin; rows drawn from the same records with the same protocol, order and secret
-    are taken over; else every record is drawn.
+    the newest version that is there is of the same origin; rows drawn from the same records with the same protocol,
+    order and secret are taken over, if they are still there; else every record is drawn. Versions that were withdrawn
+    count as all others, and no number is used twice.
 
     Parameters
     ----------
@@ -147,21 +157,25 @@ def decide(
         shuffle=spec.output.shuffle,
         record_key=spec.record_key,
         secret=secret,
+        key_kinds=snapshot.key_kinds,
+        derivation=None if secret is None else derivation_of(earlier, secret),
     )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     newest = published[-1] if published else None
-    if newest is not None and newest.record.origin == origin and not again:
-        return Unchanged(newest.version)
     # Records from before the digest of the records themselves was noted hold that of the file they were in.
     snapshots = (snapshot.content_sha256, snapshot.data.sha256)
+    there = [one for one in published if not one.withdrawn]
+    if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
+        return Unchanged(there[-1].version)
     version = _next(newest, origin, snapshots)
     rotated = secret_before(published) if rotate else None
+    answered = _answered([_noted(one.record.origin, origin, snapshots) for one in published], origin)
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published)):
-            if _same_rows(one.record.origin, origin, snapshots):
-                return TakeOver(version, origin, one, not one.published and not _answered(origin, published), rotated)
-    return Draw(version, origin, not _answered(origin, published), rotated)
+            if one.folder is not None and _same_rows(one.record.origin, origin, snapshots):
+                return TakeOver(version, origin, one, not one.published and not answered, rotated)
+    return Draw(version, origin, not answered, rotated)
 
 
 def secret_before(earlier: Sequence[Earlier]) -> str | None:
@@ -169,6 +183,22 @@ def secret_before(earlier: Sequence[Earlier]) -> str | None:
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     found = (one.record.origin.secret for one in reversed(published))
     return next((fingerprint for fingerprint in found if fingerprint is not None), None)
+
+
+def derivation_of(earlier: Sequence[Earlier], secret: str) -> Literal[1, 2]:
+    """How words are derived with a secret: as for the newest version that was drawn with it, else the newest way.
+
+    Parameters
+    ----------
+    earlier : sequence of Earlier
+    secret : str
+        Fingerprint of the release secret.
+    """
+    drawn = [one for one in earlier if one.record.origin.secret == secret]
+    if not drawn:
+        return LAST_DERIVATION
+    newest = max(drawn, key=lambda one: (one.published, one.version))
+    return newest.record.origin.derivation or FIRST_DERIVATION
 
 
 def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
@@ -181,6 +211,19 @@ def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
         Digest of the rows that are about to be published.
     """
     return sum(one.record.fresh for one in earlier if one.published or one.rows_sha256 != rows_sha256)
+
+
+def told_of_withdrawn(earlier: Sequence[Earlier]) -> str | None:
+    """A sentence about versions that were withdrawn, for whoever releases again; None if there are none."""
+    gone = sorted(one.version for one in earlier if one.withdrawn)
+    if not gone:
+        return None
+    if len(gone) == 1:
+        return f"version {gone[0]} was withdrawn: its number is not used again, and its draw still counts"
+    return (
+        f"versions {', '.join(map(str, gone))} were withdrawn: their numbers are not used again, and their draws "
+        "still count"
+    )
 
 
 def _next(newest: Earlier | None, origin: Origin, snapshots: tuple[str, ...]) -> Version:
@@ -199,11 +242,26 @@ def _same_rows(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> bo
     )
 
 
-def _answered(origin: Origin, published: Sequence[Earlier]) -> bool:
-    """Whether records keep their answers: a version of the same columns was drawn with the same secret and key."""
-    if origin.secret is None:
-        return False
-    before = (one.record.origin for one in published)
-    return any(
-        (one.fields, one.secret, one.record_key) == (origin.fields, origin.secret, origin.record_key) for one in before
+def _noted(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> Origin:
+    """An origin with what its record is too old to hold, where it can be told from this run.
+
+    In the same snapshot the digests of all record keys are the same, so their kinds and the derivation are.
+    """
+    if before.secret is None or before.derivation is not None:
+        return before
+    if before.snapshot in snapshots and (before.record_key, before.secret) == (origin.record_key, origin.secret):
+        return before.model_copy(update={"key_kinds": origin.key_kinds, "derivation": origin.derivation})
+    return before.model_copy(update={"derivation": FIRST_DERIVATION})
+
+
+def _answered(published: Sequence[Origin], origin: Origin) -> bool:
+    """Whether records keep their answers: a version of the same columns was drawn with the same secret and keys.
+
+    Keys are the same if their columns and the kinds of these are, and words are derived from them alike. Where the
+    kinds are not known, the draw counts as fresh.
+    """
+    return origin.secret is not None and any(
+        (one.fields, one.secret, one.record_key, one.key_kinds, one.derivation)
+        == (origin.fields, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
+        for one in published
     )

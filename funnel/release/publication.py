@@ -9,6 +9,8 @@ from funnel.errors import ReleaseRefused
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.csv_cells import guarded, guarded_column
+from funnel.release.csv_copy import csv_difference
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.documents import joint_document, protocol_document
@@ -30,7 +32,7 @@ def write_documents(
     Raises
     ------
     ReleaseRefused
-        If the rows are no longer those that were judged.
+        If the rows are no longer those that were judged, or the csv does not say the same.
     """
     if file_digest(folder.data) != rows.data.sha256:
         raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
@@ -40,6 +42,8 @@ def write_documents(
     if spec.output.csv:
         # From the file that was judged, so that both say the same.
         _write_csv(folder)
+        if (differs := csv_difference(folder.data, folder.csv)) is not None:
+            raise ReleaseRefused(f"the csv is not what was validated: {differs}; run the release again")
 
 
 def write_package(
@@ -69,7 +73,8 @@ def write_package(
 def _write_csv(folder: ReleaseFolder) -> None:
     with open_paged(folder.data) as file:
         names = file.schema_arrow.names
-        schema = pa.schema([(name, pa.string()) for name in names])
+        schema = pa.schema([(guarded(name), pa.string()) for name in names])
         with pacsv.CSVWriter(folder.csv, schema) as writer:
             for batch in file.iter_batches(BATCH_ROWS):
-                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+                columns = [guarded_column(column.cast(pa.string())) for column in batch.columns]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))

@@ -12,7 +12,7 @@ from funnel.release.document import Document, Part, Sha256
 _VERSION = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
 # Of records from before a version noted them.
-_UNNOTED = ("record_key",)
+_UNNOTED = ("record_key", "key_kinds", "derivation")
 
 
 class Origin(Part):
@@ -32,6 +32,11 @@ class Origin(Part):
         Columns of the record key; None where there is none, or the record is from before they were noted.
     secret : str or None
         Fingerprint of the release secret that the answers were derived with; None if none was.
+    key_kinds : tuple of "text" or "number", or None
+        Of each column of the record key; None where there is none, or the record is from before they were noted.
+    derivation : int or None
+        How the answers were derived from secret and key, see `funnel.sampling.RecordKey`; None where none were, or the
+        record is from before it was noted: then 1.
     """
 
     spec: Sha256
@@ -43,6 +48,8 @@ class Origin(Part):
     shuffle: bool
     record_key: tuple[str, ...] | None = None
     secret: str | None = Field(default=None, min_length=1)
+    key_kinds: tuple[Literal["text", "number"], ...] | None = None
+    derivation: Literal[1, 2] | None = None
 
     @field_validator("fields")
     @classmethod
@@ -55,6 +62,8 @@ class Origin(Part):
     def _keyed_with_a_secret(self) -> Origin:
         if self.record_key is not None and self.secret is None:
             raise ValueError("names a record key and no release secret")
+        if self.key_kinds is not None and len(self.key_kinds) != len(self.record_key or ()):
+            raise ValueError("names another number of key kinds than of key columns")
         return self
 
 
@@ -81,7 +90,7 @@ class Record(Document):
     """
 
     described: ClassVar[str] = "the record of version"
-    schema_: Literal["funnel/record/1"] = Field(default="funnel/record/1", alias="schema")
+    schema_: Literal["funnel/record/2"] = Field(default="funnel/record/2", alias="schema")
     version: Annotated[str, Field(pattern=_VERSION)]
     created: Annotated[str, Field(pattern=_TIME)]
     origin: Origin
@@ -99,7 +108,12 @@ class Record(Document):
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none."""
+        """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
+
+        Those of version 1 did not note the kinds of key columns, nor the derivation.
+        """
+        if version == 1:
+            return content
         if version != 0:
             return super().upgraded(version, content)
         names = [name for name in Origin.model_fields if name not in _UNNOTED]

@@ -76,7 +76,9 @@ def draw_rows(
     data = snapshot.data.checked()
     # Fresh draws go with the folder of this run: what was drawn for a run that was killed is not used by another one.
     work = folder.root / f".{ROWS}"
-    plan = plan_rows(data, snapshot.data.sha256, protocol, work, shuffle=shuffle, record_key=record_key)
+    plan = plan_rows(
+        data, snapshot.data.sha256, protocol, work, shuffle=shuffle, record_key=record_key, sizes=snapshot.sizes
+    )
     if record_key is not None:
         # Answers of records are the same whoever draws them and when: a further run takes up what there is.
         work = workspace / ROWS / plan.digest[:16]

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from funnel.errors import LedgerError, OutputError, SpecError
@@ -30,10 +30,13 @@ class ReleaseSecret:
         Path of a file, ``environment:NAME`` or ``prefect:BLOCK``.
     fingerprint : str
         What tells two secrets apart; stored with every version.
+    series : str or None
+        Name of the series, where words are derived with it; see `funnel.sampling.RecordKey`.
     """
 
     place: str
     fingerprint: str
+    series: str | None = None
 
     def record_key(self, columns: tuple[str, ...], read: Reader | None = None) -> RecordKey:
         """The record key of these columns with the secret itself, read anew.
@@ -49,7 +52,7 @@ class ReleaseSecret:
         LedgerError
             If the secret is no longer the one that the fingerprint is of.
         """
-        key = _key((read or read_secret)(self.place), columns)
+        key = replace(_key((read or read_secret)(self.place), columns), series=self.series)
         if key.fingerprint != self.fingerprint:
             raise LedgerError(f"the release secret in {self.place} changed during the release; run the release again")
         return key

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from funnel.release.decision import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
+from funnel.release.records import Records
 from funnel.release.remote import RemoteSeries
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
@@ -23,6 +26,8 @@ from funnel.storage import joined
 
 # A version that was put together and not published, or not in full; its rows may have been seen.
 UNFINISHED = ".unfinished-"
+
+_ROWS = ReleaseFolder(Path()).data.as_posix()
 
 
 @dataclass(frozen=True)
@@ -33,18 +38,24 @@ class Series:
     ----------
     root : Path
         ``<output folder>/<name>``.
+    records : Records
+        What was ever published, in the workspace.
     remote : RemoteSeries or None
         Where the public files appear, if not here: then this folder is private and holds the records.
     """
 
     root: Path
+    records: Records
     remote: RemoteSeries | None = None
 
     @classmethod
     def of(cls, spec: ReleaseSpec) -> Series:
         """The series of a spec."""
         remote = None if spec.output_url is None else RemoteSeries(joined(spec.output_url, spec.name))
-        return cls(spec.output_folder / spec.name, remote)
+        root, workspace = spec.output_folder / spec.name, spec.workspace_folder
+        # Where the series is as seen from the workspace, so that both may be moved together.
+        place = hashlib.sha256(os.path.relpath(root, workspace).encode()).hexdigest()[:16]
+        return cls(root, Records(workspace / spec.name / "records" / place), remote)
 
     @property
     def published(self) -> list[Version]:
@@ -58,18 +69,29 @@ class Series:
 
     @property
     def earlier(self) -> tuple[Earlier, ...]:
-        """All versions whose rows were published or may have been seen, oldest first.
+        """All versions whose rows were published or may have been seen, those withdrawn since too, oldest first.
 
         Raises
         ------
         LedgerError
-            If the record of one is missing or damaged: what was already published about these people is then unknown.
+            If the record of one is missing, damaged or another one than was published: what was already published
+            about these people is then unknown.
         """
-        unfinished = [(ReleaseFolder(folder), False) for folder in self.unfinished]
-        return tuple(
-            _earlier(folder, published)
-            for folder, published in [*unfinished, *((self.folder(version), True) for version in self.published)]
-        )
+        published, known = set(self.published), self.records.known
+        found = [_earlier(ReleaseFolder(folder), published=False) for folder in self.unfinished]
+        for version in sorted({*published, *known}):
+            folder, kept = self.folder(version), known.get(version)
+            if version in published or (kept is not None and folder.record.is_file()):
+                one = _earlier(folder, published=True, withdrawn=version not in published)
+                if kept not in (None, one.record):
+                    raise LedgerError(
+                        f"{folder.record} is not the record of the version {version} that was published from this "
+                        "workspace; restore that one from a backup, so that what was published stays known"
+                    )
+                found.append(one)
+            elif kept is not None:
+                found.append(Earlier(kept, None, True, kept.files.get(_ROWS, ""), withdrawn=True))
+        return tuple(found)
 
     def shown(self, version: Version) -> tuple[str, str]:
         """Where readers find a version and its report: paths, or URLs."""
@@ -122,15 +144,19 @@ class Series:
         # The folder was private while it was put together; what is in audit/ stays so.
         incoming.root.chmod(0o755)
         sync_tree(incoming.root)
+        announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
         if self.remote is not None:
             self.remote.upload(version, self.folder(version), progress)
+            self.records.settle(announced)
             self.remote.point_latest()
             rows = file_digest(self.folder(version).data)
             for folder in self.unfinished:
                 if file_digest(ReleaseFolder(folder).data) == rows:
                     remove_tree(folder)
+        else:
+            self.records.settle(announced)
         self.point_latest()
 
     def put_right(self) -> None:
@@ -143,21 +169,40 @@ class Series:
         OutputError
             If versions are published at a URL that cannot be written.
         """
-        for leftover in [*self.root.glob(f"{INCOMING}*"), *self.root.glob(f".{LATEST}-*")]:
+        leftovers = [*self.root.glob(f"{INCOMING}*"), *self.root.glob(f".{LATEST}-*")]
+        for leftover in leftovers:
+            # Before the folder, which alone tells that it was not published.
+            self.records.forget(_token(leftover))
             leftover.unlink() if leftover.is_symlink() else remove_tree(leftover)
         if self.remote is not None:
-            self.remote.check_writable()
-            published = self.remote.published
-            for version in published:
-                self.record(version)
-                self.remote.check_same(version, self.folder(version))
-            # What was uploaded in part may have been seen: its rows are kept, to be taken over rather than redrawn.
-            for version in versions(self.root):
-                if version not in published:
-                    self.folder(version).root.rename(self.root / f"{UNFINISHED}{version}-{secrets.token_hex(4)}")
-            self.remote.remove_leftovers()
-            self.remote.point_latest()
+            self._put_right_at(self.remote)
+        for announced in self.records.announced:
+            # Its folder is gone, so it was renamed into its place, whatever became of it since.
+            self.records.settle(announced)
+        known = self.records.known
+        for version in self.published:
+            if version not in known and self.folder(version).record.is_file():
+                self.records.learn(self.record(version))
         self.point_latest()
+
+    def _put_right_at(self, remote: RemoteSeries) -> None:
+        remote.check_writable()
+        published = remote.published
+        for version in published:
+            self.record(version)
+            remote.check_same(version, self.folder(version))
+        # What was uploaded in part may have been seen: its rows are kept, to be taken over rather than redrawn. What
+        # was uploaded in full and withdrawn since keeps its number.
+        known = self.records.known
+        for version in versions(self.root):
+            if version not in published and version not in known:
+                self.folder(version).root.rename(self.root / f"{UNFINISHED}{version}-{secrets.token_hex(4)}")
+        sync_folder(self.root)
+        for announced in self.records.announced:
+            if announced.version not in published and any(self.root.glob(f"{UNFINISHED}{announced.version}-*")):
+                self.records.forget(announced.token)
+        remote.remove_leftovers()
+        remote.point_latest()
 
     @contextmanager
     def incoming(self) -> Iterator[ReleaseFolder]:
@@ -167,12 +212,17 @@ class Series:
             yield ReleaseFolder(folder)
         finally:
             # After publication the folder has its final name, and there is nothing left to remove.
+            if folder.exists():
+                self.records.forget(_token(folder))
             remove_tree(folder)
 
     def point_latest(self) -> None:
         """Let ``latest`` name the newest version, at once."""
         newest = self.newest
         latest = self.root / LATEST
+        if newest is None:
+            # All versions were withdrawn.
+            latest.unlink(missing_ok=True)
         if newest is None or (latest.is_symlink() and str(latest.readlink()) == str(newest)):
             return
         fresh = self.root / f".{LATEST}-{secrets.token_hex(6)}"
@@ -195,11 +245,14 @@ def _record(folder: ReleaseFolder) -> Record:
     ) from cause
 
 
-def _earlier(folder: ReleaseFolder, published: bool) -> Earlier:
+def _earlier(folder: ReleaseFolder, published: bool, withdrawn: bool = False) -> Earlier:
     record = _record(folder)
-    name = folder.data.relative_to(folder.root).as_posix()
-    rows = record.files.get(name) or file_digest(folder.data)
-    return Earlier(record, folder.root, published, rows)
+    rows = record.files.get(_ROWS) or file_digest(folder.data)
+    return Earlier(record, folder.root, published, rows, withdrawn)
+
+
+def _token(folder: Path) -> str:
+    return folder.name.removeprefix(INCOMING)
 
 
 @contextmanager
@@ -212,7 +265,7 @@ def open_series(spec: ReleaseSpec) -> Iterator[Series]:
     Raises
     ------
     PipelineError
-        If another run holds it.
+        If another run holds it, from this workspace or another one.
     OutputError
         If the output folder or URL cannot be written.
     LedgerError
@@ -225,20 +278,21 @@ def open_series(spec: ReleaseSpec) -> Iterator[Series]:
             private_folder(series.root)
         series.root.mkdir(parents=True, exist_ok=True)
         private_folder(workspace)
-        lock = FileLock(workspace / f"{spec.name}.lock")
-        lock.acquire(blocking=False)
+        with ExitStack() as acquiring:
+            # Another workspace may publish to the same folder: what is being put together there is in use.
+            for place in (workspace / f"{spec.name}.lock", output / f".{spec.name}.lock"):
+                acquiring.enter_context(FileLock(place, blocking=False))
+            locks = acquiring.pop_all()
     except Timeout as error:
         raise PipelineError(f"another run is making the release {spec.name}; wait until it has ended") from error
     except OSError as error:
         raise _not_writable(error, output) from error
-    try:
+    with locks:
         try:
             series.put_right()
         except OSError as error:
             raise _not_writable(error, output) from error
         yield series
-    finally:
-        lock.release()
 
 
 def _not_writable(error: OSError, output: Path) -> OutputError:

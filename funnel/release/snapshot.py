@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,16 +19,15 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.release.document import dump
-from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree
+from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling import KEY_COLUMN, RecordKey, key_kind
 from funnel.source import (
     KEY_TYPE,
     Codings,
     KeyColumn,
     Source,
     coded_batches,
-    file_digest,
     learn_codings,
     open_source,
 )
@@ -51,16 +53,26 @@ class Snapshot:
         Digest of the recoded records, whatever the file: the same after another version of the library writes it.
     source_sha256 : str
         Digest of the source file it was made from.
-    rows, dropped : int
-        Records kept, and records left out because a value is missing.
+    sizes : tuple of int
+        Records of each row group of the file.
+    dropped : int
+        Records left out because a value is missing.
+    key_kinds : tuple of "text" or "number", or None
+        Of each column of the record key; None without one.
     """
 
     data: FileRef
     codings: FileRef
     content_sha256: str
     source_sha256: str
-    rows: int
+    sizes: tuple[int, ...]
     dropped: int
+    key_kinds: tuple[Literal["text", "number"], ...] | None = None
+
+    @property
+    def rows(self) -> int:
+        """Records kept."""
+        return sum(self.sizes)
 
     def read_codings(self) -> Codings:
         """The categories of every column."""
@@ -93,7 +105,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     # Of the files that were opened: one that comes meanwhile is not read, and must not be taken for one that was.
     digest = source.files.digest()
     parts = [digest[:16], spec.coding_digest[:16], code_digest()[:16]]
-    folder = workspace / "snapshots" / "-".join(parts + ([] if record_key is None else [record_key.fingerprint[:16]]))
+    folder = workspace / "snapshots" / "-".join(parts + _of_key(record_key))
     if (found := _existing(folder)) is not None:
         return found
     codings = learn_codings(spec, source, progress)
@@ -101,21 +113,21 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     incoming = private_folder(folder.parent / f".{secrets.token_hex(8)}")
     try:
         content = _Content()
-        rows = _write(spec, source, codings, record_key, incoming, content, progress)
-        if rows != codings.n_rows or source.digest() != digest:
+        data_sha256, sizes = _write(spec, source, codings, record_key, incoming, content, progress)
+        if sum(sizes) != codings.n_rows or source.digest() != digest:
             raise _changed(source.address)
-        (incoming / CODINGS).write_text(codings.to_json(), encoding="utf-8")
         record = {
             "source_sha256": digest,
             "content_sha256": content.digest(codings),
-            "data_sha256": file_digest(incoming / DATA),
-            "codings_sha256": file_digest(incoming / CODINGS),
-            "rows": rows,
+            "data_sha256": data_sha256,
+            "codings_sha256": write_whole(incoming / CODINGS, codings.to_json().encode()).sha256,
+            "sizes": sizes,
             "dropped": codings.n_dropped,
+            "key_kinds": None if record_key is None else _key_kinds(source, record_key),
             "schema": {name: str(kind) for name, kind in zip(source.schema.names, source.schema.types, strict=True)},
         }
-        (incoming / RECORD).write_bytes(dump(record))
-        sync_tree(incoming)
+        write_whole(incoming / RECORD, dump(record))
+        sync_folder(incoming)
         # A damaged or half-removed snapshot of this content gives way to the new one.
         remove_tree(folder)
         incoming.replace(folder)
@@ -127,9 +139,21 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
         FileRef(str(folder / CODINGS), str(record["codings_sha256"])),
         str(record["content_sha256"]),
         digest,
-        rows,
+        tuple(sizes),
         codings.n_dropped,
+        None if record_key is None else _key_kinds(source, record_key),
     )
+
+
+def _of_key(record_key: RecordKey | None) -> list[str]:
+    """What the digests of keys depend on besides the key columns, as part of a folder's name."""
+    return [] if record_key is None else [f"{record_key.fingerprint[:16]}-{record_key.derivation}"]
+
+
+def _key_kinds(source: Source, record_key: RecordKey) -> tuple[Literal["text", "number"], ...]:
+    kinds = (key_kind(source.schema.field(column).type) for column in record_key.columns)
+    # A column of another kind was refused when its keys were digested.
+    return tuple(kind for kind in kinds if kind is not None)
 
 
 def forget_other_snapshots(snapshot: Snapshot) -> None:
@@ -138,6 +162,42 @@ def forget_other_snapshots(snapshot: Snapshot) -> None:
     for folder in kept.parent.iterdir():
         if folder != kept:
             remove_tree(folder)
+
+
+class _Sink(io.RawIOBase):
+    """A file that knows the digest of what was written to it, and is on disk when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._file = path.open("wb", buffering=0)
+        self._total = hashlib.sha256()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, content: Any) -> int:
+        """Write all of the content."""
+        view = memoryview(content).cast("B")
+        self._total.update(view)
+        size = len(view)
+        while view:
+            view = view[self._file.write(view) :]
+        return size
+
+    def close(self) -> None:
+        """Force what was written to disk."""
+        if not self.closed:
+            try:
+                os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
+                super().close()
+
+    @property
+    def sha256(self) -> str:
+        """Digest (hex) of what was written."""
+        return self._total.hexdigest()
 
 
 class _Content:
@@ -174,8 +234,8 @@ def _write(
     incoming: Path,
     content: _Content,
     progress: Progress,
-) -> int:
-    """Write the rows of a snapshot; return their number."""
+) -> tuple[str, list[int]]:
+    """Write the rows of a snapshot; return the digest of the file, and the rows of each of its row groups."""
     fields = [(name, pa.dictionary(pa.int32(), pa.string())) for name in spec.columns]
     with ExitStack() as stack:
         keys = None
@@ -184,21 +244,22 @@ def _write(
                 raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
             keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming))
             fields.append((KEY_COLUMN, KEY_TYPE))
+        sink = stack.enter_context(_Sink(incoming / DATA))
         writer = stack.enter_context(
             # Digests are all different: a dictionary of them would only cost time.
-            pq.ParquetWriter(incoming / DATA, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))
+            pq.ParquetWriter(sink, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))
         )
-        rows = 0
+        sizes: list[int] = []
         batches = coded_batches(spec, source, codings, key_column=None if keys is None else keys.column)
         for group in _even_groups(batches):
             _refuse_nulls(group.select(list(spec.columns)), source.address)
             writer.write_table(group, row_group_size=group.num_rows)
             content.add(group)
-            rows += group.num_rows
-            progress("taking the snapshot", rows, codings.n_rows)
+            sizes.append(group.num_rows)
+            progress("taking the snapshot", sum(sizes), codings.n_rows)
         if keys is not None:
             keys.check()
-    return rows
+    return sink.sha256, sizes
 
 
 def _even_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -226,10 +287,11 @@ def _existing(folder: Path) -> Snapshot | None:
             FileRef(str(folder / CODINGS), record["codings_sha256"]),
             record["content_sha256"],
             record["source_sha256"],
-            record["rows"],
+            tuple(int(size) for size in record["sizes"]),
             record["dropped"],
+            None if record["key_kinds"] is None else tuple(record["key_kinds"]),
         )
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
         return None
     return snapshot if snapshot.data.intact() and snapshot.codings.intact() else None
 

@@ -112,10 +112,11 @@ def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
         if recode is not None and recode.minimum_count is not None and coding.n_grouped:
             said.append(
-                f"{column}: {coding.n_grouped_values:,} values with fewer than {recode.minimum_count:,} records each "
-                f"({count_of_records(coding.n_grouped)} records) became {coding.other_label!r}."
+                f"{column}: {coding.n_grouped_values:,} values, the rarest, became {coding.other_label!r}, so that no "
+                f"category has fewer than {recode.minimum_count:,} records."
             )
-        if coding.n_missing and coding.missing_label is not None:
+        # Those of the category of rarer values are too few to be told apart.
+        if coding.n_missing and coding.missing_label not in (None, coding.other_label):
             said.append(
                 f"{column}: {count_of_records(coding.n_missing)} missing values became the category "
                 f"{coding.missing_label!r}."

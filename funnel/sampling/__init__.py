@@ -9,7 +9,7 @@ from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.engine import OneWorker, Processes, Workers, release_rows
 from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn
-from funnel.sampling.keyed import RecordKey, key_digests
+from funnel.sampling.keyed import RecordKey, key_digests, key_kind
 from funnel.sampling.pairs import PairCounts, count_pairs
 from funnel.sampling.partitions import Plan, partition_groups, plan_rows
 from funnel.sampling.parts import count_partition
@@ -40,6 +40,7 @@ __all__ = [
     "even_chunks",
     "input_codes",
     "key_digests",
+    "key_kind",
     "partition_groups",
     "plan_rows",
     "release_rows",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,9 @@ MIN_SECRET_BYTES = 32
 DIGEST_BYTES = 16
 _CHUNK_ROWS = 1 << 14
 _BLOCK_BYTES = 16
-_LABEL = b"funnel record words 1"
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+# Of words that depend on the secret and the key's values alone, and of those of a series and its key columns.
+_LABEL, _LABEL_OF_SERIES = b"funnel record words 1", b"funnel record words 2"
 
 
 DigestArray = npt.NDArray[np.uint64]
@@ -43,6 +47,9 @@ class RecordKey:
     secret : bytes
         At least 32 random bytes, kept as long as the releases are to stay coupled. Whoever has it and a record's key
         can undo the protection of that record: it is never shown, logged or written beside a release.
+    series : str, optional
+        Name of the release series: words of different series, and of differently named key columns, are then unrelated
+        although the secret is the same. Without it words are derived as they were before this entered.
 
     Raises
     ------
@@ -58,6 +65,7 @@ class RecordKey:
 
     columns: tuple[str, ...]
     secret: bytes = field(repr=False)
+    series: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
@@ -72,7 +80,12 @@ class RecordKey:
     @property
     def fingerprint(self) -> str:
         """What tells two secrets apart and says nothing else of them: 32 hexadecimal digits, whatever the columns."""
-        return _derived(self, "fingerprint", "", 16).hex()
+        return _derived(replace(self, series=None), "fingerprint", "", 16).hex()
+
+    @property
+    def derivation(self) -> int:
+        """How words are derived: 1 without the name of a series, 2 with it."""
+        return 1 if self.series is None else 2
 
 
 def word_key(record_key: RecordKey, purpose: str) -> bytes:
@@ -223,11 +236,19 @@ def _key_columns(batch: pa.RecordBatch | pa.Table, record_key: RecordKey) -> lis
     return columns
 
 
+def key_kind(kind: pa.DataType) -> Literal["text", "number"] | None:
+    """What the keys of a column of this type are; None if they cannot be keys. The number 7 and the text 7 differ."""
+    if pa.types.is_dictionary(kind):
+        return key_kind(kind.value_type)
+    if pa.types.is_integer(kind):
+        return "number"
+    return "text" if any(test(kind) for test in _TEXTS) else None
+
+
 def _text_or_integer(name: str, column: pa.Array) -> pa.Array:
-    if pa.types.is_integer(column.type):
-        return column
-    if any(test(column.type) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
-        return column.cast(pa.large_string())
+    kind = key_kind(column.type)
+    if kind is not None:
+        return column if kind == "number" else column.cast(pa.large_string())
     raise DataError(
         f"the record key column {name!r} has type {column.type}; keys are text or whole numbers, so convert it"
     )
@@ -242,7 +263,12 @@ def _null_rows(columns: list[pa.Array]) -> int:
 
 def _derived(record_key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
     # The kinds are words without a NUL, so that no pair of kind and purpose can be read as another pair.
-    info = b"\0".join((_LABEL, kind.encode(), purpose.encode()))
+    if record_key.series is None:
+        info = b"\0".join((_LABEL, kind.encode(), purpose.encode()))
+    else:
+        # JSON has no NUL either.
+        scope = json.dumps([record_key.series, *record_key.columns])
+        info = b"\0".join((_LABEL_OF_SERIES, kind.encode(), scope.encode(), purpose.encode()))
     return HKDF(algorithm=hashes.SHA512(), length=length, salt=None, info=info).derive(record_key.secret)
 
 

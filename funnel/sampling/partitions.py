@@ -77,6 +77,7 @@ def plan_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None = None,
+    sizes: Sequence[int] | None = None,
     partition_rows: int = PARTITION_ROWS,
     part_rows: int = PART_ROWS,
 ) -> Plan:
@@ -88,11 +89,13 @@ def plan_rows(
         As in `Plan`.
     record_key : RecordKey, optional
         To give every record the answer it gets in every release.
+    sizes : sequence of int, optional
+        Rows of each row group, where they are known; else the file is asked.
     partition_rows, part_rows : int
         Rows of a partition, as far as row groups allow, and of a part, at most on average. For tests; among what
         decides the bytes of a release.
     """
-    sizes = _sizes(snapshot)
+    sizes = _sizes(snapshot) if sizes is None else sizes
     return Plan(
         str(snapshot),
         snapshot_sha256,
@@ -106,11 +109,15 @@ def plan_rows(
     )
 
 
-def partition_groups(
-    snapshot: str | os.PathLike[str], partition_rows: int = PARTITION_ROWS
-) -> tuple[tuple[int, int], ...]:
-    """First row group and the one after the last of every partition of a snapshot, as in `Plan`."""
-    return _cut(_sizes(snapshot), partition_rows)
+def partition_groups(sizes: Sequence[int], partition_rows: int = PARTITION_ROWS) -> tuple[tuple[int, int], ...]:
+    """First row group and the one after the last of every partition of a snapshot, as in `Plan`.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Rows of each row group.
+    """
+    return _cut(sizes, partition_rows)
 
 
 def _sizes(snapshot: str | os.PathLike[str]) -> list[int]:

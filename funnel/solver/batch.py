@@ -86,7 +86,7 @@ class BatchProgramme:
     ----------
     region : Region
     budget : Budget, optional
-        Charged for every exchange; it does not end a programme.
+        Charged for every exchange; programmes end when it is spent, and say that they are not solved.
     """
 
     def __init__(self, region: Region, budget: Budget | None = None) -> None:
@@ -129,6 +129,7 @@ class BatchProgramme:
             Exchanges per programme at most.
         """
         number, n, m = len(costs), self._size, self._rows
+        steps = max(1, int(min(steps, self._budget.remaining / (number * self._by_exchange))))
         self.solved += number
         low, high, priced = (np.zeros((number, n + m)) for _ in range(3))
         low[:, :n], low[:, n:] = lower, self._floor
@@ -153,14 +154,20 @@ class BatchProgramme:
         multipliers = np.where(found.empty[:, None], found.rays[:, n:], found.duals[:, n:])
         return Answers(bases, found.values[:, :n], multipliers, found.solved, found.empty)
 
+    @property
+    def _by_exchange(self) -> float:
+        if self._compiled is None:
+            return float(_BY_ARRAY * self._matrix.size + _BY_ROW * self._size)
+        return float(_BY_CODE * self._matrix.size)
+
     def _charge(self, exchanges: npt.NDArray[np.int64]) -> None:
         """Every exchange touches the whole tableau, and so does finding out that there is none to make."""
         done = float(exchanges.sum() + len(exchanges))
         if self._compiled is None:
             rounds = float(exchanges.max(initial=0) + 1)
-            self._budget.spend(_CALLS * CALL * rounds + done * (_BY_ARRAY * self._matrix.size + _BY_ROW * self._size))
+            self._budget.spend(_CALLS * CALL * rounds + done * self._by_exchange)
         else:
-            self._budget.spend(CALL + done * _BY_CODE * self._matrix.size)
+            self._budget.spend(CALL + done * self._by_exchange)
 
     def _side_by_side(
         self,

@@ -15,6 +15,8 @@ from funnel.solver.bounds import box_terms
 Slots = npt.NDArray[np.intp]
 # Tableaux of open boxes are kept up to this size; boxes beyond start from the root's.
 _MEMORY = 1.5e8
+# So many are kept however large they are.
+_LEAST = 8
 _HALVINGS = 14
 
 
@@ -39,7 +41,7 @@ class OpenBoxes:
         self._users = np.ones(1, dtype=np.intp)
         # The largest bound of a box that is not worth cutting any further.
         self.closed = -np.inf
-        self._most = max(64, int(_MEMORY / (8 * root.table[0].size)))
+        self._most = max(_LEAST, int(_MEMORY / (8 * root.table[0].size)))
 
     def __len__(self) -> int:
         return len(self._bound)

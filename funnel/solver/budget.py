@@ -47,11 +47,14 @@ class Budget:
     ----------
     remaining : float
         Units left; infinite without a limit.
+    fell_short : bool
+        Whether some work was not begun because it would have taken more than was left.
     """
 
     remaining: float
     _run: _Run
     _whole: Budget | None = field(default=None)
+    fell_short: bool = False
 
     @classmethod
     def of(cls, limit: float | Budget | None, clock: Clock = time.monotonic) -> Budget:
@@ -78,6 +81,13 @@ class Budget:
         while budget is not None:
             budget.remaining -= units
             budget = budget._whole
+
+    def allows(self, units: float) -> bool:
+        """Whether so much work may begin; where it may not, `fell_short` remembers that a larger budget might help."""
+        if self.expired or units > self.remaining:
+            self.fell_short = True
+            return False
+        return True
 
     def part(self, share: float) -> Budget:
         """A budget of that share of what is left, whose work is taken off this one too."""

@@ -25,6 +25,9 @@ _STARTS = 48
 _WORTHWHILE = 0.02
 # Exchanges of prices in a row that may change neither value nor bound by this share of the gap: what doubles can do.
 _STILL, _UNCHANGED = 60, 1e-3
+# Nats that doubles can keep open in a thin region. A search that does not move with more than this open gave up; it
+# may take more exchanges before it does, one for every input.
+_DOUBLES = 1e-3
 # Below these boxes of posteriors close their bounds soon, and levels, which price the parts apart, do not.
 _MANY_PARTS, _MANY_INPUTS = 4, 16
 
@@ -38,7 +41,7 @@ class Mixture:
     split : Split
         Posteriors, masses, value and bound (of Σ P(y) g(v_y), in nats).
     finished : bool
-        False if the budget ended it.
+        False if the budget ended it, or if it gave up: nothing moved, or a programme failed, far from the gap.
     columns, boxes, programmes : int
         Columns in the last mixture programme, boxes bounded, linear programmes solved.
     """
@@ -153,19 +156,20 @@ class ColumnGeneration:
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
     def _generate(self, gap: float, trace: Trace | None) -> bool:
+        """Whether the search came to its end, or as near to it as doubles can; the mixture is there in any case."""
         pricer = self._pricer if self._pricer is not None else Pricer(self.region, self._budget)
         self._add(pricer, pricer.corners)
         # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.
         counted = self.region.counts(self.region.law)
         self._lower_bound(float(counted @ np.log(pricer.reach)), np.log(pricer.reach))
         target = _PROOF_SHARE * gap
-        best, least, still = -np.inf, np.inf, 0
+        best, least, still, value = -np.inf, np.inf, 0, -np.inf
         while True:
             try:
-                mass, prices = self._master.solve()
+                mass, prices = self._master.solve(bounded=True)
             except SolverError:
                 # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
-                return True
+                return not self._budget.expired and self._bound - value <= max(gap, _DOUBLES)
             self._mass = mass
             value = float(self._master.gains @ mass)
             if trace is not None:
@@ -174,10 +178,12 @@ class ColumnGeneration:
                 return False
             moved = value > best + _UNCHANGED * gap or self._bound < least - _UNCHANGED * gap
             best, least, still = max(best, value), min(least, self._bound), 0 if moved else still + 1
-            if still > 2 * _STILL:
-                return True
+            near = self._bound - value <= max(gap, _DOUBLES)
+            patience = _STILL + (0 if near else self.region.inputs)
+            if still > 2 * patience:
+                return near
             climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)))
-            if climbed and still <= _STILL:
+            if climbed and still <= patience:
                 continue
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
@@ -185,10 +191,10 @@ class ColumnGeneration:
             self._lower_bound(float(prices @ self.region.law) + priced.bound, prices)
             self._add(pricer, priced.columns)
             if not len(priced.columns) and not self._budget.expired:
-                # Nothing lies above the target, or what does is rounding.
+                # Nothing lies above the target, or what does is rounding: unless programmes of boxes failed.
                 if trace is not None:
                     trace(value, self._bound)
-                return True
+                return self._bound - value <= max(gap, _DOUBLES)
 
     def _lower_bound(self, bound: float, prices: FloatArray) -> None:
         size = float(np.abs(prices).max())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from funnel.errors import SolverError
+from funnel.errors import InfeasibleGuarantee, SolverError
 from funnel.protocol import WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import Budget
@@ -14,6 +14,7 @@ from funnel.solver.lattice import exact_channel
 from funnel.solver.polish import polish, repaired
 from funnel.solver.problem import Problem
 from funnel.solver.split import Split
+from funnel.solver.work import Deciding, decision_work
 
 # How far inside the cone the polished vertices sit: far above rounding (1e-15), far below any gap that matters.
 _MARGINS = (1e-11, 1e-9, 1e-7)
@@ -22,8 +23,8 @@ _WIDER_MARGINS = (1e-8, 1e-7, 1e-6)
 # The same for budgets so small that rounding, absolute as it is, is a share like this of them. At 1 the opposite sides
 # of a condition, both of which then seem active, are the same equation.
 _FAR_MARGINS = (1e-4, 1e-2, 1.0)
-# Units of work of the exact decision, for a weight and a secret.
-_BY_WEIGHT = 300.0
+# Units of work of mixing a weight with the marginal.
+_BY_MIXED = 500.0
 # The same of reducing a lattice, for the number of inputs cubed.
 _BY_LATTICE = 150.0
 
@@ -51,7 +52,7 @@ def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[We
         return
     if problem.guarantee.is_perfect:
         lattice = _BY_LATTICE * float(np.count_nonzero(problem.read.p_input)) ** 3
-        if lattice > budget.remaining:
+        if not budget.allows(lattice):
             return
         budget.spend(lattice)
         weights = exact_channel(problem.read, problem.guarantee, matrix)
@@ -69,8 +70,12 @@ def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[We
     far_inside = _first_decided(problem, _polished(problem, split, _FAR_MARGINS, budget), budget)
     if far_inside is not None:
         yield far_inside
-    # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.
-    yield proven_weights(problem.read, problem.guarantee, matrix, largest_repair=1.0)
+    mixing = Deciding(problem.read, problem.guarantee, budget, _BY_MIXED)
+    try:
+        # Some protocol meets every guarantee, so what the repair costs is shown as a gap instead of refusing.
+        yield proven_weights(problem.read, problem.guarantee, matrix, 1.0, mixing.holds)
+    except InfeasibleGuarantee:
+        return
 
 
 def _first_decided(problem: Problem, splits: Iterator[Split], budget: Budget) -> WeightArray | None:
@@ -88,7 +93,7 @@ def _first_decided(problem: Problem, splits: Iterator[Split], budget: Budget) ->
 def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget: Budget) -> Iterator[Split]:
     for margin in margins:
         tighter = problem.tightened(margin)
-        if not budget.expired and tighter.shape == problem.rows.shape:
+        if budget.allows(0.0) and tighter.shape == problem.rows.shape:
             polished = polish(split, problem.law, problem.rows, tighter, budget)
             if polished is not None:
                 yield polished
@@ -98,12 +103,12 @@ def _inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
     """Splits near this one that are a hair inside the cone, the nearest first, while the budget lasts."""
     yield from _polished(problem, split, _MARGINS, budget)
     for margin in _WIDER_MARGINS:
-        if not budget.expired:
+        if budget.allows(0.0):
             moved = repaired(split, problem.law, problem.tightened(margin), problem.region.image, budget)
             if moved is not None:
                 yield moved
 
 
 def _decided(problem: Problem, weights: WeightArray, budget: Budget) -> bool:
-    budget.spend(_BY_WEIGHT * weights.size * len(problem.read.secret))
+    budget.spend(decision_work(problem.read, problem.guarantee, len(weights)))
     return problem.guarantee.holds_for(problem.read, weights)

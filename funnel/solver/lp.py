@@ -82,14 +82,22 @@ class MasterProgramme:
         """g of all columns, shape (k,)."""
         return np.array(self._gains)
 
-    def solve(self) -> tuple[FloatArray, FloatArray]:
+    def solve(self, bounded: bool = False) -> tuple[FloatArray, FloatArray]:
         """Masses α, shape (k,), and prices λ, shape (a,).
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether the budget ends the programme: then it is spent.
 
         Raises
         ------
         SolverError
-            If the solver fails.
+            If the solver fails, or the budget ends it.
         """
+        each = _ITERATION + _ENTRY * (len(self) + len(self._law) ** 2)
+        most = int(min(_MOST, max(1.0, self._budget.remaining / each))) if bounded else int(_MOST)
+        self._solver.setOptionValue("simplex_iteration_limit", most)
         # Columns of a thin region are nearly parallel; then the usual tolerances are all that doubles can give.
         for tolerance in (_TOLERANCE, 1e-7, 1e-6):
             self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
@@ -97,8 +105,12 @@ class MasterProgramme:
             self._solver.run()
             iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
             self._budget.spend(_PROGRAMME + _ENTRY * self._entries)
-            self._budget.spend(iterations * (_ITERATION + _ENTRY * (len(self) + len(self._law) ** 2)))
+            self._budget.spend(iterations * each)
             status = self._solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kIterationLimit:
+                # What is left is less than an iteration.
+                self._budget.spend(each)
+                raise SolverError(f"the linear programme over {len(self)} columns did not finish within the budget")
             if status == highspy.HighsModelStatus.kOptimal:
                 break
             self._solver.clearSolver()
@@ -131,9 +143,9 @@ def sparse_optimum(
     entries = conditions.nnz + equations.nnz + len(gain) + len(values) + conditions.shape[0]
     budget.spend(_SPARSE_PROGRAMME)
     each = CALL + _SPARSE_ENTRY * entries
-    most = int(min(_MOST, budget.remaining / each))
-    if budget.expired or most < 1:
+    if not budget.allows(each):
         return None
+    most = int(min(_MOST, budget.remaining / each))
     options = {"primal_feasibility_tolerance": 1e-10, "maxiter": most}
     if budget.seconds_left is not None:
         options["time_limit"] = budget.seconds_left
@@ -149,4 +161,7 @@ def sparse_optimum(
         options=options,
     )
     budget.spend(each * max(0, result.nit))
+    if result.status != 0:
+        # Where it stopped at the iterations there were, this remembers it.
+        budget.allows(each)
     return np.asarray(result.x, dtype=np.float64) if result.status == 0 else None

@@ -23,6 +23,7 @@ from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
+from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
 from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
@@ -30,6 +31,7 @@ from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
+from funnel.solver.work import Deciding, decision_work
 
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
@@ -40,8 +42,13 @@ _ROUNDING_SHARE = 0.05
 _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 # The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
 _BLIND, _ASCENT = 0.3, 0.2
-# Seconds of work that merging may take, whatever the limit.
-_MERGING = 0.5
+# Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
+# that it may take whatever the limit.
+_FLOOR_OF_MANY, _FLOOR, _MERGING = 0.25, 0.05, 0.5
+# The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
+_GREEDY, _CLASSES = 0.8, 0.8
+# From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
+_MANY_INPUTS = 64
 # What rounding takes off a condition at most, in posterior coordinates.
 _HAIR = 1e-9
 
@@ -61,7 +68,8 @@ class Solution:
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
         the work that the limit allows, the same in every run; ``"clock"`` if it was the safety stop far beyond;
-        ``"interrupted"``; ``"gap above request"`` if doubles or integer weights cannot come closer.
+        ``"interrupted"``; ``"gap above request"`` if doubles or integer weights cannot come closer; ``"gave up"`` if
+        the search stopped far from the gap, with nothing that moved it or with a programme that failed.
     seconds : float
         Time taken.
     vertices : int
@@ -225,12 +233,16 @@ def _over_cone(
     progress: Progress | None,
     reads_secret: bool,
     started: float,
+    floor: Budget | None = None,
 ) -> Solution:
-    """The best of what a search finds and of what is known without one."""
+    """The best of what a search finds and of what is known without one; floor: what merging may take."""
     problem = Problem.of(joint, guarantee, reads_secret)
     best, finishing = _Best(problem), budget.reserve(_LATTICE if guarantee.is_perfect else _FINISHING)
+    if floor is None:
+        floor = _set_aside(budget, len(joint.inputs))
     split: Split | None = None
     ended: Ended | None = None
+    finished = True
     chosen = "columns"
     if not reads_secret:
         chosen = chosen_method(method, problem.merged.joint, guarantee, problem.region, budget)
@@ -250,26 +262,55 @@ def _over_cone(
                 utility, most = joint.entropy + value, min(joint.entropy, joint.entropy + bound)
                 progress(f"{utility:.5f} nats, at most {most:.5f}", 0, None)
 
-        starts = _starts_with_secret(problem, best, gap, budget) if reads_secret else []
+        if reads_secret:
+            starts = _starts_with_secret(problem, best, gap, budget, floor)
+        else:
+            starts = _greedy_start(problem, best, floor)
         searching = budget.part(_SEARCHING)
         search = ColumnGeneration(problem.region, searching)
         for start in starts:
             search.start_from(start)
         mixture = search.run((1 - _ROUNDING_SHARE) * gap, trace)
         split, size, slack = mixture.split, mixture.columns, 0.0
-        ended = None if mixture.finished else searching.ended_by
+        finished = mixture.finished
+        ended = None if finished else searching.ended_by
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
     rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
     bound = min(joint.entropy, joint.entropy + split.bound + slack) + rounding
     for weights in integers_near(problem, split, finishing):
         best.propose(weights)
     if bound - best.utility > gap and not reads_secret:
-        _propose_merged(problem, best)
+        _propose_merged(problem, best, floor)
     if bound - best.utility > gap and not budget.expired:
         _propose_perfect(problem, best, gap, finishing if guarantee.is_perfect else budget)
     bound = max(bound, best.utility)
-    status = "optimal" if bound - best.utility <= gap else _STATUS[ended] if ended else "gap above request"
+    if finished and finishing.fell_short:
+        ended = "work"
+    status = _status(bound - best.utility <= gap, finished, ended)
     return Solution(best.protocol, best.utility, bound, status, time.perf_counter() - started, size, chosen)
+
+
+def _status(reached: bool, finished: bool, ended: Ended | None) -> str:
+    if reached:
+        return "optimal"
+    if ended is not None:
+        return _STATUS[ended]
+    return "gap above request" if finished else "gave up"
+
+
+def _set_aside(budget: Budget, inputs: int) -> Budget:
+    """What merging may take: a share of the budget, and in any case half a second's work."""
+    aside = budget.reserve(_FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR)
+    least = Budget.of(_MERGING)
+    return aside if aside.remaining > least.remaining else least
+
+
+def _greedy_start(problem: Problem, best: _Best, budget: Budget) -> list[FloatArray]:
+    """Propose the greedy way's protocol, and return its posteriors to start from, where there are many inputs."""
+    if len(problem.law) < _MANY_INPUTS:
+        return []
+    best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
+    return [problem.posteriors(best.protocol.weights)]
 
 
 def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
@@ -278,21 +319,30 @@ def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
     return best_split(vertices, problem.law, budget), len(vertices)
 
 
-def _propose_merged(problem: Problem, best: _Best) -> None:
-    """Propose the protocol of greedy merging, which is there even where the budget allows nothing."""
+def _propose_merged(problem: Problem, best: _Best, budget: Budget) -> None:
+    """Propose the protocols of greedy merging, which are there even where the budget allows nothing."""
+    if len(problem.law) < _MANY_INPUTS:
+        best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
     # Inputs that presolve makes one may as well be in different classes.
-    for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, presolve=False)):
-        splits = [merged_split(whole.region, Budget.of(_MERGING), risks) for risks in (whole.risks, None)]
-        for split in splits:
-            if len(split.mass) > 1:
-                best.propose_proven(rounded_weights(whole.read, whole.channel(split)))
+    ways = [
+        (whole, risks)
+        for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, presolve=False))
+        for risks in (whole.risks, None)
+    ]
+    for left, (whole, risks) in zip(range(len(ways), 0, -1), ways, strict=True):
+        part = budget.part(1 / left)
+        split = merged_split(whole.region, part.part(_CLASSES), risks)
+        deciding = Deciding(whole.read, problem.guarantee, part)
+        if len(split.mass) > 1 and deciding.holds(weights := rounded_weights(whole.read, whole.channel(split))):
+            best.propose(weights)
 
 
-def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget) -> list[FloatArray]:
+def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget, floor: Budget) -> list[FloatArray]:
     """Columns for a search over protocols that read the secret; proposes the best one that does not."""
     part, started = budget.part(_BLIND), time.perf_counter()
-    blind = _over_cone(problem.joint, problem.guarantee, gap, part, "auto", None, False, started).protocol
+    blind = _over_cone(problem.joint, problem.guarantee, gap, part, "auto", None, False, started, floor).protocol
     lifted = problem.lifted(blind.weights)
+    budget.spend(decision_work(problem.read, problem.guarantee, len(lifted)))
     best.propose_proven(lifted)
     return [problem.posteriors(lifted), ascend(problem.region, budget.part(_ASCENT))]
 
@@ -339,13 +389,20 @@ def _robust(
         if progress is not None:
             progress(f"{entropy + value:.5f} nats, at most {min(entropy, entropy + bound):.5f}", 0, None)
 
+    floor = _set_aside(budget, len(joint.inputs))
     found = robust_weights(read, guarantee, gap, budget, image, trace)
     protocol = _protocol(joint, read, guarantee, found.weights)
     utility = mutual_information(joint, protocol, counts)
+    if entropy + found.bound - utility > gap:
+        merged = _protocol(joint, read, guarantee, greedy_weights(joint, read, guarantee, floor))
+        if (most := mutual_information(joint, merged, counts)) > utility:
+            protocol, utility = merged, most
     rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
     bound = max(utility, min(entropy, entropy + found.bound) + rounding)
     ended = None if found.finished else budget.ended_by
-    status = "optimal" if bound - utility <= gap else _STATUS[ended] if ended else "gap above request"
+    if found.finished and found.fell_short:
+        ended = "work"
+    status = _status(bound - utility <= gap, found.finished, ended)
     seconds = time.perf_counter() - started
     return Solution(protocol, utility, bound, status, seconds, found.cuts, "cutting planes")
 

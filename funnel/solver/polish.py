@@ -45,7 +45,7 @@ def polish(
     for vertex in split.posteriors:
         # As many conditions are active as the corner has symbols, or a few more.
         work = 20 * CALL + 4.0 * rows.size + 20.0 * np.count_nonzero(vertex) ** 3
-        if budget.expired or work > budget.remaining:
+        if not budget.allows(work):
             return None
         budget.spend(work)
         corner = _same_corner(vertex, rows, tighter_rows)

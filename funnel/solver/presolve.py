@@ -130,7 +130,7 @@ def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -
     return fine, np.array(pieces)
 
 
-def _allotted(members: FloatArray, amounts: FloatArray) -> list[list[tuple[int, float]]]:
+def _allotted(members: FloatArray, amounts: FloatArray) -> dict[int, list[tuple[int, float]]]:
     """For every output the members of one merged input allotted to it: (member, where it ends in the output).
 
     Parameters
@@ -142,13 +142,13 @@ def _allotted(members: FloatArray, amounts: FloatArray) -> list[list[tuple[int, 
 
     Returns
     -------
-    list of list of (int, float)
-        Ends rise to exactly 1; empty where an output takes nothing.
+    dict of int to list of (int, float)
+        By the output; ends rise to exactly 1. An output that takes nothing is left out.
     """
-    found: list[list[tuple[int, float]]] = [[] for _ in amounts]
     shares = amounts / amounts.sum()
+    found: dict[int, list[tuple[int, float]]] = {y: [] for y in np.flatnonzero(shares > 0).tolist()}
     member, left = 0, float(members[0])
-    for y in np.flatnonzero(shares > 0).tolist():
+    for y in found:
         needed = whole = float(shares[y])
         while True:
             # What is left of a member or of an output by rounding is nothing.

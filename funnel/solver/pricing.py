@@ -22,6 +22,8 @@ _FIRST_STEP = 0.005
 _WORTHWHILE = 0.05
 # Work of one round of branch and bound, in numbers of all tableaux: enough to keep array operations busy.
 _ROUND = 2**19
+# The same for large tableaux, where the rounds have few boxes: memory.
+_LARGEST_ROUND = 2**22
 # Numbers of all tableaux of one stack of programmes over the whole region: memory, and how soon a budget is noticed.
 _STACK = 2**20
 # Boxes whose sides are all this short are not cut any more: doubles say no more about what is inside.
@@ -68,7 +70,8 @@ class Pricer:
         self._inputs = slice(region.counted, None) if region.image is not None else slice(None)
         n = region.system.shape[1]
         self._ones, self._zeros = np.ones((1, n)), np.zeros((1, n))
-        self._round = int(np.clip(_ROUND // region.system.size, 16, 1024))
+        least = int(np.clip(_LARGEST_ROUND // region.system.size, 1, 16))
+        self._round = int(np.clip(_ROUND // region.system.size, least, 1024))
         self._most = max(1, _STACK // region.system.size)
         self._root = self._start()
         self.reach, self.corners = self._reach()

@@ -11,11 +11,15 @@ from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 from funnel.rounding import silence_unseen
-from funnel.solver.budget import Budget
+from funnel.solver.budget import CALL, Budget
 from funnel.solver.master import best_split
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
 from funnel.solver.split import Split
+from funnel.solver.vertices import VACUOUS
+
+# Units of work of an entry of a channel that is made from a split.
+_BY_CELL = 15.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +52,12 @@ class Problem:
         if not reads_secret:
             merged = merge_inputs(joint, guarantee) if presolve else keep_inputs(joint)
             law = merged.joint.p_input
-            rows = merged.cone(guarantee) / law
+            rows = _conditions(merged, guarantee)
             return cls(joint, joint, guarantee, merged, rows, Region.of(rows, law))
         read = joint.with_secret()
         merged = keep_inputs(read)
         law = merged.joint.p_input
-        rows = merged.cone(guarantee) / law
+        rows = _conditions(merged, guarantee)
         # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
         inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
         seen = np.flatnonzero(joint.counts.any(axis=0))
@@ -102,8 +106,13 @@ class Problem:
         Raises
         ------
         SolverError
-            If the split is not one of the input law.
+            If the split is not one of the input law, or the budget does not allow to make the channel.
         """
+        budget = Budget.of(budget)
+        work = 40 * CALL + _BY_CELL * len(split.mass) * (len(self.law) + len(self.read.p_input))
+        if not budget.allows(work):
+            raise SolverError("the time limit does not allow to make the protocol that was found; raise it")
+        budget.spend(work)
         if not self.reads_secret and len(split.mass) > len(self.law):
             split = best_split(split.posteriors, self.law, budget)
         posteriors, mass = split_rows(self.merged, split.posteriors, split.mass)
@@ -117,3 +126,17 @@ class Problem:
         if np.abs(sums - 1).max() > 1e-6:
             raise SolverError("the optimiser's split of the input law does not add up; change epsilon slightly")
         return np.asarray(matrix / sums)
+
+
+def _conditions(merged: MergedInputs, guarantee: ConeGuarantee) -> FloatArray:
+    """The cone in posterior coordinates, without the conditions that are nothing but rounding.
+
+    At a budget of 0 two secrets with the same records for each input have such conditions: the difference of two equal
+    numbers, which for a rare secret are large ones.
+    """
+    rows = merged.cone(guarantee) / merged.joint.p_input
+    if not isinstance(guarantee, PosteriorGuarantee):
+        return rows
+    joint = merged.joint
+    terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
+    return np.asarray(rows[np.abs(rows).max(axis=1) > VACUOUS * terms.max(axis=1)])

@@ -14,13 +14,14 @@ from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.rldp import RLDP, rows_by_secret, secret_by_input
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios, refined
 from funnel.joint import FloatArray, Joint
-from funnel.protocol import WeightArray
+from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.split import Split
+from funnel.solver.work import Deciding
 
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
@@ -52,12 +53,15 @@ class RobustOptimum:
     bound : float
         Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee.
     finished : bool
+    fell_short : bool
+        Whether the budget did not allow to move it inside as closely as can be.
     rounds, cuts : int
     """
 
     weights: WeightArray
     bound: float
     finished: bool
+    fell_short: bool
     rounds: int
     cuts: int
 
@@ -172,7 +176,7 @@ def robust_weights(
             finished = mixture.finished
             break
     weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing)
-    return RobustOptimum(weights, bound, finished, rounds, len(cuts))
+    return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
 def _cut(cuts: _Cuts, read: Joint, near: Neighbourhood, matrix: FloatArray, limit: float) -> tuple[int, float]:
@@ -219,7 +223,7 @@ def _moved_inside(
     # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
     margin = _MARGIN
     for _ in range(_MOVES if guarantee.epsilon > 0 else 0):
-        if budget.expired:
+        if not budget.allows(0.0):
             break
         budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(near.law))
         smaller = guarantee.tightened(margin)
@@ -232,7 +236,12 @@ def _moved_inside(
             return weights
         added, _ = _cut(cuts, read, near, matrix, capped_exp(smaller.epsilon))
         margin = margin if added else 4 * margin
-    weights = proven_weights(read, guarantee, _channel(split, law, seen, read), largest_repair=1.0)
+    deciding = Deciding(read, guarantee, budget)
+    try:
+        weights = proven_weights(read, guarantee, _channel(split, law, seen, read), 1.0, deciding.holds)
+    except InfeasibleGuarantee:
+        # The budget does not allow to decide anything.
+        return np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
     if len(weights) > 1 and (weights == weights[:, :1]).all():
         raise InfeasibleGuarantee(f"no protocol that says anything meets {guarantee}")
     return weights

@@ -24,7 +24,9 @@ _SMALL = 8
 # Coordinates this small are left over from cancellation.
 _ZERO = 1e-12
 # Conditions this much smaller than their terms are nothing but rounding.
-_VACUOUS = 1e-14
+VACUOUS = 1e-14
+# Digits in which scaled conditions that are one differ at most.
+_SAME = 12
 # Units of work of listing few vertices.
 _FEW = 400 * CALL
 
@@ -72,13 +74,14 @@ def enumerate_vertices(
     # In posterior coordinates a row is T_x = v_x q / p_x; the factor q > 0 does not matter to a cone.
     if rows is None:
         rows = guarantee.cone(joint) / joint.p_input
-    if isinstance(guarantee, PosteriorGuarantee):
-        # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
-        terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
-        rows = rows[np.abs(rows).max(axis=1) > _VACUOUS * terms.max(axis=1)]
+        if isinstance(guarantee, PosteriorGuarantee):
+            # A secret that is independent of the input leaves rows of rounding errors at ε = 0.
+            terms = np.abs(guarantee.posterior_cone(joint.p_secret)) @ joint.secret_given_input
+            rows = rows[np.abs(rows).max(axis=1) > VACUOUS * terms.max(axis=1)]
     if len(rows) == 0:
         return np.eye(a)
     apart = _equalities_apart(_scaled(rows))
+    apart = _Conditions(_each_once(apart.rows), apart.equalities)
     try:
         return _by_double_description(*apart, joint.p_input, budget, few)
     except InconsistentVerticesError as error:
@@ -121,6 +124,15 @@ def _two_secrets(joint: Joint, guarantee: PosteriorGuarantee) -> FloatArray:
 
 def _scaled(rows: FloatArray) -> FloatArray:
     return np.asarray(rows / np.abs(rows).max(axis=1, keepdims=True))
+
+
+def _each_once(rows: FloatArray) -> FloatArray:
+    """Conditions without those that another one repeats, as two secrets with the same records for each input do.
+
+    Where one is active both are: every vertex would seem degenerate, and a list with a gap would seem complete.
+    """
+    _, first = np.unique(np.round(rows, _SAME), axis=0, return_index=True)
+    return np.asarray(rows[np.sort(first)])
 
 
 class _Conditions(NamedTuple):

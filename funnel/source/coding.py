@@ -36,9 +36,10 @@ class Coding:
     n_missing : int
         Records whose cell is missing, among all that were read.
     n_grouped, n_grouped_values : int
-        Records whose value was too rare to be a category of its own, and how many such values there are.
+        Records in the category of rarer values, and how many values it stands for, a missing one among them.
     missing_label, other_label : str or None
-        The labels of those two categories, where they occur.
+        The labels of the categories of missing and of rarer values, where they occur: one and the same where missing
+        values are too rare to be a category of their own.
     """
 
     column: str

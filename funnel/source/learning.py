@@ -112,31 +112,31 @@ def _coding(spec: ReleaseSpec, tally: _Tally) -> Coding:
                 "them in the source"
             )
     bins = () if recode is None else recode.bin_labels
-    least = 0 if recode is None else recode.minimum_count or 0
-    rare = {category for category, count in counts.items() if count < least}
-    n_grouped = sum(counts[category] for category in rare)
-    other = recode.other if recode is not None and rare else None
-    if other is not None and other in counts:
-        raise DataError(
-            f"column {column!r} has a category {other!r} of its own, which is also to name its rarer values; set other "
-            f"in [recode.{toml_key(column)}] to another text"
-        )
-    labels = [label for label in bins if label in counts] or ordered(counts)
-    labels = [label for label in labels if label not in rare]
-    if other is not None:
-        labels.append(other)
-        counts[other] = n_grouped
     missing = spec.source.missing_label if spec.source.on_missing == "category" and tally.n_missing else None
     if missing is not None and missing in counts:
         raise DataError(
             f"column {column!r} has a category {missing!r} of its own, which is also to name its missing values; set "
             "missing_label in [source] to another text"
         )
-    if len(labels) + (missing is not None) > spec.limits.max_symbols:
-        raise too_many(spec, column, tally.occurring())
+    labels = [label for label in bins if label in counts] or ordered(counts)
     if missing is not None:
         labels.append(missing)
         counts[missing] = tally.n_missing
+    rare = _too_rare(labels, counts, 0 if recode is None else recode.minimum_count or 0)
+    n_grouped = sum(counts[label] for label in rare)
+    other = recode.other if recode is not None and rare else None
+    if other is not None and other in counts:
+        raise DataError(
+            f"column {column!r} has a category {other!r} of its own, which is also to name its rarer values; set other "
+            f"in [recode.{toml_key(column)}] to another text"
+        )
+    labels = [label for label in labels if label not in rare]
+    if other is not None:
+        # Before the category of missing values, where that is one of its own.
+        labels.insert(len(labels) - (missing in labels), other)
+        counts[other] = n_grouped
+    if len(labels) > spec.limits.max_symbols:
+        raise too_many(spec, column, tally.occurring())
     return Coding(
         column=column,
         kind="bins" if bins else "categories",
@@ -145,9 +145,26 @@ def _coding(spec: ReleaseSpec, tally: _Tally) -> Coding:
         n_missing=tally.n_missing,
         n_grouped=n_grouped,
         n_grouped_values=len(rare),
-        missing_label=missing,
+        missing_label=other if missing in rare else missing,
         other_label=other,
     )
+
+
+def _too_rare(labels: list[str], counts: dict[str, int], least: int) -> set[str]:
+    """Categories to be one: those of fewer records than ``least``; while they are fewer together, the next smallest.
+
+    A group of three people is as rare as a value that three people have. Of categories of one size the one that comes
+    first in order joins.
+    """
+    waiting = sorted(labels, key=lambda label: counts[label])
+    rare: set[str] = set()
+    together = 0
+    for label in waiting:
+        if counts[label] >= least and not 0 < together < least:
+            break
+        rare.add(label)
+        together += counts[label]
+    return rare
 
 
 def ordered(labels: dict[str, int]) -> list[str]:

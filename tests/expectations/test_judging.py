@@ -18,9 +18,10 @@ import pytest
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
-from funnel.pipeline.expectations.custom.base import Measured
+from funnel.pipeline.expectations.custom.base import Measured, named
 from funnel.pipeline.expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
 from funnel.pipeline.expectations.custom.counts import ExpectReleasedCountsToEqualDrawn
+from funnel.pipeline.expectations.custom.drawn_inputs import MeasuredInputs
 from funnel.pipeline.expectations.engine import ExpectationSuite
 from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from funnel.pipeline.expectations.suite import declare
@@ -420,3 +421,36 @@ def test_a_success_without_a_finding_fails_the_verdict(adult: Evidence, monkeypa
         lambda *_, **__: {"success": True},
     )
     assert failures(judge(adult)) == {ROWS: "it was evaluated without a finding"}
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], ""),
+        (["a", "b", "c"], "'a', 'b', 'c'"),
+        (["a", "b", "c", "d"], "'a', 'b', 'c' and 1 more"),
+        ([str(i) for i in range(1005)], "'0', '1', '2' and 1,002 more"),
+    ],
+)
+def test_few_of_many_names_are_listed(names: list[str], said: str) -> None:
+    assert named(names) == said
+
+
+def test_inputs_that_drew_once_too_often_or_too_rarely_are_told_apart(adult: Evidence) -> None:
+    (inputs,) = (one for one in declare(adult) if one.configuration.type == INPUTS)
+    n = adult.snapshot_rows
+    found = inputs.find(MeasuredInputs(n, 16, {"input 'a'": 1, "input 'b'": -1}))
+    assert found.failure == (
+        "2 of 16 inputs drew other than as often as they occur: input 'a' has 1 draw too many, "
+        "input 'b' has 1 draw too few"
+    )
+    assert inputs.find(MeasuredInputs(n, 16, {})).failure is None
+    assert inputs.find(MeasuredInputs(n - 1, 16, {})).failure == f"{n - 1:,} draws for a snapshot of {n:,}"
+
+
+def test_a_column_that_is_not_there_counts_no_records(small: Evidence, spoil: Spoil) -> None:
+    table = spoil(small, lambda table: table.rename_columns(["Colour", "size"])).tables["categories"]
+    (unread,) = table[table["column"] == "colour"].to_dict("records")
+    assert (unread["readable"], unread["records"]) == (False, 0)
+    assert not isinstance(unread["category"], str)
+    assert table[table["column"] == "size"]["records"].sum() == 300

@@ -17,7 +17,7 @@ from tests.projects import ROOT, adult_rows, make_project, run_funnel, tree
 MIDDLE_OF_STEP = (
     "taking the snapshot",
     "counting",
-    "fitting grr",
+    "fitting optimal",
     "drawing",
     "computing exact leakage",
     "judging the release",
@@ -97,3 +97,18 @@ def test_interrupted_by_its_user(tmp_path: Path, server: dict[str, str]) -> None
     assert stopped.returncode == 130, stopped.stderr
     assert "Traceback" not in stopped.stderr
     assert not list((tmp_path / "releases" / "people").iterdir())
+
+
+def test_terminated_by_the_system(tmp_path: Path, server: dict[str, str]) -> None:
+    """SIGTERM ends a release as Ctrl-C does, with and without an orchestrator, also where the optimiser is at work."""
+    for where, environment, steps in (("flow", server, ["drawing"]), ("alone", {}, ["fitting optimal", "publishing"])):
+        spec = make_project(tmp_path / where)
+        for step in steps:
+            stopped = signalled(signal.SIGTERM, step, "release", spec, environment=environment)
+            assert stopped.returncode == 143, (where, step, stopped.stderr)
+            assert "defect" not in stopped.stderr
+            assert "Traceback" not in stopped.stderr
+            assert stopped.stderr.splitlines()[-1] == (
+                "funnel: terminated; what was not yet published was thrown away"
+            ), (where, step, stopped.stderr)
+            assert not list((spec.parent / "releases" / "people").iterdir())

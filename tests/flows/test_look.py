@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -128,14 +129,14 @@ def test_a_spec_that_changes_during_a_run_is_for_the_next_one(tmp_path: Path) ->
 def test_a_run_reads_its_spec_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = make_project(tmp_path, PLAIN)
     read: list[Path] = []
-    real = Path.read_bytes
+    real = Path.open
 
-    def counted(path: Path) -> bytes:
+    def counted(path: Path, *how: Any, **options: Any) -> Any:
         if path == spec:
             read.append(path)
-        return real(path)
+        return real(path, *how, **options)
 
-    monkeypatch.setattr(Path, "read_bytes", counted)
+    monkeypatch.setattr(Path, "open", counted)
     described = ReleaseSpec.load(spec)
     assert look(described) is None
     go(described, False, False)

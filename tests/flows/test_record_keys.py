@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from prefect.blocks.system import Secret
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
 from funnel.pipeline.flows.release import release
 from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.release import decision
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
@@ -78,12 +81,17 @@ def test_records_keep_their_answers(tmp_path: Path) -> None:
 
 
 def refused(spec: Path, error: type[FunnelError], *words: str) -> None:
-    before = tree(spec.parent / "releases")
+    before = published(spec)
     with pytest.raises(error) as caught:
         release(str(spec))
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert "\n" not in str(caught.value)
-    assert tree(spec.parent / "releases") == before
+    assert published(spec) == before
+
+
+def published(spec: Path) -> dict[str, bytes]:
+    """All files in the folder of releases but the lock of the series."""
+    return {name: content for name, content in tree(spec.parent / "releases").items() if name != ".people.lock"}
 
 
 def test_keys_that_do_not_identify_records_are_counted_and_refused(tmp_path: Path) -> None:
@@ -112,3 +120,59 @@ def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
     Secret(value="a long phrase that only the orchestrator holds").save("of-people")
     found = find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
     assert found.record_key(("id",), read_from_vault).secret == b"a long phrase that only the orchestrator holds"
+
+
+def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> None:
+    numbers = pa.array([i * 7919 % 10007 for i in range(3000)])
+    spec = project(tmp_path, table=adult_rows().append_column("id", numbers))
+    assert release(str(spec))["fresh"] is True
+    origin = record_of(spec, "1.0.0").origin
+    assert (origin.key_kinds, origin.derivation) == (("number",), 2)
+    pq.write_table(adult_rows().append_column("id", numbers.cast(pa.string())), tmp_path / "people.parquet")
+    second = release(str(spec))
+    assert (second["version"], second["fresh"], second["drawn"]) == ("1.1.0", True, True)
+    assert record_of(spec, "1.1.0").origin.key_kinds == ("text",)
+    assert rows_of(spec, "1.1.0") != rows_of(spec, "1.0.0")
+    # The same keys in a column of another name.
+    pq.write_table(adult_rows().append_column("person", numbers.cast(pa.string())), tmp_path / "people.parquet")
+    spec.write_text(KEYED.replace('["id"]', '["person"]'))
+    assert release(str(spec))["fresh"] is True
+    assert rows_of(spec, "1.2.0") != rows_of(spec, "1.1.0")
+    # Another series with the same secret, of the same people and columns.
+    other = project(tmp_path / "other", table=adult_rows().append_column("id", numbers))
+    other.write_text(KEYED.replace('name = "people"', 'name = "others"'))
+    work = tmp_path / "other" / ".funnel" / "others"
+    work.mkdir(parents=True)
+    shutil.copy(tmp_path / ".funnel" / "people" / FILE, work / FILE)
+    release(str(other))
+    found = ReleaseFolder(tmp_path / "other" / "releases" / "others" / "1.0.0")
+    assert Record.read(found.record).origin.secret == origin.secret
+    assert found.data.read_bytes() != rows_of(spec, "1.0.0")
+
+
+def test_a_series_from_before_its_name_entered_keeps_its_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = project(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(decision, "LAST_DERIVATION", 1)
+        assert release(str(spec))["fresh"] is True
+    # As an earlier funnel left it.
+    shutil.rmtree(tmp_path / ".funnel" / "people" / "records")
+    path = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0").record
+    said = json.loads(path.read_text())
+    assert said["origin"].pop("derivation") == 1
+    del said["origin"]["key_kinds"]
+    path.write_text(json.dumps({**said, "schema": "funnel/record/1"}))
+    assert release(str(spec))["status"] == "unchanged"
+
+    table = people().take(pa.array(np.random.default_rng(1).permutation(3000)))
+    pq.write_table(table, tmp_path / "people.parquet")
+    second = release(str(spec))
+    assert rows_of(spec, "1.1.0") == rows_of(spec, "1.0.0")
+    # What kind the keys of the version before were of is not on record, so it is counted, once.
+    assert (second["version"], second["fresh"]) == ("1.1.0", True)
+    assert record_of(spec, "1.1.0").origin.derivation == 1
+    assert release(str(spec), again=True)["fresh"] is False
+    rotated = release(str(spec), rotate_secret=True)
+    assert record_of(spec, rotated["version"]).origin.derivation == 2

@@ -51,6 +51,20 @@ def test_mixing_lowers_every_level(joint: Joint, share: float, seed: int) -> Non
         assert float(after) <= float(before) * (1 + 1e-12)
 
 
+@given(joints(min_inputs=2), st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_mixing_is_exact(joint: Joint, share: float, seed: int) -> None:
+    """Every weight is the exact mixture rounded down; the largest of a column takes what that leaves."""
+    rng = np.random.default_rng(seed)
+    weights = integer_weights(rng.dirichlet(np.ones(3), size=len(joint.inputs)).T)
+    marginal, part = marginal_weights(joint, weights), round(share * DENOMINATOR)
+    for column, mixed in zip(weights.T.tolist(), mix(weights, marginal, share).T.tolist(), strict=True):
+        exact = [
+            (w * (DENOMINATOR - part) + int(q) * part) // DENOMINATOR for w, q in zip(column, marginal, strict=True)
+        ]
+        exact[exact.index(max(exact))] += DENOMINATOR - sum(exact)
+        assert mixed == exact
+
+
 @given(joints(min_inputs=2), st.sampled_from([0.1, 0.5, 1.5]), st.integers(0, 2**32 - 1))
 def test_a_miss_by_a_hair_is_repaired_by_a_hair(joint: Joint, epsilon: float, seed: int) -> None:
     """A channel scaled to lie on the bound up to float error ends within it, hardly changed."""

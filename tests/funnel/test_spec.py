@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from funnel import complaint as complaints
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
 from funnel.settings import EngineSettings
@@ -415,3 +416,83 @@ def test_any_unknown_setting_is_named(name: str) -> None:
 def test_any_value_for_a_setting_gives_a_spec_or_one_sentence(setting: str, value: object) -> None:
     message = refusal({**GOOD, setting: value})
     assert message is None or (setting in message and "\n" not in message)
+
+
+def test_a_file_that_is_too_long_is_no_spec(tmp_path: Path) -> None:
+    """Said at once, by its size, and not by each of its million keys."""
+    path = tmp_path / "keys.toml"
+    text = "".join(f"k{i} = 1\n" for i in range(1_000_000))
+    path.write_text(text, encoding="utf-8")
+    for load in (lambda: ReleaseSpec.load(path), lambda: ReleaseSpec.parse(text, path)):
+        with pytest.raises(SpecError, match=r"^keys.toml is not a spec: it is longer than 1,048,576 bytes; name the"):
+            load()
+
+
+def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = {f"k{i}": 1 for i in range(3000)}
+    compared = []
+
+    class Problem(dict):
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return super().__eq__(other)
+
+        __hash__ = None
+
+    real = ValidationError.errors
+
+    class Error:
+        def __init__(self, error: ValidationError) -> None:
+            self.error = error
+
+        def errors(self, **options: bool) -> list[Problem]:
+            return [Problem(one) for one in real(self.error, **options)]
+
+    with pytest.raises(ValidationError) as caught:
+        ReleaseSpec.model_validate(unknown)
+    said = complaints.complaint(Error(caught.value), ReleaseSpec)
+    assert said.startswith("k0: unknown setting (and ")
+    assert len(compared) == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "folder", "what"),
+    [
+        ("adult.parquet", ".", "source"),
+        ("adult.parquet", "../here", "source"),
+        ("adult.parquet", "link", "source"),
+        ("https://example.org/adult.parquet", ".", "spec"),
+        ("../there/adult.parquet", ".", "spec"),
+        ("../there/adult.parquet", "../there", "source"),
+        ("../there/parts/*.parquet", "../there", "source"),
+        ("../there/adult.parquet", "..", "source"),
+        ("../public/link.parquet", "../public", "source"),
+    ],
+)
+def test_an_output_that_would_publish_the_source_or_the_spec(
+    tmp_path: Path, source: str, folder: str, what: str
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "link").symlink_to(here)
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "link.parquet").symlink_to(tmp_path / "adult.parquet")
+    settings = copy.deepcopy(GOOD)
+    settings["source"]["path"] = source
+    settings["output"] = {"folder": folder, "workspace": "../../work"}
+    with pytest.raises(
+        SpecError, match=rf"^\[output\] folder must not hold the {what}: all that is in it is published"
+    ):
+        ReleaseSpec.of(settings, here)
+    settings["output"]["folder"] = "releases"
+    ReleaseSpec.of(settings, here)
+
+
+def test_an_output_inside_the_folder_of_the_source(tmp_path: Path) -> None:
+    """What is released would be read as a part of the source by the next run."""
+    (tmp_path / "people").mkdir()
+    settings = copy.deepcopy(GOOD)
+    settings["source"]["path"] = "people"
+    settings["output"] = {"folder": "people/releases"}
+    with pytest.raises(SpecError, match="folder must not lie inside the folder of the source"):
+        ReleaseSpec.of(settings, tmp_path)

@@ -18,6 +18,7 @@ from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.merging import partition_weights, symbol_risks
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights, marginal_weights
+from funnel.solver.budget import Budget
 
 
 def two_columns() -> Joint:
@@ -113,7 +114,7 @@ def test_merged_high_risk_symbols_can_still_break_the_bound() -> None:
     """ALIP (8): complete merging of exactly the high-risk symbols is not enough; the watchdog merges more."""
     guarantee = ALIP(0.5, 0.5)
     joint = Joint.from_counts([[90, 70, 100, 100], [10, 20, 100, 100]])
-    risks = symbol_risks(joint, guarantee, "watchdog")
+    risks = symbol_risks(joint, guarantee, "watchdog", Budget.of(None))
     low, high = risks.high_risk()
     assert len(high) == 2
     naive = partition_weights(joint, (*((x,) for x in low), high))

@@ -36,6 +36,15 @@ def test_a_failure_of_the_file_system_is_an_output_error() -> None:
     assert caught.value.__context__ is None
 
 
+def test_a_connection_that_is_lost_is_not_blamed_on_the_disk() -> None:
+    @plain_errors
+    def step() -> None:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    with pytest.raises(OutputError, match="a file of the release was lost: Connection reset by peer; run the release"):
+        step()
+
+
 def test_an_error_that_only_borrows_the_class_is_not_blamed_on_the_disk() -> None:
     @plain_errors
     def step() -> None:

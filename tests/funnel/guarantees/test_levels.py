@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Joint, Protocol, SpecError
+from funnel import ALIP, LDP, LIP, Joint, Protocol, SpecError
 from funnel.alphabet import Alphabet
 from funnel.guarantees.exact import exp_below
+from funnel.guarantees.srlip import side_channel_comparisons
 from funnel.rounding import integer_weights, marginal_weights
 from tests.brute import given_secret, ldp_ratio, lip_ratio
 from tests.strategies import budgets, joints
@@ -131,3 +133,40 @@ def test_guarantees_are_read_from_text() -> None:
     ):
         with pytest.raises(SpecError, match=word):
             funnel.parse_guarantee(text)
+
+
+@pytest.mark.parametrize("guarantee", [LIP(1.0), LDP(2.0), ALIP(math.inf, 1.0), ALIP(0.5, 2.0)])
+def test_a_tightened_guarantee_implies_the_guarantee(guarantee: LIP | LDP | ALIP) -> None:
+    """By a margin of its budget, all else as it was."""
+    tight = guarantee.tightened(0.25)
+    assert type(tight) is type(guarantee)
+    assert tight.budget == pytest.approx(0.75 * guarantee.budget)
+    assert tight.tightened(0.0) == tight
+    joint = Joint.from_counts([[30, 1], [1, 90]])
+    holds = []
+    for flip in np.linspace(0, 0.5, 101):
+        weights = integer_weights(np.array([[1 - flip, flip], [flip, 1 - flip]]))
+        holds.append((tight.holds_for(joint, weights), guarantee.holds_for(joint, weights)))
+    assert (True, False) not in holds
+    assert (False, True) in holds
+
+
+@given(joints(min_inputs=4, max_inputs=4))
+def test_side_channels_compare_what_leaves_something_to_learn_and_nothing_else(joint: Joint) -> None:
+    """Against brute force over what may be known of one of two columns; where one secret is left, nothing is."""
+    pairs = [("u0", "v0"), ("u0", "v1"), ("u1", "v0"), ("u1", "v1")]
+    read = Joint.from_counts(joint.counts, joint.secret.labels, pairs)
+    occurring = int(joint.counts.any(axis=1).sum())
+    assume(occurring > 1)
+    expected = Counter({(): occurring})
+    for column, values in enumerate(("u", "v")):
+        for value in (f"{values}0", f"{values}1"):
+            inside = [x for x, pair in enumerate(pairs) if pair[column] == value]
+            left = int(joint.counts[:, inside].any(axis=1).sum())
+            if left > 1:
+                expected[((read.inputs.columns[column], value),)] = left
+    found = side_channel_comparisons(read)
+    assert Counter(found.given) == expected
+    for part, whole in zip(found.part, found.whole, strict=True):
+        assert (found.counts[part] <= found.counts[whole]).all()
+        assert (found.counts[part] < found.counts[whole]).any()

@@ -266,3 +266,40 @@ def test_a_wide_protocol_is_judged_within_a_second() -> None:
     random = np.random.default_rng(0)
     worst = worst_pair(random.random((30, 15, 30)), around(random.integers(1, 1000, size=(15, 30))))
     assert 1 < worst.ratio < 10
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_worst_pair_does_not_depend_on_how_many_are_looked_at_together(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, rows = random_case(seed)
+    near = around(counts)
+    at_once = worst_pair(rows, near)
+    monkeypatch.setattr(worst_case, "_FIRST", 1)
+    monkeypatch.setattr(worst_case, "_AT_ONCE", 1)
+    # Nor on an output that is split into two that are alike.
+    for split in (rows, np.concatenate([rows / 2, rows / 2])):
+        one_by_one = worst_pair(split, near)
+        assert one_by_one.ratio == pytest.approx(at_once.ratio, rel=1e-8)
+        assert one_by_one.output % len(rows) == at_once.output
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_levels_of_rows_are_above_the_level_of_the_channel_and_near_it(reads_secret: bool) -> None:
+    """What the search is led by: bounds that are never below what the exact decision finds."""
+    joint = Joint.from_counts([[300, 100, 40], [100, 500, 60]])
+    joint = joint.with_secret() if reads_secret else joint
+    guarantee = RLDP(1.0, 0.05)
+    rows = np.random.default_rng(4).dirichlet(np.ones(3), size=joint.counts.shape[1]).T
+    weights = integer_weights(rows)
+    levels = guarantee.output_levels(joint, weights / 2.0**63)
+    assert levels.shape == (3,)
+    found = guarantee.level_for(joint, weights)
+    assert levels.max() >= found.value - 1e-12
+    assert levels.max() == pytest.approx(found.value, rel=0.02)
+    assert int(levels.argmax()) == found.witness.output
+
+
+def test_only_robust_guarantees_have_a_significance() -> None:
+    assert RLDP(1.0, 0.01).significance == 0.01
+    assert LDP(1.0).significance is None

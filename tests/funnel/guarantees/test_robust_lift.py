@@ -123,3 +123,27 @@ def test_channels_too_large_to_search_get_the_bound_on_ratios() -> None:
     assert found.level == pytest.approx(RLDP(1.0).level(joint, protocol).value, rel=1e-9)
     assert LIP(1.0).level(joint, protocol).value <= found.attained + 1e-12
     assert found.attained <= found.level
+
+
+@pytest.mark.parametrize("upward", [True, False])
+def test_a_search_that_ends_early_proves_less_and_nothing_false(upward: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, rows = random_case(3)
+    near = around(counts)
+    searched = worst_lift_over(rows, near, upward, True)
+    monkeypatch.setattr("funnel.guarantees.robust_lift._ROUNDS", 0)
+    stopped = worst_lift_over(rows, near, upward, True)
+    assert stopped.law is None
+    assert stopped.attained <= searched.attained * (1 + 1e-9)
+    # A lift is at most 1/P(s); how small one is, only the search says.
+    assert searched.bound <= stopped.bound
+    assert math.isinf(stopped.bound) is not upward
+
+
+@pytest.mark.parametrize("upward", [True, False])
+def test_where_nothing_is_told_the_estimate_itself_attains_the_worst(upward: bool) -> None:
+    counts, rows = random_case(1)
+    near = around(counts)
+    worst = worst_lift_over(np.full_like(rows, 1 / len(rows)), near, upward, True)
+    assert worst.attained == pytest.approx(1, abs=1e-12)
+    assert 1 <= worst.bound <= 1 + 1e-6
+    assert worst.law == pytest.approx(counts / counts.sum())

@@ -90,3 +90,31 @@ def test_the_largest_of_averages_that_floats_confuse(guarantee: LiftBound, inver
         assert measure == max(measures.values())
         assert measures[output] == measure
     assert confused > 20
+
+
+def test_ties_everywhere_are_decided_by_a_few_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A channel that tells next to nothing: floats confuse all outputs, and each used to cost sums of Python integers.
+
+    The largest is found all the same, whatever the size of the stacks that are compared at once.
+    """
+    compared: list[Fraction] = []
+
+    def counted(numerator: int, denominator: int = 1) -> Fraction:
+        compared.append(Fraction(numerator, denominator))
+        return compared[-1]
+
+    random = np.random.default_rng(7)
+    joint = Joint.from_counts(random.integers(1, 10**6, size=(3, 5)))
+    row = 2**55 + random.integers(0, 2**20, size=(250, 5)).astype(np.uint64)
+    weights = np.vstack([row, np.array([[FULL - int(total) for total in row.sum(axis=0)]], dtype=np.uint64)])
+    exact = [[Fraction(sum(int(n) * int(w) for n, w in zip(counts, out, strict=True)), int(counts.sum()))
+              for counts in [*joint.counts, joint.counts.sum(axis=0)]] for out in weights]  # fmt: skip
+    most = max(max(value / law[-1], law[-1] / value) for law in exact for value in law[:-1])
+    for stack in (1, 100, 2**21):
+        monkeypatch.setattr("funnel.guarantees.events._STACK", stack)
+        monkeypatch.setattr("funnel.guarantees.events.Fraction", counted)
+        compared.clear()
+        witness = LIP(1.0).worst(joint, weights)
+        assert witness.ratio == most
+    # In one stack, extended precision leaves only what it cannot tell apart.
+    assert len(compared) < 300

@@ -15,10 +15,9 @@ from funnel.guarantees import names as kinds
 from funnel.guarantees.base import ConeGuarantee
 from funnel.measures import mutual_information
 from funnel.mechanisms import mechanism, names
-from funnel.mechanisms.agglomeration import _way
 from funnel.mechanisms.memory import LARGEST, check_size, largest_table
-from funnel.mechanisms.merging import partition_weights
 from funnel.solver.budget import Budget
+from funnel.solver.greedy import _way, partition_weights
 from tests.strategies import joints
 
 ONE = Joint.from_counts(np.random.default_rng(1).integers(1, 90, (2, 11)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
 from funnel.mechanisms import _MECHANISMS
+from funnel.mechanisms.identity import Identity
 from funnel.release.cache import Cache
 from funnel.release.provenance import code_digest, software
 
@@ -102,3 +104,23 @@ def test_a_newly_registered_mechanism_is_other_code(monkeypatch: pytest.MonkeyPa
 
 def test_what_computes_is_named_with_its_version() -> None:
     assert {"funnel", "numpy", "scipy", "highspy"} <= set(software())
+
+
+def test_a_package_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "numba":
+            raise PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr("funnel.release.provenance.version", version)
+    found = software()
+    assert "numba" not in found
+    assert {"funnel", "numpy"} <= set(found)
+
+
+def test_a_mechanism_made_at_a_prompt_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no file of it."""
+    before = code_digest()
+    made = type("Mine", (Identity,), {"name": "mine", "__module__": "__nowhere__"})
+    monkeypatch.setitem(_MECHANISMS, "mine", made())
+    assert code_digest() not in (before, "")

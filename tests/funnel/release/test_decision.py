@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide, fresh_draws, secret_before
+from funnel.release.decision import (
+    Draw,
+    Earlier,
+    TakeOver,
+    Unchanged,
+    decide,
+    derivation_of,
+    fresh_draws,
+    secret_before,
+    told_of_withdrawn,
+)
 from funnel.release.files import FileRef
 from funnel.release.layout import Version
 from funnel.release.record import Origin, Record
@@ -25,7 +36,9 @@ SHA = "{:064x}".format
 SECRET, OTHER_SECRET = "aa" * 16, "bb" * 16
 # What the spec and the data of this run are, with and without record keys.
 SPECS = {keyed: spec_of("x.parquet", "/", **({"record_key": ["id"]} if keyed else {})) for keyed in (False, True)}
-SNAPSHOT = Snapshot(FileRef("x", SHA(1)), FileRef("y", SHA(2)), SHA(3), SHA(4), 10, 0)
+SNAPSHOT = Snapshot(FileRef("x", SHA(1)), FileRef("y", SHA(2)), SHA(3), SHA(4), (10,), 0)
+KINDS: tuple[Literal["text", "number"], ...] = ("text",)
+SNAPSHOTS = {False: SNAPSHOT, True: replace(SNAPSHOT, key_kinds=KINDS)}
 PROTOCOL = Protocol(
     np.array([[DENOMINATOR]], dtype=np.uint64),
     np.array([DENOMINATOR], dtype=np.uint64),
@@ -58,6 +71,8 @@ def origin_of(keyed: bool) -> Origin:
         shuffle=True,
         record_key=("id",) if keyed else None,
         secret=SECRET if keyed else None,
+        key_kinds=KINDS if keyed else None,
+        derivation=2 if keyed else None,
     )
 
 
@@ -69,18 +84,27 @@ def origins(keyed: bool) -> Iterator[Origin]:
     for changed in product((False, True), repeat=len(OTHERS)):
         update = {name: value for (name, value), other in zip(OTHERS.items(), changed, strict=True) if other}
         for record_key, secret in keys:
-            yield origin_of(keyed).model_copy(update={**update, "record_key": record_key, "secret": secret})
+            derivation = None if secret is None else 2
+            kinds = None if secret is None else KINDS
+            said = {"record_key": record_key, "secret": secret, "key_kinds": kinds, "derivation": derivation}
+            yield origin_of(keyed).model_copy(update={**update, **said})
 
 
 def earlier(
-    origin: Origin, version: str = "1.0.0", published: bool = True, fresh: bool = True, rows: int = 1
+    origin: Origin,
+    version: str = "1.0.0",
+    published: bool = True,
+    fresh: bool = True,
+    rows: int = 1,
+    withdrawn: bool = False,
+    kept: bool = True,
 ) -> Earlier:
     record = Record(version=version, created="2026-01-01T00:00:00+00:00", origin=origin, rows=10, fresh=fresh)
-    return Earlier(record, Path(version), published, SHA(rows))
+    return Earlier(record, Path(version) if kept else None, published, SHA(rows), withdrawn)
 
 
 def run(keyed: bool, before: Sequence[Earlier], **flags: bool) -> Any:
-    return decide(SPECS[keyed], SNAPSHOT, PROTOCOL, before, secret=SECRET if keyed else None, **flags)
+    return decide(SPECS[keyed], SNAPSHOTS[keyed], PROTOCOL, before, secret=SECRET if keyed else None, **flags)
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -124,12 +148,85 @@ def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
             assert found.fresh is not keeps
 
 
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_version_that_was_withdrawn_counts_as_if_it_were_there(keyed: bool) -> None:
+    """But it is not what is published, and its rows are taken over only where they still are."""
+    mine = origin_of(keyed)
+    for origin, kept, again in product(origins(keyed), (True, False), (False, True)):
+        found = run(keyed, [earlier(origin, withdrawn=True, kept=kept)], again=again)
+        there = run(keyed, [earlier(origin)], again=again)
+        assert not isinstance(found, Unchanged)
+        if isinstance(there, Unchanged):
+            # This very release, but nobody can read it any more.
+            assert found.version == Version(1, 0, 1)
+            assert isinstance(found, TakeOver) is kept
+            assert found.fresh is not (kept or keyed)
+            continue
+        assert found.version == there.version > Version(1, 0, 0)
+        if isinstance(there, TakeOver) and not kept:
+            assert isinstance(found, Draw)
+            keeps = keyed and (origin.fields, origin.record_key) == (mine.fields, mine.record_key)
+            assert found.fresh is not keeps
+        else:
+            assert type(found) is type(there)
+            assert found.fresh is there.fresh
+
+
+def test_a_number_is_not_used_twice_and_an_older_version_may_be_this_release() -> None:
+    mine = origin_of(False)
+    other = mine.model_copy(update={"snapshot": SHA(13)})
+    gone = earlier(other, "1.1.0", withdrawn=True, kept=False)
+    assert run(False, [earlier(mine), gone]) == Unchanged(Version(1, 0, 0))
+    assert run(False, [earlier(other), gone]).version == Version(1, 2, 0)
+    assert run(False, [earlier(mine), gone], again=True).version == Version(1, 2, 0)
+
+
+def test_it_is_told_which_versions_were_withdrawn() -> None:
+    mine = origin_of(False)
+    before = [earlier(mine), earlier(mine, "1.10.0", withdrawn=True), earlier(mine, "1.9.0", withdrawn=True)]
+    assert told_of_withdrawn(before[:1]) is None
+    assert told_of_withdrawn(before[:2]) == (
+        "version 1.10.0 was withdrawn: its number is not used again, and its draw still counts"
+    )
+    assert told_of_withdrawn(before) == (
+        "versions 1.9.0, 1.10.0 were withdrawn: their numbers are not used again, and their draws still count"
+    )
+
+
 def test_records_that_name_the_file_of_a_snapshot_are_of_the_same_rows() -> None:
     before = earlier(origin_of(False).model_copy(update={"snapshot": SNAPSHOT.data.sha256, "spec": SHA(11)}))
     found = run(False, [before])
     assert isinstance(found, TakeOver)
     assert (found.version, found.fresh) == (Version(1, 0, 1), False)
     assert found.origin.snapshot == SNAPSHOT.content_sha256
+
+
+def test_keys_of_another_kind_are_other_keys() -> None:
+    """7 as a number and as a text: every record is drawn afresh, and that is said."""
+    other = origin_of(True).model_copy(update={"snapshot": SHA(13), "key_kinds": ("number",)})
+    assert run(True, [earlier(other)]).fresh is True
+    assert run(True, [earlier(other.model_copy(update={"key_kinds": KINDS}))]).fresh is False
+
+
+def test_records_from_before_kinds_and_derivation_were_noted() -> None:
+    old = origin_of(True).model_copy(update={"key_kinds": None, "derivation": None})
+    # The same snapshot: the digests of all keys are the same, so the keys and their derivation are.
+    found = run(True, [earlier(old)])
+    assert found == Unchanged(Version(1, 0, 0))
+    # Other records: answers are derived as before, but whether the keys are the same is not known.
+    found = run(True, [earlier(old.model_copy(update={"snapshot": SHA(13)}))])
+    assert (found.fresh, found.origin.derivation, found.origin.key_kinds) == (True, 1, KINDS)
+    known = old.model_copy(update={"snapshot": SHA(13), "key_kinds": KINDS, "derivation": 1})
+    found = run(True, [earlier(known)])
+    assert (found.fresh, found.origin.derivation) == (False, 1)
+    # With another secret nothing is kept, so it is derived in the newest way.
+    rotated = known.model_copy(update={"secret": OTHER_SECRET})
+    found = run(True, [earlier(rotated)], rotate=True)
+    assert (found.fresh, found.origin.derivation, found.rotated) == (True, 2, OTHER_SECRET)
+    # The newest published version with the secret says how; one that was not published in full only where it is alone.
+    torn = earlier(origin_of(True), "2.0.0", published=False)
+    assert derivation_of([torn, earlier(known), earlier(rotated, "1.2.0")], SECRET) == 1
+    assert derivation_of([torn], SECRET) == 2
 
 
 def test_the_first_version_is_drawn_and_fresh() -> None:
@@ -147,17 +244,30 @@ VERSIONS = st.lists(
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Earlier]:
-    return [
-        earlier(draw(ANY), f"{v[0]}.{v[1]}.{v[2]}", draw(st.booleans()), draw(st.booleans()), draw(st.integers(1, 2)))
-        for v in draw(VERSIONS)
-    ]
+    found = []
+    for v in draw(VERSIONS):
+        published = draw(st.booleans())
+        withdrawn = published and draw(st.booleans())
+        kept = not withdrawn or draw(st.booleans())
+        found.append(
+            earlier(
+                draw(ANY),
+                f"{v[0]}.{v[1]}.{v[2]}",
+                published,
+                draw(st.booleans()),
+                draw(st.integers(1, 2)),
+                withdrawn,
+                kept,
+            )
+        )
+    return found
 
 
 @given(histories(), st.booleans(), st.booleans())
 def test_many_versions_before(before: list[Earlier], again: bool, rotate: bool) -> None:
     found = run(True, before, again=again, rotate=rotate)
     published = [one for one in before if one.published]
-    newest = max(published, key=lambda one: one.version, default=None)
+    newest = max((one for one in published if not one.withdrawn), key=lambda one: one.version, default=None)
     if isinstance(found, Unchanged):
         assert not again
         assert newest is not None
@@ -169,10 +279,12 @@ def test_many_versions_before(before: list[Earlier], again: bool, rotate: bool) 
         assert not again
         chosen = found.rows_of
         assert chosen in before
+        assert chosen.folder is not None
         alike = [
             one
             for one in published
-            if (
+            if one.folder is not None
+            and (
                 one.record.origin.snapshot,
                 one.record.origin.protocol,
                 one.record.origin.shuffle,

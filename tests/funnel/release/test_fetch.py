@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import fsspec
 import pytest
 
 from funnel.errors import DataError
+from funnel.release import fetch
 from funnel.release.fetch import fetch_release
 
 
@@ -55,3 +57,26 @@ def test_what_is_no_release(memory: Any, tmp_path: Path) -> None:
     memory.pipe("/out/people/latest", b"../1.0.0")
     with pytest.raises(DataError, match="does not name a version"):
         fetch_release("memory://out/people", tmp_path)
+
+
+def test_large_files_are_read_in_large_blocks(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every read of a file at a URL is a request."""
+    content = bytes(range(256)) * (5 << 12)
+    memory.pipe("/out/people/1.1.0/data/records.parquet", content)
+    asked: list[int] = []
+    real = fetch.open_binary
+
+    class Counted(io.RawIOBase):
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def read(self, size: int = -1) -> bytes:
+            asked.append(size)
+            return bytes(self.file.read(size))
+
+    monkeypatch.setattr(fetch, "open_binary", lambda address: Counted(real(address)))
+    _, folder = fetch_release("memory://out/people", tmp_path)
+    assert folder.data.read_bytes() == content
+    # Two files, each with a last read that finds nothing; and no more than fits in memory at once.
+    assert len(asked) <= 2 * 2 + len(content) // (1 << 20)
+    assert max(asked) <= 1 << 24

@@ -46,3 +46,15 @@ def test_a_file_in_the_way_of_a_folder_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(OutputError, match="cannot make the folder"):
         private_folder(tmp_path / "x" / "y")
+
+
+def test_a_small_file_is_read_and_checked_at_once(tmp_path: Path) -> None:
+    reference = write_whole(tmp_path / "a", b"one")
+    assert reference.read() == b"one"
+    assert reference == FileRef.of(tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"two")
+    with pytest.raises(DataError, match="changed"):
+        reference.read()
+    (tmp_path / "a").unlink()
+    with pytest.raises(DataError, match="gone"):
+        reference.read()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import DataError
-from funnel.release.layout import Version, find_release, next_version, versions
+from funnel.release.layout import ReleaseFolder, Version, find_release, next_version, versions
 
 some_version = st.builds(Version, *(st.integers(0, 50),) * 3)
 
@@ -39,3 +39,16 @@ def test_nothing_there_is_no_release(tmp_path: Path) -> None:
     assert versions(tmp_path / "gone") == []
     with pytest.raises(DataError, match="no release at"):
         find_release(tmp_path / "gone")
+
+
+def test_a_release_is_found_by_its_version_or_its_series(tmp_path: Path) -> None:
+    version = ReleaseFolder(tmp_path / "people" / "1.0.0")
+    version.root.mkdir(parents=True)
+    (tmp_path / "people" / "latest").symlink_to("1.0.0")
+    places = (tmp_path / "people", tmp_path / "people" / "latest", version.root)
+    for missing in (version.protocol, version.package):
+        for place in places:
+            with pytest.raises(DataError, match=r"is not a release: it lacks protocol\.json or datapackage\.json"):
+                find_release(place)
+        missing.write_text("{}")
+    assert [find_release(place).root for place in places] == [version.root.resolve()] * 3

@@ -6,6 +6,9 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import LedgerError, ReleaseRefused
@@ -55,6 +58,8 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
 
     with open_series(spec) as series, series.incoming() as folder:
         (folder.root / "data").mkdir()
+        folder.audit.mkdir()
+        folder.record.write_text("{}")
         for name in ("data/rows", "protocol.json"):
             (folder.root / name).write_text("x")
         with monkeypatch.context() as patch:
@@ -79,6 +84,7 @@ def test_the_order_of_rows_is_told_as_it_is(tmp_path: Path, shuffle: bool) -> No
     # Nobody but its owner reads what is internal.
     assert folder.audit.stat().st_mode & 0o777 == 0o700
     assert folder.root.stat().st_mode & 0o777 == 0o755
+    described(folder, shuffle)
     # The spec of the version is kept as it was written, to the letter.
     assert folder.spec.read_text() == spec.read_text()
     with open_series(ReleaseSpec.load(spec)) as series:
@@ -92,15 +98,53 @@ title = "People of a test"
 secret = ["marital-status"]
 publish = ["relationship"]
 guarantee = "lip:1.0"
+{"" if shuffle else 'description = "People, some of them."'}
 [source]
 path = "people.parquet"
-[metadata]
-licence = "CC-BY-4.0"
 [mechanism]
 name = "grr"
 [output]
 shuffle = {str(shuffle).lower()}
+csv = {str(not shuffle).lower()}
+[metadata]
+licence = "CC-BY-4.0"
+{"" if shuffle else DESCRIBED}"""
+
+
+DESCRIBED = """
+licence_url = "https://creativecommons.org/licenses/by/4.0/"
+keywords = ["people", "tests"]
+contact_name = "Office of Tests"
+[[metadata.sources]]
+title = "Census"
+path = "https://example.org/census"
 """
+
+
+def described(folder: ReleaseFolder, shuffle: bool) -> None:
+    """What the spec says of the release is in its package, and nothing that it does not say; the csv is the parquet."""
+    package = json.loads(folder.package.read_text())
+    said = {key: package.get(key) for key in ("description", "keywords", "contributors", "sources")}
+    paths = [resource["path"] for resource in package["resources"]]
+    rows = pq.read_table(folder.data)
+    if shuffle:
+        assert set(said.values()) == {None}
+        assert "path" not in package["licenses"][0]
+        assert paths == ["data/records.parquet"]
+        assert not folder.csv.exists()
+        return
+    assert said == {
+        "description": "People, some of them.",
+        "keywords": ["people", "tests"],
+        "contributors": [{"title": "Office of Tests", "roles": ["publisher"]}],
+        "sources": [{"title": "Census", "path": "https://example.org/census"}],
+    }
+    assert package["licenses"][0]["path"] == "https://creativecommons.org/licenses/by/4.0/"
+    assert paths == ["data/records.csv", "data/records.parquet"]
+    written = pacsv.read_csv(
+        folder.csv, convert_options=pacsv.ConvertOptions(column_types={"relationship": pa.string()})
+    )
+    assert written.equals(rows.cast(written.schema))
 
 
 def whole(series: Series) -> None:
@@ -109,7 +153,8 @@ def whole(series: Series) -> None:
     series.check_whole(version)
     folder = series.folder(version)
     files = series.record(version).files
-    assert set(files) == {"data/records.parquet", "protocol.json", "report.html", "datapackage.json"}
+    public = {"data/records.parquet", "protocol.json", "report.html", "datapackage.json"}
+    assert set(files) == public | ({"data/records.csv"} if folder.csv.exists() else set())
     for name in files:
         content = (folder.root / name).read_bytes()
         (folder.root / name).write_bytes(content + b" ")

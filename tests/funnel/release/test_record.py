@@ -28,7 +28,7 @@ REST: dict[str, Any] = {
 }
 # Keys of records before version 1.
 FLAT = ORIGIN | REST
-CONTENT = {"schema": "funnel/record/1", "origin": ORIGIN, **REST}
+CONTENT = {"schema": "funnel/record/2", "origin": ORIGIN, **REST}
 
 
 def read(content: dict[str, Any]) -> Record:
@@ -47,8 +47,16 @@ def test_records_from_before_there_was_a_schema_are_read() -> None:
     # A first secret, made where a rotation was asked for.
     assert read(FLAT | {"secret": "e" * 32, "rotated": None}).rotated is None
     for record in (plain, keyed, rotated):
-        assert json.loads(record.to_bytes())["schema"] == "funnel/record/1"
+        assert json.loads(record.to_bytes())["schema"] == "funnel/record/2"
         assert Record.from_json(record.to_bytes()) == record
+
+
+def test_records_of_version_1_are_read() -> None:
+    keyed = ORIGIN | {"secret": "e" * 32, "record_key": ["id"]}
+    found = read(CONTENT | {"schema": "funnel/record/1", "origin": keyed})
+    assert (found.origin.record_key, found.origin.key_kinds, found.origin.derivation) == (("id",), None, None)
+    with pytest.raises(DataError, match="rows is missing"):
+        read({name: value for name, value in CONTENT.items() if name != "rows"} | {"schema": "funnel/record/1"})
 
 
 @pytest.mark.parametrize("key", [*ORIGIN, *REST])
@@ -74,6 +82,9 @@ def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
         ({"origin": ORIGIN | {"fields": []}}, "origin.fields: tuple should have at least 1 item"),
         ({"origin": ORIGIN | {"fields": ["sex", "sex"]}}, "origin.fields names a column twice"),
         ({"origin": ORIGIN | {"record_key": ["id"]}}, "origin names a record key and no release secret"),
+        ({"origin": ORIGIN | {"key_kinds": ["text"]}}, "origin names another number of key kinds than of key columns"),
+        ({"origin": ORIGIN | {"key_kinds": ["float"]}}, "origin.key_kinds.0: input should be 'text' or 'number'"),
+        ({"origin": ORIGIN | {"derivation": 3}}, "origin.derivation: input should be 1 or 2"),
         ({"version": "1.0"}, "version: string should match"),
         ({"version": "1.01.0"}, "version: string should match"),
         ({"created": "2026-01-01T00:00:00"}, "created: string should match"),
@@ -91,7 +102,7 @@ def test_a_record_that_says_something_impossible_is_damaged(changes: dict[str, A
 
 def test_a_record_of_a_newer_funnel_is_said_to_be_one() -> None:
     with pytest.raises(DataError, match="made by a newer funnel"):
-        read(CONTENT | {"schema": "funnel/record/2"})
+        read(CONTENT | {"schema": "funnel/record/3"})
 
 
 def test_a_record_is_checked_when_it_is_made() -> None:
@@ -99,3 +110,9 @@ def test_a_record_is_checked_when_it_is_made() -> None:
     assert Record(origin=origin, **REST).version == "1.10.0"
     with pytest.raises(ValidationError):
         Record(origin=origin, **REST | {"rows": 0})
+
+
+def test_a_record_of_a_version_between_is_not_known() -> None:
+    """There was none, so whoever raises the version has to say how it is read."""
+    with pytest.raises(ValueError, match="version 2 is not known"):
+        Record.upgraded(2, CONTENT)

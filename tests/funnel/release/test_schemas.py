@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from importlib.resources import files
 from pathlib import Path
 
@@ -41,3 +42,13 @@ def test_schemas_are_renewed_where_they_changed(tmp_path: Path) -> None:
     assert renew(tmp_path) == []
     written[0].write_text("{}")
     assert renew(tmp_path) == [written[0]]
+
+
+def test_the_command_says_what_it_renewed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for renewed in ([], [Path("a-1.json"), Path("b-2.json")]):
+        monkeypatch.setattr("funnel.release.schemas.renew", lambda renewed=renewed: renewed)
+        runpy.run_module("funnel.release.schemas", run_name="__main__", alter_sys=True)
+        assert capsys.readouterr().out == "".join(f"renewed {path.name}\n" for path in renewed)
+    # Whoever only imports it renews nothing.
+    runpy.run_module("funnel.release.schemas.__main__")
+    assert capsys.readouterr().out == ""

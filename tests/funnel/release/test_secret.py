@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from funnel.errors import LedgerError, SpecError
+from funnel.errors import LedgerError, OutputError, SpecError
 from funnel.release.secret import FILE, NEXT, find_secret, settle_secret
 
 
@@ -76,3 +76,35 @@ def test_a_secret_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(LedgerError, match="is not the one"):
         find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, found.fingerprint, False)
     assert find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, found.fingerprint, True) != found
+
+
+def test_a_secret_that_cannot_be_written_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(OutputError, match=r"cannot be written to .*: No space left on device"):
+            find_secret("file", tmp_path, None, False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_block_of_the_orchestrator_needs_the_pipeline(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="which only the pipeline can read"):
+        find_secret("prefect:people", tmp_path, None, False)
+    asked: list[str] = []
+
+    def read(place: str) -> str:
+        asked.append(place)
+        return "0123456789abcdef" * 4
+
+    found = find_secret("prefect:people", tmp_path, None, False, read)
+    assert found.record_key(("id",), read).secret == bytes.fromhex("0123456789abcdef" * 4)
+    assert asked == ["prefect:people"] * 2
+
+
+def test_a_secret_that_is_no_text_is_refused_without_showing_it(tmp_path: Path) -> None:
+    find_secret("file", tmp_path, None, False)
+    (tmp_path / FILE).write_bytes(b"\xff" * 64)
+    with pytest.raises(SpecError, match=r"cannot be read \(UnicodeDecodeError\)"):
+        find_secret("file", tmp_path, None, False)

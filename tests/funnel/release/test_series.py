@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from funnel.errors import LedgerError, OutputError, PipelineError
+from funnel.release.files import private_folder
 from funnel.release.layout import Version
+from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
@@ -74,3 +80,154 @@ def test_a_version_without_its_record_stops_the_series(tmp_path: Path) -> None:
         (tmp_path / "out" / "x" / "1.0.0" / "audit" / "release.json").write_text(damaged, encoding="latin-1")
         with pytest.raises(LedgerError, match="damaged"):
             series.record(Version(1, 0, 0))
+
+
+def record(version: str, rows: int = 10) -> Record:
+    digest = "0" * 64
+    origin = Origin(
+        spec=digest, source=digest, snapshot=digest, protocol=digest, fields=("x",), guarantee="lip:1.0", shuffle=True
+    )
+    files = {"data/records.parquet": digest}
+    return Record(
+        version=version, created="2026-01-01T00:00:00+00:00", origin=origin, rows=rows, fresh=True, files=files
+    )
+
+
+def put(series: Series, version: str) -> None:
+    """Publish a version that consists of its record."""
+    with series.incoming() as folder:
+        private_folder(folder.audit)
+        folder.record.write_bytes(record(version).to_bytes())
+        series.publish(folder, Version(*map(int, version.split("."))), lambda *_: None)
+
+
+def counted(folder: Path) -> list[tuple[str, bool]]:
+    """Versions that a run knows of, and whether they were withdrawn."""
+    return [(str(one.version), one.withdrawn) for one in opened(folder).earlier]
+
+
+def test_versions_that_were_withdrawn_stay_known(tmp_path: Path) -> None:
+    with open_series(spec(tmp_path)) as series:
+        for version in ("1.0.0", "1.1.0", "1.2.0"):
+            put(series, version)
+    assert counted(tmp_path) == [("1.0.0", False), ("1.1.0", False), ("1.2.0", False)]
+    shutil.rmtree(tmp_path / "out" / "x" / "1.2.0")
+    assert counted(tmp_path) == [("1.0.0", False), ("1.1.0", False), ("1.2.0", True)]
+    assert (tmp_path / "out" / "x" / "latest").readlink() == Path("1.1.0")
+    shutil.rmtree(tmp_path / "out" / "x")
+    assert counted(tmp_path) == [("1.0.0", True), ("1.1.0", True), ("1.2.0", True)]
+    assert all(one.folder is None for one in opened(tmp_path).earlier)
+    assert [path.name for path in (tmp_path / "out" / "x").iterdir()] == []
+
+
+def test_a_link_to_a_version_that_is_gone_is_removed(tmp_path: Path) -> None:
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+    shutil.rmtree(tmp_path / "out" / "x" / "1.0.0")
+    opened(tmp_path)
+    assert not (tmp_path / "out" / "x" / "latest").is_symlink()
+
+
+def test_a_workspace_that_lost_its_records_learns_them_again(tmp_path: Path) -> None:
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+        put(series, "1.1.0")
+    shutil.rmtree(tmp_path / "work")
+    opened(tmp_path)
+    shutil.rmtree(tmp_path / "out" / "x" / "1.1.0")
+    assert counted(tmp_path) == [("1.0.0", False), ("1.1.0", True)]
+
+
+def test_another_folder_in_the_place_of_a_version_is_noticed(tmp_path: Path) -> None:
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+    (tmp_path / "out" / "x" / "1.0.0" / "audit" / "release.json").write_bytes(record("1.0.0", rows=11).to_bytes())
+    with pytest.raises(LedgerError, match=r"is not the record of the version 1\.0\.0 that was published"):
+        counted(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["{", '{"schema": "funnel/record/1"}', record("1.0.1").to_bytes().decode()])
+def test_a_damaged_record_of_the_workspace_stops_the_series(tmp_path: Path, content: str) -> None:
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+    (kept,) = (tmp_path / "work").rglob("1.0.0.json")
+    kept.write_text(content)
+    with pytest.raises(LedgerError, match="backup"):
+        opened(tmp_path)
+    kept.unlink()
+    assert counted(tmp_path) == [("1.0.0", False)]
+
+
+class Killed(BaseException):
+    """The end of a process, after which nothing of it runs."""
+
+
+def test_a_kill_anywhere_leaves_a_record_of_every_version_and_of_no_other(tmp_path: Path) -> None:
+    """Killed before each of its writes, renames and removals: the record is known if and only if the version was."""
+    seen = set()
+    for moment in itertools.count():
+        folder = tmp_path / str(moment)
+        with open_series(spec(folder)) as series:
+            put(series, "1.0.0")
+        left = [moment]
+
+        def dies(real: Any, left: list[int] = left) -> Any:
+            def or_dies(*args: Any, **options: Any) -> Any:
+                if left[0] <= 0:
+                    # All that would follow, such as tidying, does not happen either.
+                    raise Killed
+                left[0] -= 1
+                return real(*args, **options)
+
+            return or_dies
+
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed), open_series(spec(folder)) as series:
+            for owner, name in (
+                (os, "fsync"),
+                (Path, "rename"),
+                (Path, "replace"),
+                (Path, "unlink"),
+                (shutil, "rmtree"),
+            ):
+                patch.setattr(owner, name, dies(getattr(owner, name)))
+            put(series, "1.1.0")
+        published = (folder / "out" / "x" / "1.1.0").is_dir()
+        seen.add(published)
+        # The version may be withdrawn before any other run has looked.
+        if published and moment % 2:
+            shutil.rmtree(folder / "out" / "x" / "1.1.0")
+        for _ in range(2):
+            assert counted(folder) == [("1.0.0", False), *([("1.1.0", bool(moment % 2))] if published else [])], moment
+            assert not list((folder / "work").rglob(".coming-*"))
+        if left[0] > 0:
+            break
+    assert seen == {True, False}
+    assert moment > 10
+
+
+def test_a_failure_before_the_rename_leaves_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with open_series(spec(tmp_path)) as series:
+        put(series, "1.0.0")
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", full)
+            with pytest.raises(OSError, match="No space"):
+                put(series, "1.1.0")
+    assert counted(tmp_path) == [("1.0.0", False)]
+
+
+def test_two_workspaces_do_not_remove_what_the_other_puts_together(tmp_path: Path) -> None:
+    def of(workspace: str) -> ReleaseSpec:
+        return spec_of("x.parquet", tmp_path, name="x", output={"folder": "out", "workspace": workspace})
+
+    with open_series(of("one")) as series, series.incoming() as folder:
+        with pytest.raises(PipelineError, match="another run is making the release x"), open_series(of("other")):
+            pass
+        assert folder.root.is_dir()
+    with open_series(of("one")) as series:
+        put(series, "1.0.0")
+    # What the other one published is learnt.
+    with open_series(of("other")) as series:
+        assert [str(one.version) for one in series.earlier] == ["1.0.0"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,10 @@ import distributed
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from distributed.client import FutureCancelledError
+from distributed.comm import CommClosedError
 
-from funnel.errors import PipelineError
+from funnel.errors import EntropyError, PipelineError, SpecError
 from funnel.joint import Joint
 from funnel.sampling import count_partition, release_rows
 from funnel.sampling.dask_workers import DaskWorkers
@@ -94,3 +99,61 @@ def test_a_scheduler_that_is_not_there_is_one_clear_error(monkeypatch: pytest.Mo
         workers_of(engine),
     ):
         pass
+
+
+def test_the_workers_of_a_scheduler_that_runs_already() -> None:
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp"
+        ) as cluster,
+        workers_of(EngineSettings(kind="dask", scheduler=cluster.scheduler_address)) as workers,
+    ):
+        assert dict(workers.run(divmod, [(7, 2), (9, 4)])) == {0: (3, 1), 1: (2, 1)}
+
+
+def test_without_its_packages_dask_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SpecError, match=r"pip install 'funnel\[dask\]'"), workers_of(EngineSettings(kind="dask")):
+        pass
+
+
+class Asked:
+    """Stands for a client whose tasks all end in one error, and remembers what it was told to forget."""
+
+    loop = None
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.asked: list[Any] = []
+        self.cancelled: list[Any] = []
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        self.asked.append(future)
+        return future
+
+    def cancel(self, futures: list[Any]) -> None:
+        self.cancelled.extend(futures)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (distributed.KilledWorker("task", None, 4), PipelineError, "died again and again over one partition"),
+        (FutureCancelledError("task", "lost"), PipelineError, r"scheduler is gone \(FutureCancelledError\)"),
+        (CommClosedError("row 17"), PipelineError, r"scheduler is gone \(CommClosedError\)"),
+        (OSError(28, "No space left on device"), OSError, "No space left on device"),
+        (EntropyError("stuck"), EntropyError, "stuck"),
+    ],
+)
+def test_what_ends_a_task_is_told_apart_and_all_others_are_given_up(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], sentence: str
+) -> None:
+    monkeypatch.setattr(distributed, "as_completed", lambda futures, loop: iter(futures))
+    client = Asked(error)
+    with pytest.raises(kind, match=sentence) as caught:
+        list(DaskWorkers(client).run(divmod, [(7, 2), (9, 4)]))  # type: ignore[arg-type]
+    assert "row 17" not in str(caught.value)
+    assert client.cancelled == client.asked
+    assert len(client.asked) == 2

@@ -166,6 +166,15 @@ def test_the_secret_is_never_shown() -> None:
     assert pickle.loads(pickle.dumps(ID)) == ID
 
 
+def test_a_fingerprint_tells_secrets_apart_and_columns_not() -> None:
+    fingerprints = [RecordKey((name,), secret).fingerprint for name in "ab" for secret in (SECRET, SECRET[::-1])]
+    assert fingerprints[:2] == fingerprints[2:]
+    assert fingerprints[0] != fingerprints[1]
+    assert len(bytes.fromhex(fingerprints[0])) == 16
+    # It is none of the keys that words are made with.
+    assert bytes.fromhex(fingerprints[0]) not in word_key(RecordKey(("a",), SECRET), "fingerprint")
+
+
 @pytest.mark.parametrize("secret", [b"", SECRET[:31], bytes(32), b"s" * 64])
 def test_weak_secrets_are_refused_without_showing_them(secret: bytes) -> None:
     with pytest.raises(SpecError, match="make one of") as caught:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from funnel.errors import DataError, EntropyError
-from funnel.sampling import KEY_COLUMN, KeyColumn, RecordKey, WordStream, row_words
+from funnel.sampling import KEY_COLUMN, KeyColumn, RecordKey, WordStream, key_digests, row_words
 from funnel.sampling.row_words import FreshWords, KeyedWords, WordKeys, words_for
 from tests.snapshots import KEY, NOISY, OTHER
 
@@ -59,6 +61,23 @@ def test_keys_say_what_their_words_are_for() -> None:
     assert len({one.words, one.order, one.ties, other.order, other.ties}) == 5
     changed = WordKeys.of(RecordKey(KEY.columns, bytes(range(1, 33))), NOISY)
     assert not {changed.words, changed.order, changed.ties} & {one.words, one.order, one.ties}
+
+
+def test_the_series_and_the_names_of_key_columns_enter_every_key_but_the_fingerprint() -> None:
+    plain = RecordKey(("id",), bytes(range(32)))
+    scopes = [plain, replace(plain, series="a"), replace(plain, series="b")]
+    # Not to be read as one another.
+    for columns in (("person",), ("id", "person"), ("id person",)):
+        scopes += [replace(plain, series="a", columns=columns), replace(plain, series="a id", columns=columns)]
+    assert len({key.fingerprint for key in scopes}) == 1
+    assert [key.derivation for key in scopes] == [1] + [2] * (len(scopes) - 1)
+    made = [WordKeys.of(key, NOISY) for key in scopes]
+    assert len({key for one in made for key in (one.words, one.order, one.ties)}) == 3 * len(scopes)
+    # Without a series the name of a key column does not enter, as in releases from before.
+    assert WordKeys.of(replace(plain, columns=("person",)), NOISY) == made[0]
+    batches = {key.columns[0]: pa.record_batch({key.columns[0]: [7]}) for key in scopes if len(key.columns) == 1}
+    single = [key for key in scopes if len(key.columns) == 1]
+    assert len({key_digests(batches[key.columns[0]], key).tobytes() for key in single}) == len(single)
 
 
 def test_a_record_without_a_digest_is_not_drawn() -> None:

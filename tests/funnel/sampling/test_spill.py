@@ -131,3 +131,15 @@ def test_sizes_of_ranges_are_counts_of_the_digit(words: list[int], width: int, s
     ordered = np.sort(np.array([above | word % (1 << (shift + width)) for word in words], dtype=np.uint64))
     expected = np.bincount([int(word) >> shift & (1 << width) - 1 for word in ordered], minlength=1 << width)
     np.testing.assert_array_equal(sizes_of_ranges(ordered, shift, 1 << width), expected)
+
+
+@pytest.mark.usefixtures("always_a_file")
+def test_a_file_that_cannot_be_read_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with Spill(1) as spill:
+        spill.add(np.zeros(80, np.uint8), np.array([80]))
+        monkeypatch.setattr(spill_module, "read_rows", broken)
+        with pytest.raises(OutputError, match="Input/output error"):
+            spill.rows(0, 1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from funnel.errors import DataError
@@ -179,3 +180,82 @@ def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         splice([bad], tmp_path / "whole.parquet")
     with pytest.raises(DataError, match="no parts"):
         splice([], tmp_path / "whole.parquet")
+
+
+# What Thrift's compact protocol can say, also where no footer of today says it.
+_numbers = st.integers(-(2**63), 2**63 - 1)
+_plain = st.one_of(
+    st.tuples(st.just(1), st.booleans()),
+    st.tuples(st.just(3), st.integers(0, 255)),
+    st.tuples(st.sampled_from([4, 5, 6]), _numbers),
+    st.tuples(st.just(7), st.binary(min_size=8, max_size=8)),
+    st.tuples(st.just(8), st.binary(max_size=200)),
+)
+
+
+def _lists(element: st.SearchStrategy[tuple[int, object]]) -> st.SearchStrategy[tuple[int, object]]:
+    def of(first: tuple[int, object]) -> st.SearchStrategy[tuple[int, object]]:
+        same = st.lists(element.filter(lambda one: one[0] == first[0]).map(lambda one: one[1]), max_size=20)
+        return st.tuples(st.sampled_from([9, 10]), st.tuples(st.just(first[0]), same))
+
+    return element.flatmap(of)
+
+
+_structs = st.recursive(
+    st.dictionaries(st.integers(1, 400), _plain, max_size=6),
+    lambda inner: st.dictionaries(
+        st.integers(1, 400),
+        st.one_of(_plain, _lists(_plain), st.tuples(st.just(12), inner), _lists(st.tuples(st.just(12), inner))),
+        max_size=4,
+    ),
+    max_leaves=6,
+)
+
+
+def _typed(fields: Struct) -> Struct:
+    """As it is read: in a structure, though not in a list, true and false are types of their own."""
+
+    def typed(kind: int, value: Any) -> tuple[int, Any]:
+        if kind == 1:
+            return (1 if value else 2), value
+        if kind == 12:
+            return kind, _typed(value)
+        if kind in (9, 10) and value[0] == 12:
+            return kind, (12, [_typed(one) for one in value[1]])
+        return kind, value
+
+    return {number: typed(*field) for number, field in fields.items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(_structs)
+# Truth values in a list, a short one and a long one; a number far from the one before it.
+@example({1: (9, (1, [True, False])), 2: (10, (2, [False] * 20)), 300: (1, True)})
+def test_what_is_written_is_read_back(fields: Struct) -> None:
+    out = bytearray()
+    splice_module._write_struct(out, fields)
+    reader = splice_module._Reader(bytes(out))
+    assert reader.struct() == _typed(fields)
+    assert reader.at_end
+    for cut in range(0, len(out), 1 + len(out) // 20):
+        with pytest.raises(IndexError):
+            splice_module._Reader(bytes(out[:cut])).struct()
+
+
+def test_a_part_that_shrinks_while_it_is_copied_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "part").write_bytes(b"abc")
+    with (
+        (tmp_path / "part").open("rb") as source,
+        (tmp_path / "whole").open("wb") as target,
+        pytest.raises(DataError, match="cut short while it was read"),
+    ):
+        splice_module._copy(source, target, 4)
+
+
+@pytest.mark.parametrize("footer", [b"\x1f\x00", b"\x18\x7f", b"\x15\x02\x00", b"\x15\x02", b"\x00\x00"])
+def test_a_footer_that_is_none_is_refused(tmp_path: Path, footer: bytes) -> None:
+    """An unknown type, a text that is cut short, fields that are missing, no end, and something after the end."""
+    part = tmp_path / "part.parquet"
+    part.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(DataError, match=r"the footer of the part part\.parquet is damaged"):
+        splice([part], tmp_path / "whole.parquet")

@@ -180,6 +180,13 @@ print("refused")
     assert done.stdout == "refused\n"
 
 
+def test_a_stream_belongs_to_the_process_that_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, here = WordStream(), os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: here + 1)
+    with pytest.raises(EntropyError, match="after a fork"):
+        stream.words(1)
+
+
 def test_threads_share_a_stream_without_sharing_words() -> None:
     stream = WordStream.with_known_key_for_tests(KEY, NONCE)
     drawn: list[np.ndarray] = []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import LDP, LIP, Joint
+from funnel import LDP, LIP, RLDP, Joint, SolverError
 from funnel.guarantees import parse_guarantee
 from funnel.measures import mutual_information
 from funnel.solver.budget import Budget
@@ -196,3 +196,69 @@ def test_a_protocol_at_once_is_as_good_as_subset_merging_on_small_tables() -> No
         assert stopped.utility >= mutual_information(joint, merged) - 1e-9
         compared += 1
     assert compared > 30
+
+
+def test_what_tells_nothing_meets_a_robust_budget_of_nothing() -> None:
+    """Rounding upwards made the level of a constant channel 9e-13, so that nothing met RLDP(0)."""
+    joint, guarantee = Joint.from_counts([[8, 13], [7, 6], [20, 10], [8, 13]]), RLDP(0.0)
+    found = funnel.optimal(joint, guarantee)
+    assert guarantee.level(joint, found.protocol).value == 0.0
+    assert guarantee.holds(joint, found.protocol)
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_merging_is_the_floor_of_a_robust_search_too(reads_secret: bool) -> None:
+    counts = np.random.default_rng(4).integers(1000, 4000, size=(2, 8))
+    counts[:, 5:] = counts[:, :1]
+    joint, guarantee = Joint.from_counts(counts), RLDP(0.4)
+    stopped = funnel.optimal(joint, guarantee, time_limit=Budget.of(1e-9, lambda: 0.0), reads_secret=reads_secret)
+    assert stopped.status == "time limit"
+    assert guarantee.holds(joint, stopped.protocol)
+    agglomerated = funnel.fit("agglomeration", joint, guarantee)
+    assert stopped.utility >= mutual_information(joint, agglomerated) - SUMS > 0.5
+
+
+def test_two_secrets_with_the_same_records_do_not_hide_a_missing_vertex() -> None:
+    """Each condition was there twice, every vertex seemed degenerate, and the bound was below what is reached."""
+    counts = [[0, 2, 77, 0, 63, 0], [165, 12, 1, 123, 1, 495], [3, 281, 0, 92, 0, 9], [0, 2, 77, 0, 63, 0]]
+    joint = Joint.from_counts(counts)
+    for epsilon in (1e-6, 1e-4, 1e-3):
+        listed, generated = (funnel.optimal(joint, LIP(epsilon), method=method) for method in ("vertices", "columns"))
+        assert listed.bound >= generated.utility
+        assert listed.utility <= generated.bound
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_conditions_that_are_rounding_for_rare_secrets(reads_secret: bool) -> None:
+    joint = Joint.from_counts([[146, 0], [0, 1335384], [4, 30197], [53, 0]])
+    found = funnel.optimal(joint, LDP(0.0), reads_secret=reads_secret)
+    assert LDP(0.0).holds(joint, found.protocol)
+
+
+@pytest.mark.parametrize("counts", [[[4, 5, 2], [5, 2, 2]], [[335, 0, 670], [0, 8, 0], [0, 0, 0], [0, 0, 0]]])
+def test_a_search_whose_end_was_cut_short_was_ended_by_the_limit(counts: list[list[int]]) -> None:
+    """The vertices were listed and mixed in time, but there was nothing left to make integers of them."""
+    joint = Joint.from_counts(counts)
+    for seconds in (1e-5, 1e-4, 1e-3):
+        found = funnel.optimal(joint, LIP(0.1), time_limit=Budget.of(seconds, lambda: 0.0))
+        assert found.status in ("optimal", "time limit")
+
+
+def test_a_search_of_many_inputs_is_not_below_agglomeration_and_says_if_it_gave_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(6)
+    joint = Joint.from_counts(random.integers(0, 12, (7, 120)) + random.integers(1, 40, (7, 1)))
+    budget = Budget.of(1.0, lambda: 0.0)
+    found = funnel.optimal(joint, LIP(0.1), time_limit=budget)
+    assert found.status == "time limit"
+    assert found.utility >= mutual_information(joint, funnel.fit("agglomeration", joint, LIP(0.1)))
+
+    def failing(self: object, bounded: bool) -> None:
+        raise SolverError("the linear programme over columns failed")
+
+    monkeypatch.setattr("funnel.solver.lp.MasterProgramme.solve", failing)
+    failed = funnel.optimal(joint, LIP(0.1), time_limit=1.0)
+    assert failed.status == "gave up"
+    assert not failed.finished
+    assert failed.utility >= mutual_information(joint, funnel.fit("agglomeration", joint, LIP(0.1)))

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from funnel.errors import DataError
 from funnel.joint import Joint
+from funnel.settings import Recode
 from funnel.source import Codings, coded_batches, learn_codings, open_source
+from funnel.source.learning import ordered
 from funnel.spec import ReleaseSpec
 
 Refusal = Callable[..., str]
@@ -49,14 +51,14 @@ def by_hand(
     """The coded rows of (s, x), with x grouped below ``least``, one row at a time."""
     blank = [tuple(None if cell in missing else cell for cell in row) for row in cells]
     kept = [row for row in blank if not (drop and None in row)]
-    sizes = Counter(x for _, x in kept)
-    return [
-        (
-            "(missing)" if s is None else s,
-            "(missing)" if x is None else "Other" if sizes[x] < least else x,
-        )
-        for s, x in kept
-    ]
+    named = [("(missing)" if s is None else s, "(missing)" if x is None else x) for s, x in kept]
+    sizes = Counter(x for _, x in named)
+    order = [*ordered(dict.fromkeys(x for x in sizes if x != "(missing)")), "(missing)"]
+    rare = {x for x, size in sizes.items() if size < least}
+    # A group of few people is as rare as a value of few people: the smallest next one joins.
+    while rare and sum(sizes[x] for x in rare) < least and rare < set(sizes):
+        rare.add(min(set(sizes) - rare, key=lambda x: (sizes[x], order.index(x))))
+    return [(s, "Other" if x in rare else x) for s, x in named]
 
 
 texts = st.sampled_from(["?", "", *HOSTILE, "9", "10", "Zebediah"])
@@ -93,7 +95,7 @@ def test_coding_is_counting_row_by_row(
 def test_the_example_has_the_counts_its_source_documents() -> None:
     spec = ReleaseSpec.load(EXAMPLE)
     progress: list[tuple[int, int | None]] = []
-    codings = learn(spec, progress=lambda done, whole: progress.append((done, whole)), batch_rows=10_000)
+    codings = learn(spec, progress=lambda _, done, whole: progress.append((done, whole)), batch_rows=10_000)
     assert progress[-1] == (48842, 48842)
     assert len(progress) == 5
     assert codings.n_rows == sum(codings["education"].counts) == 48842
@@ -144,9 +146,38 @@ def test_rare_bins_are_grouped_after_the_others(workshop: Any) -> None:
         recode={"x": {"bins": [10, 20], "minimum_count": 3, "other": "rest"}},
     )
     coding = learn(spec)["x"]
-    assert coding.labels == ("10 to under 20", "rest", "(missing)")
-    assert coding.counts == (3, 3, 2)
-    assert (coding.n_grouped, coding.n_grouped_values, coding.n_missing) == (3, 2, 2)
+    # The missing ones are as rare as the others.
+    assert coding.labels == ("10 to under 20", "rest")
+    assert coding.counts == (3, 5)
+    assert (coding.n_grouped, coding.n_grouped_values, coding.n_missing) == (5, 3, 2)
+    assert coding.code("under 10") == coding.missing_code == 1
+
+
+@pytest.mark.parametrize("least", [2, 20, 50, 500, 5000])
+def test_no_category_of_adult_has_fewer_records_than_the_minimum(least: int) -> None:
+    """Also not the group of rare ones, nor the missing: 3 people in the army would else be a group of 3."""
+    spec = ReleaseSpec.load(EXAMPLE)
+    columns = ("occupation", "native-country", "workclass", "education", "marital-status")
+    recode = {column: Recode(minimum_count=least) for column in columns}
+    spec = spec.model_copy(update={"publish": columns[:4], "secret": columns[4:], "recode": recode})
+    codings = learn(spec)
+    table = pq.read_table(spec.source_path, columns=list(columns))
+    for column in columns:
+        coding = codings[column]
+        assert min(coding.counts) >= least, column
+        assert sum(coding.counts) == 48842
+        cells = ["(missing)" if x in (None, "?") else x for x in table[column].to_pylist()]
+        rare = {x for x, size in Counter(cells).items() if x not in coding.labels}
+        sizes = Counter(cells)
+        assert coding.n_grouped == sum(sizes[x] for x in rare)
+        # No more is grouped than has to be: the largest value joined only because the others were too few together.
+        if rare and sizes[largest := max(rare, key=sizes.__getitem__)] >= least:
+            assert sum(sizes[x] for x in rare) - sizes[largest] < least
+            assert all(sizes[x] >= sizes[largest] for x in coding.labels if x != "Other")
+    occupation = codings["occupation"]
+    if least == 20:
+        # The 15 people in the army are too few, and so is a group of them alone.
+        assert dict(zip(occupation.labels, occupation.counts, strict=True))["Other"] == 15 + 242
 
 
 def test_values_that_came_later_are_outside_or_rare(workshop: Any, tmp_path: Path) -> None:

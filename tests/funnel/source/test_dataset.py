@@ -16,6 +16,9 @@ from funnel.source import count_joint, open_source
 from funnel.source.reader import Source
 from tests.projects import spec_of
 
+# What is released must not become a part of the source.
+ELSEWHERE = {"folder": "../out", "workspace": "../work"}
+
 Refusal = Callable[..., str]
 
 
@@ -76,7 +79,7 @@ def test_other_ways_to_store_the_same_values_agree(tmp_path: Path) -> None:
     for number, (s, x) in enumerate(zip(texts, numbers, strict=True)):
         part(tmp_path / f"{number}.parquet", s, x)
     part(tmp_path / "5.parquet", pa.array([], pa.string()), pa.array([], pa.int32()))
-    source = open_source(spec_of("./", tmp_path))
+    source = open_source(spec_of("./", tmp_path, output=ELSEWHERE))
     found = rows(source)
     assert [s for s, _ in found] == ["a", "b", "b", None, "c", "a", "a", "c", None, None]
     assert [x for _, x in found] == [1, 2] * 5
@@ -102,14 +105,14 @@ def test_a_partition_that_differs_is_named_with_its_column(
 ) -> None:
     part(tmp_path / "a.parquet", ["Zebediah", "b"], ["u", "v"])
     part(tmp_path / "sub" / "b.parquet", s, x)
-    assert words in refusal(lambda: open_source(spec_of("./", tmp_path)))
+    assert words in refusal(lambda: open_source(spec_of("./", tmp_path, output=ELSEWHERE)))
 
 
 @pytest.mark.parametrize("kept", [0, 3, 200])
 def test_a_truncated_file_among_whole_ones_is_named(tmp_path: Path, refusal: Refusal, kept: int) -> None:
     part(tmp_path / "a.parquet", ["Zebediah", "b"], ["u", "v"])
     (tmp_path / "b.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:kept])
-    message = refusal(lambda: open_source(spec_of("./", tmp_path)))
+    message = refusal(lambda: open_source(spec_of("./", tmp_path, output=ELSEWHERE)))
     assert "b.parquet is not a parquet file, or it was cut short" in message
 
 
@@ -119,7 +122,7 @@ def test_damage_inside_a_file_is_found_while_reading(tmp_path: Path, refusal: Re
     content = bytearray((tmp_path / "b.parquet").read_bytes())
     content[4:2000] = bytes(1996)
     (tmp_path / "b.parquet").write_bytes(content)
-    source = open_source(spec_of("./", tmp_path))
+    source = open_source(spec_of("./", tmp_path, output=ELSEWHERE))
     assert "b.parquet cannot be read to its end as parquet" in refusal(lambda: rows(source))
 
 
@@ -157,7 +160,7 @@ def test_many_small_files_are_read_in_few_batches_with_one_file_open(tmp_path: P
     content = (tmp_path / "0000.parquet").read_bytes()
     for number in range(1, 400):
         (tmp_path / f"{number:04}.parquet").write_bytes(content)
-    source = open_source(spec_of("./", tmp_path))
+    source = open_source(spec_of("./", tmp_path, output=ELSEWHERE))
     assert source.n_rows == 800
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone, without opening them
     batches = source.batches(["s", "x"], 300)

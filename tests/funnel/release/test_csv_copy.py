@@ -1,0 +1,83 @@
+"""A csv beside a parquet file: equal, or the first difference is told; published and audited only where equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.audit.recheck import recheck
+from funnel.errors import ReleaseRefused
+from funnel.release import publication
+from funnel.release.csv_cells import guarded
+from funnel.release.csv_copy import csv_difference
+from tests.projects import SPEC, make_project
+from tests.releases import make_release
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=12), st.booleans(), st.data())
+def test_any_table_equals_its_csv_and_no_other(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], guard: bool, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("csv")
+    table, copy = folder / "t.parquet", folder / "t.csv"
+    pq.write_table(pa.table({"a": [a for a, _ in rows], "=b": [b for _, b in rows]}), table)
+
+    def write(said: list[tuple[str, str]]) -> None:
+        cell = guarded if guard else str
+        columns = {"a": [cell(a) for a, _ in said], cell("=b"): [cell(b) for _, b in said]}
+        pacsv.write_csv(pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns])), copy)
+
+    write(rows)
+    assert csv_difference(table, copy) is None
+    write(rows[:-1])
+    assert csv_difference(table, copy) == "it has fewer rows than the parquet file"
+    write([*rows, rows[0]])
+    assert csv_difference(table, copy) == "it has more rows than the parquet file"
+    place = data.draw(st.integers(0, len(rows) - 1))
+    write([*rows[:place], (rows[place][0], rows[place][1] + "x"), *rows[place + 1 :]])
+    assert csv_difference(table, copy) == f"its row {place + 1} is not that of the parquet file"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda content: content.replace(b"relationship", b"relation", 1),
+            "its header is not that of the parquet file",
+        ),
+        (lambda content: content[: content.rindex(b"\n", 0, -1) + 1], "it has fewer rows than the parquet file"),
+        (lambda content: content[:-3], "it cannot be read (Error)"),
+        (lambda content: content + b"\xff", "it cannot be read (UnicodeDecodeError)"),
+        (lambda content: b"", "it has fewer rows than the parquet file"),
+    ],
+)
+def test_a_csv_that_says_otherwise_fails_the_audit(tmp_path: Path, change: Callable[[bytes], bytes], said: str) -> None:
+    folder = make_release(make_project(tmp_path, SPEC + "\n[output]\ncsv = true\n"))
+    (check,) = [check for check in recheck(folder) if check.name == "csv"]
+    assert check.passed
+    folder.csv.write_bytes(change(folder.csv.read_bytes()))
+    (check,) = [check for check in recheck(folder) if check.name == "csv"]
+    assert not check.passed
+    assert check.detail == said
+
+
+def test_a_csv_that_says_otherwise_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it were written from the source: true values, in its order."""
+    spec = make_project(tmp_path, SPEC + "\n[output]\ncsv = true\n")
+
+    def from_the_source(folder: publication.ReleaseFolder) -> None:
+        pacsv.write_csv(pq.read_table(tmp_path / "people.parquet", columns=["relationship"]), folder.csv)
+
+    monkeypatch.setattr(publication, "_write_csv", from_the_source)
+    with pytest.raises(ReleaseRefused, match=r"the csv is not what was validated: its row [0-9]+ is not that of"):
+        make_release(spec)
+    assert not list((tmp_path / "releases" / "people").iterdir())

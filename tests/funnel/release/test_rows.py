@@ -1,0 +1,117 @@
+"""Rows of a version: drawn afresh, drawn with the answers of before, or taken over byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.errors import DataError
+from funnel.guarantees import LIP
+from funnel.joint import Joint
+from funnel.mechanisms import fit
+from funnel.progress import quiet
+from funnel.protocol import Protocol
+from funnel.release.documents import read_draws
+from funnel.release.layout import ReleaseFolder
+from funnel.release.rows import Rows, draw_rows, forget_rows, take_over
+from funnel.release.snapshot import Snapshot, take_snapshot
+from funnel.sampling import RecordKey
+from funnel.settings import EngineSettings
+from tests.projects import spec_of
+
+ROWS = 400
+KEY = RecordKey(("id",), bytes(range(32)))
+
+
+@pytest.fixture
+def drawn_from(tmp_path: Path) -> tuple[Snapshot, Snapshot, Protocol]:
+    """Records without and with keys, and a channel for them."""
+    x = np.random.default_rng(1).integers(0, 3, ROWS)
+    table = pa.table({"s": (x > 0).astype(int).astype(str), "x": x.astype(str), "id": np.arange(ROWS)})
+    pq.write_table(table, tmp_path / "source.parquet")
+    joint = Joint.from_table(table, "s", "x")
+    work = tmp_path / "work"
+    plain = take_snapshot(spec_of("source.parquet", tmp_path), work, None, quiet)
+    keyed = take_snapshot(spec_of("source.parquet", tmp_path, record_key=["id"]), work, KEY, quiet)
+    return plain, keyed, fit("grr", joint, LIP(0.5))
+
+
+def draw(snapshot: Snapshot, protocol: Protocol, folder: Path, key: RecordKey | None, work: Path) -> Rows:
+    return draw_rows(
+        snapshot,
+        protocol,
+        ReleaseFolder(folder),
+        work,
+        shuffle=False,
+        record_key=key,
+        engine=EngineSettings(workers=1),
+        progress=quiet,
+    )
+
+
+def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
+    drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
+) -> None:
+    snapshot, _, protocol = drawn_from
+    rows = [draw(snapshot, protocol, tmp_path / name, None, tmp_path / "work") for name in "ab"]
+    assert rows[0].data.sha256 != rows[1].data.sha256
+    for name, one in zip("ab", rows, strict=True):
+        folder = ReleaseFolder(tmp_path / name)
+        files = {path for path in folder.root.rglob("*") if path.is_file()}
+        assert files == {folder.data, folder.draws}
+        assert [path for path in folder.root.iterdir() if path not in (folder.data.parent, folder.audit)] == []
+        assert folder.audit.stat().st_mode & 0o777 == 0o700
+        assert one.pairs.sum() == ROWS == pq.read_metadata(folder.data).num_rows
+        assert np.array_equal(read_draws(folder.draws.read_bytes(), protocol, "draws"), one.pairs)
+    assert not (tmp_path / "work" / "rows").exists()
+
+
+def test_with_record_keys_answers_stay_and_work_of_other_protocols_goes(
+    drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
+) -> None:
+    _, snapshot, protocol = drawn_from
+    work = tmp_path / "work"
+    rows = [draw(snapshot, protocol, tmp_path / name, KEY, work) for name in "ab"]
+    assert rows[0].data.sha256 == rows[1].data.sha256
+    # What workers finished waits for the run that follows a killed one, privately; that of another plan does not.
+    (kept,) = next(path for path in work.iterdir() if path.name == "rows").iterdir()
+    assert kept.stat().st_mode & 0o777 == kept.parent.stat().st_mode & 0o777 == 0o700
+    other = RecordKey(("id",), bytes(range(1, 33)))
+    assert draw(snapshot, protocol, tmp_path / "c", other, work).data.sha256 != rows[0].data.sha256
+    assert not kept.exists()
+    assert len(list(kept.parent.iterdir())) == 1
+    forget_rows(work)
+    assert not kept.parent.exists()
+    forget_rows(work)
+
+
+def test_rows_are_taken_over_byte_for_byte_or_not_at_all(
+    drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
+) -> None:
+    snapshot, _, protocol = drawn_from
+    rows = draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work")
+    earlier, later = ReleaseFolder(tmp_path / "a"), ReleaseFolder(tmp_path / "b")
+    taken = take_over(earlier, rows.data.sha256, protocol, later)
+    assert later.data.read_bytes() == earlier.data.read_bytes()
+    assert later.draws.read_bytes() == earlier.draws.read_bytes()
+    assert later.audit.stat().st_mode & 0o777 == 0o700
+    assert (taken.data.path, taken.data.sha256) == (str(later.data), rows.data.sha256)
+    assert np.array_equal(taken.pairs, rows.pairs)
+    earlier.data.write_bytes(earlier.data.read_bytes() + b" ")
+    with pytest.raises(DataError, match="were changed since they were drawn"):
+        take_over(earlier, rows.data.sha256, protocol, ReleaseFolder(tmp_path / "c"))
+
+
+def test_a_snapshot_that_was_changed_is_not_drawn_from(
+    drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
+) -> None:
+    snapshot, _, protocol = drawn_from
+    path = Path(snapshot.data.path)
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(DataError, match="gone or was changed"):
+        draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work")
+    assert not (tmp_path / "a").exists()

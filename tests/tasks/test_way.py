@@ -1,0 +1,96 @@
+"""The whole way without the orchestrator: record keys and their secret, warnings, and what is not worth a draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from funnel.errors import InfeasibleGuarantee, LedgerError, SpecError
+from funnel.pipeline.flows.look import look
+from funnel.pipeline.flows.way import go
+from funnel.pipeline.tasks import optimise as optimise_module
+from funnel.pipeline.tasks.step import listening
+from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.release.secret import FILE, NEXT
+from funnel.spec import ReleaseSpec
+from tests.projects import SPEC, adult_rows, make_project
+
+PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
+KEYED = PLAIN.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
+
+
+def people(folder: Path) -> Path:
+    ids = pa.array([f"person {i * 7919 % 10007}" for i in range(3000)])
+    return make_project(folder, KEYED, adult_rows().append_column("id", ids))
+
+
+def gone(spec: Path, again: bool = False, rotate: bool = False) -> dict[str, Any]:
+    return go(ReleaseSpec.load(spec), again, rotate)[0]
+
+
+def test_answers_stay_until_the_secret_is_rotated(tmp_path: Path) -> None:
+    spec = people(tmp_path)
+    work = tmp_path / ".funnel" / "people"
+
+    def rows(told: dict[str, Any]) -> bytes:
+        return (Path(told["folder"]) / "data" / "records.parquet").read_bytes()
+
+    first = gone(spec)
+    secret = (work / FILE).read_text()
+    assert first["fresh"]
+    assert (look(ReleaseSpec.load(spec)) or {})["version"] == "1.0.0"
+    again = gone(spec, again=True)
+    assert (again["drawn"], again["fresh"]) == (True, False)
+    assert rows(again) == rows(first)
+    assert (work / FILE).read_text() == secret
+    rotated = gone(spec, rotate=True)
+    assert (rotated["drawn"], rotated["fresh"]) == (True, True)
+    assert rows(rotated) != rows(first)
+    # The new secret is the secret now, and nothing of a run is left.
+    assert (work / FILE).read_text() != secret
+    assert not (work / NEXT).exists()
+    assert not (work / "rows").exists()
+    assert len(list((work / "snapshots").iterdir())) == 1
+    assert (look(ReleaseSpec.load(spec)) or {})["version"] == rotated["version"]
+    (work / FILE).write_text(secret)
+    with pytest.raises(LedgerError, match="is not the one that the newest version was drawn with"):
+        look(ReleaseSpec.load(spec))
+
+
+def test_there_is_no_secret_to_rotate_without_record_keys(tmp_path: Path) -> None:
+    spec = make_project(tmp_path, PLAIN)
+    with pytest.raises(SpecError, match="names no record_key"):
+        gone(spec, rotate=True)
+    assert gone(spec)["version"] == "1.0.0"
+
+
+def test_doubts_about_the_estimate_are_told_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("funnel.pipeline.flows.way.doubts", lambda joint, guarantee: ("a doubt", "another"))
+    heard: list[str] = []
+    with listening(lambda what, done, total: heard.append(what)):
+        told, done = go(ReleaseSpec.load(make_project(tmp_path, PLAIN)), False, False)
+    assert told["warnings"] == ["a doubt", "another"]
+    assert done is not None
+    assert done.warnings == ("a doubt", "another")
+    assert [what for what in heard if "doubt" in what or "another" in what] == ["warning: a doubt", "warning: another"]
+
+
+def test_a_draw_that_would_be_of_no_use_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_module, "too_few", lambda joint, guarantee, rows: "the data are too few")
+    spec = make_project(tmp_path, PLAIN)
+    for _ in range(2):
+        # Nor is it kept as a result.
+        with pytest.raises(InfeasibleGuarantee, match="the data are too few"):
+            gone(spec)
+    assert list((tmp_path / "releases" / "people").iterdir()) == []
+
+
+def test_the_vault_knows_files_and_the_environment_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUNNEL_TEST_SECRET", "a phrase")
+    assert read_from_vault("environment:FUNNEL_TEST_SECRET") == "a phrase"
+    (tmp_path / "secret").write_text("another")
+    (tmp_path / "secret").chmod(0o600)
+    assert read_from_vault(str(tmp_path / "secret")) == "another"
