@@ -184,3 +184,16 @@ def test_what_a_solver_left_at_its_tolerance_is_no_way_to_an_output() -> None:
     dusty = np.array([[1.0, 3e-15], [2e-15, 1.0]])
     assert (rounded_weights(joint, dusty) == np.eye(2) * DENOMINATOR).all()
     assert (rounded_weights(joint, np.array([[1.0, 1e-12], [0.0, 1.0]])) > 0).sum() == 3
+
+
+def test_another_decision_may_be_asked_for() -> None:
+    """What is asked instead of the guarantee itself decides alone."""
+    asked: list[int] = []
+
+    def holds(weights: np.ndarray) -> bool:
+        asked.append(len(weights))
+        return True
+
+    weights = proven_weights(Joint.from_counts([[30, 10], [10, 50]]), LIP(0.0), np.eye(2), holds=holds)
+    assert asked == [2]
+    assert (weights == np.eye(2) * DENOMINATOR).all()

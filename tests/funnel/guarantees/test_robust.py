@@ -15,6 +15,7 @@ from funnel import LDP, RLDP, DataError, Joint, SpecError
 from funnel.guarantees import worst_case
 from funnel.guarantees.chi2_ball import extreme_law, tilt
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
+from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights
 
 
@@ -303,3 +304,12 @@ def test_levels_of_rows_are_above_the_level_of_the_channel_and_near_it(reads_sec
 def test_only_robust_guarantees_have_a_significance() -> None:
     assert RLDP(1.0, 0.01).significance == 0.01
     assert LDP(1.0).significance is None
+
+
+def test_a_channel_that_says_nothing_has_level_zero() -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    weights = np.zeros((2, 2), dtype=np.uint64)
+    weights[1] = DENOMINATOR
+    level = RLDP(1.0).level_for(joint, weights)
+    assert level.value == 0.0
+    assert level.witness.output == 1

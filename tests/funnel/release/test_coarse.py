@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from funnel import Joint, Protocol, fit, measures
+from funnel import LIP, Alphabet, Joint, MutualInformation, Protocol, fit, measures
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import DENOMINATOR, WORD_BITS
 from funnel.release.coarse import LARGEST_COST, coarsened, on_grid
@@ -54,3 +56,19 @@ def test_columns_on_a_grid_sum_to_one() -> None:
     weights = on_grid(matrix, 10)
     assert [sum(map(int, column)) for column in weights.T] == [DENOMINATOR] * 5
     assert np.abs(weights / DENOMINATOR - matrix).max() <= 2.0**-10
+
+
+def test_what_no_grid_meets_or_another_law_is_read_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = Joint.from_counts([[300, 100, 20], [100, 500, 80]])
+    guarantee = LIP(1.0)
+    protocol = fit("grr", joint, guarantee)
+    other = replace(protocol, inputs=Alphabet(protocol.inputs.columns, (("p",), ("q",), ("r",))))
+    assert coarsened(joint, guarantee, other) is other
+    # Where the programme is too large, and under an average, weights are mixed and rounded.
+    for bound in (guarantee, MutualInformation(0.05)):
+        fitted = fit("grr", joint, bound)
+        with monkeypatch.context() as patch:
+            patch.setattr("funnel.release.coarse._LARGEST", 0)
+            assert bound.holds(joint, coarsened(joint, bound, fitted))
+    monkeypatch.setattr("funnel.release.coarse.BITS", ())
+    assert coarsened(joint, guarantee, protocol) is protocol
