@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel import LDP, LIP, Guarantee, Joint, Protocol, fit
+from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol, fit
 from funnel.audit import Findings, audit_release
 from funnel.audit.consistency import Consistency
 from funnel.release import public
@@ -162,3 +162,26 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     ]
     for value in numbers:
         assert len(f"{value:.15g}".partition("e")[0].replace(".", "").lstrip("0").rstrip("0")) <= 4
+
+
+def test_rows_of_the_comparison_are_rounded_and_levels_upwards() -> None:
+    laws = PublicLaws.of(JOINT, fit("grr", JOINT, LIP(1.0)))
+    row = {"mechanism": "grr", "utility": 0.123456, "share": None, "bound": 0.4, "level": 0.98765, "reason": None}
+    told = laws.compared(row)
+    assert told["mechanism"] == "grr"
+    assert told["share"] is None
+    assert abs(told["utility"] - 0.123456) <= laws.step / 2 + 1e-12
+    assert 0.98765 <= told["level"] < 0.99
+    assert "0.98765" not in laws.compared(row | {"level": None, "reason": "level 0.98765"})["reason"]
+
+
+def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief() -> None:
+    laws = PublicLaws.of(JOINT, fit("grr", JOINT, LIP(1.0)))
+    lifts = laws.lifts(np.zeros((len(JOINT.secret), len(laws.p_output))))
+    assert (lifts == 0).all()
+    assert laws.belief_limits(MutualInformation(0.1)) is None
+    one_sided = laws.belief_limits(ALIP(1.0, math.inf))
+    assert one_sided is not None
+    assert (one_sided[0] <= one_sided[1]).all()
+    both = fit("conditional-reporting", JOINT, LIP(1.0))
+    assert abs(PublicLaws.of(JOINT, both).p_output.sum() - 1) < 1e-9

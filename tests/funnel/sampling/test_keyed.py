@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from funnel.errors import DataError, SpecError
-from funnel.sampling import DistinctKeys, RecordKey, distinct, key_digests
+from funnel.sampling import DistinctKeys, RecordKey, distinct, key_digests, key_kind
 from funnel.sampling.keyed import count_missing_keys, encrypted_words, key_marks, word_key
 
 SECRET = bytes(range(7, 47))
@@ -258,3 +258,9 @@ def test_a_key_that_changes_its_type_is_refused() -> None:
         keys.add(np.array([2**64 - 1], dtype=np.uint64))
         with pytest.raises(DataError, match="record key changes its type"):
             keys.add(np.array([-1]))
+
+
+def test_keys_in_a_dictionary_are_of_the_kind_of_its_values() -> None:
+    assert key_kind(pa.dictionary(pa.int8(), pa.string())) == key_kind(pa.string()) == "text"
+    assert key_kind(pa.dictionary(pa.int8(), pa.int64())) == key_kind(pa.int16()) == "number"
+    assert key_kind(pa.float64()) is None
