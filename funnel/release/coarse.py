@@ -113,7 +113,7 @@ def _programmed(read: Joint, guarantee: Guarantee, matrix: FloatArray, bits: int
     try:
         cone = guarantee.cone(read)
     except FunnelError:
-        return None
+        cone = np.empty((0, 0))
     b, a = matrix.shape
     if not cone.size or b * cone.size > _LARGEST:
         return None
