@@ -10,7 +10,7 @@ import pytest
 from funnel import LIP, Alphabet, Joint, MutualInformation, Protocol, fit, measures
 from funnel.guarantees import parse_guarantee
 from funnel.protocol import DENOMINATOR, WORD_BITS
-from funnel.release.coarse import LARGEST_COST, coarsened, on_grid
+from funnel.release.coarse import LARGEST_COST, _mixed, coarsened, on_grid
 
 GENERATOR = np.random.default_rng(13)
 JOINT = Joint.from_counts(GENERATOR.integers(20, 400, size=(4, 6)))
@@ -56,6 +56,27 @@ def test_columns_on_a_grid_sum_to_one() -> None:
     weights = on_grid(matrix, 10)
     assert [sum(map(int, column)) for column in weights.T] == [DENOMINATOR] * 5
     assert np.abs(weights / DENOMINATOR - matrix).max() <= 2.0**-10
+
+
+@pytest.mark.parametrize("grid", [14, 16, 20, 28])
+def test_what_is_mixed_is_sixteen_steps_of_the_rarest_output(grid: int) -> None:
+    read = Joint.from_counts([[30, 20, 50], [100, 40, 70]])
+    matrix = np.eye(3)
+    rarest = float(read.p_input.min())
+    mixed = _mixed(read, matrix, grid)
+    if 16 / 2**grid / rarest > LARGEST_COST:
+        assert mixed is None
+        return
+    assert mixed is not None
+    steps = np.asarray(mixed // np.uint64(2 ** (WORD_BITS - grid)), dtype=np.int64)
+    # Off the diagonal there is nothing but what was mixed in: sixteen steps of the rarest output, and more of others.
+    expected = 16 * np.broadcast_to(read.p_input[:, np.newaxis] / rarest, (3, 3))
+    assert np.abs(steps - expected)[~np.eye(3, dtype=bool)].max() < 1.0
+
+
+def test_grids_too_coarse_to_mix_are_known_by_the_rarest_output() -> None:
+    read = Joint.from_counts([[30, 20, 50], [100, 40, 70]])
+    assert [_mixed(read, np.eye(3), grid) is None for grid in (14, 16, 18)] == [True, True, False]
 
 
 def test_what_no_grid_meets_or_another_law_is_read_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
