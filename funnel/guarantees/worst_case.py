@@ -149,6 +149,8 @@ def pair_ratios(rows: FloatArray, neighbourhood: Neighbourhood) -> PairRatios:
 
 def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool:
     """Whether no ratio exceeds a limit under any law in F; when in doubt, no."""
+    if _exceeds(rows, neighbourhood, limit * (1 + _DOUBT)):
+        return False
     pairs = pair_ratios(rows, neighbourhood)
     if (pairs.found > limit * (1 + _DOUBT)).any():
         return False
@@ -160,6 +162,12 @@ def within(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool
         if (bounds > limit).any():
             return False
     return True
+
+
+def _exceeds(rows: FloatArray, neighbourhood: Neighbourhood, limit: float) -> bool:
+    """Whether the estimate itself, which is in F, exceeds a limit: O(b c u), and what fails mostly fails here."""
+    told = np.einsum("bcu,cu->bc", rows, neighbourhood.law)
+    return bool((told.max(axis=1) > limit * told.min(axis=1)).any())
 
 
 def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:

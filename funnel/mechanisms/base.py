@@ -19,7 +19,7 @@ from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import integer_weights, marginal_weights, silence_unseen
 from funnel.solver.budget import Budget
-from funnel.solver.work import decision_work
+from funnel.solver.work import decision_work, require_decision
 
 _STEPS = 60
 
@@ -196,7 +196,7 @@ def strongest(
     joint : Joint
     guarantee : Guarantee
     budget : Budget
-        One parameter is decided in any case.
+        One parameter is decided in any case, unless that alone would take far longer.
     precision : float
         Relative precision of α that is enough.
     start : float, optional
@@ -206,6 +206,8 @@ def strongest(
     ------
     InfeasibleGuarantee
         If even α = 0 does not meet the guarantee.
+    SpecError
+        If a single decision would take longer than the budget and a second.
     """
 
     def candidate(alpha: float) -> WeightArray:
@@ -228,6 +230,9 @@ def strongest(
 
     if guarantee.precision > 0:
         # Levels that are bounds found by a search cost as much as decisions, and say how far to go.
+        outputs = len(family(0.0))
+        require_decision(joint, guarantee, outputs, budget)
+        deciding = decision_work(joint, guarantee, outputs)
         close = max(guarantee.precision, precision)
         alpha = parameter_at(
             lambda alpha: guarantee.level_for(joint, candidate(alpha)).value,
@@ -235,10 +240,15 @@ def strongest(
             close,
             guarantee.budget if start is None else start,
             budget=budget,
+            # A level, and what is left for the decision after it.
+            work=2 * deciding,
         )
-        finished = not budget.expired
+        finished = not budget.expired and not budget.fell_short
         # A level equal to the budget need not be provably within it.
-        for _ in range(_STEPS):
+        for step in range(_STEPS):
+            if step and not budget.allows(deciding):
+                finished = False
+                break
             if (found := weights_at(alpha)) is not None:
                 return Calibration(alpha, found, finished)
             alpha *= 1 - 4 * close

@@ -20,6 +20,7 @@ def parameter_at(
     start: float,
     steps: int = 60,
     budget: Budget | None = None,
+    work: float = 0.0,
 ) -> float:
     """The parameter whose level lies in ``[target (1 - close), target]``, or as near below it as was found.
 
@@ -35,6 +36,8 @@ def parameter_at(
         Levels computed at most.
     budget : Budget, optional
         Ends the search with what was found.
+    work : float
+        Units of finding a level: none is begun that the budget does not allow.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def parameter_at(
     low, high, below, above, before = 0.0, math.inf, -aimed, math.inf, 0.0
     parameter = min(max(start, _SMALLEST_START), LARGEST_PARAMETER)
     for _ in range(steps):
-        if budget is not None and budget.expired:
+        if budget is not None and not budget.allows(work):
             break
         missed = level_at(parameter) - aimed
         # A side that stays twice counts for half, or it would stay for ever (the Illinois rule).

@@ -13,6 +13,7 @@ from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights, silence_unseen
 from funnel.solver.budget import Budget
+from funnel.solver.work import require_decision
 
 
 class Identity(Mechanism):
@@ -28,7 +29,10 @@ class Identity(Mechanism):
         ------
         InfeasibleGuarantee
             If publishing the input unchanged exceeds the guarantee.
+        SpecError
+            If to decide it would take longer than the budget.
         """
+        require_decision(joint, guarantee, len(joint.inputs), budget)
         # An input that never occurs gets the marginal column, and so can only produce symbols that do occur.
         weights = silence_unseen(joint, integer_weights(np.eye(len(joint.inputs))))
         protocol = self.protocol(joint, guarantee, weights, joint.inputs)

@@ -20,7 +20,7 @@ from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
 from funnel.solver.ascent import ascend
 from funnel.solver.bounds import negative_entropy
-from funnel.solver.budget import Budget, Ended
+from funnel.solver.budget import UNITS_A_SECOND, Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.greedy import greedy_weights
@@ -31,7 +31,7 @@ from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
 from funnel.solver.vertices import enumerate_vertices
-from funnel.solver.work import Deciding, decision_work
+from funnel.solver.work import Deciding, decided_work, decision_work
 
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
@@ -181,7 +181,7 @@ def optimal(
     budget = Budget.of(time_limit)
     # Publishing X as it is is no optimum where telling S counts as well.
     whole = reads_secret and counts == "secret and inputs"
-    unchanged = None if whole else _unchanged(joint, guarantee)
+    unchanged = None if whole else _unchanged(joint, guarantee, budget)
     if unchanged is not None:
         protocol = _protocol(joint, joint, guarantee, unchanged)
         utility = mutual_information(joint, protocol)
@@ -407,13 +407,19 @@ def _robust(
     return Solution(protocol, utility, bound, status, seconds, found.cuts, "cutting planes")
 
 
-def _unchanged(joint: Joint, guarantee: Guarantee) -> WeightArray | None:
+def _unchanged(joint: Joint, guarantee: Guarantee, budget: Budget) -> WeightArray | None:
     """Weights that publish X as it is, where that meets the guarantee or misses it by a hair; else None.
+
+    None as well where to decide it would take longer than a second and more than the budget.
 
     For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
     """
     if isinstance(guarantee, ConeGuarantee) and _far_outside(joint, guarantee):
         return None
+    if (work := decided_work(joint, guarantee, len(joint.inputs))) > UNITS_A_SECOND:
+        if not budget.allows(work):
+            return None
+        budget.spend(work)
     seen = joint.p_input > 0
     identity = np.eye(len(seen))[seen]
     identity[:, ~seen] = joint.p_input[seen, None]

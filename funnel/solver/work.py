@@ -6,12 +6,13 @@ import itertools
 from dataclasses import dataclass
 from math import prod
 
+from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP, secret_by_input
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.protocol import WeightArray
-from funnel.solver.budget import CALL, Budget
+from funnel.solver.budget import CALL, UNITS_A_SECOND, Budget
 
 # Units for an entry of a channel that is made, rounded and summed up; of one that is looked at in whole numbers, and in
 # floats alone; and for each event whose probability is found.
@@ -47,6 +48,25 @@ class Deciding:
             return False
         self.budget.spend(work)
         return self.guarantee.holds_for(self.joint, weights)
+
+
+def require_decision(joint: Joint, guarantee: Guarantee, outputs: int, budget: Budget, times: int = 1) -> None:
+    """Refuse to begin where a guarantee cannot be decided so many times for protocols of so many outputs.
+
+    What takes less than a second is done in any case, so that short limits give a protocol too.
+
+    Raises
+    ------
+    SpecError
+        With what a decision takes, and what to do.
+    """
+    work = times * decision_work(joint, guarantee, outputs)
+    if work > max(budget.remaining, UNITS_A_SECOND):
+        budget.fell_short = True
+        raise SpecError(
+            f"to decide {guarantee} for protocols of {outputs:,} outputs takes about {work / UNITS_A_SECOND:,.0f} "
+            "seconds, more than the time limit leaves; raise time_limit, or publish fewer combinations"
+        )
 
 
 def decision_work(joint: Joint, guarantee: Guarantee, outputs: int) -> float:

@@ -10,6 +10,7 @@ import funnel
 from funnel import LIP, RLDP, Joint, SpecError, measures
 from funnel.guarantees.chi2_ball import extreme_law, tilt
 from funnel.guarantees.rldp import neighbourhood_of
+from funnel.guarantees.worst_case import Neighbourhood, PairRatios, pair_ratios
 from funnel.measures.information import information_of
 from funnel.mechanisms import mechanism
 from funnel.mechanisms.grr import grr_matrix
@@ -18,7 +19,7 @@ from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.mechanisms.robust_bounds import diameter, distances, least_conditionals, spread
 from funnel.mechanisms.robust_conditional_reporting import robust_conditional_reporting_matrix
 from funnel.rounding import integer_weights, rounded_weights
-from funnel.solver.budget import Budget
+from funnel.solver.budget import UNITS_A_SECOND, Budget
 
 COUNTS = np.array([[90, 320, 20], [212, 37, 61], [94, 19, 147]])
 
@@ -164,3 +165,42 @@ def test_an_optimum_out_of_time_falls_back_on_what_is_better(joint: Joint) -> No
     assert guarantee.holds(joint, fitted.protocol)
     reporting = funnel.fit("robust-conditional-reporting", joint, guarantee)
     assert told(joint, fitted.protocol) >= told(joint, reporting) - 1e-9
+
+
+WIDE = Joint.from_counts(np.random.default_rng(7).integers(1, 40, size=(5, 160)))
+
+
+@pytest.fixture
+def decided(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Entries of the channels whose ratios over F were sought."""
+    entries: list[int] = []
+
+    def counted(rows: np.ndarray, near: Neighbourhood) -> PairRatios:
+        entries.append(rows.size)
+        return pair_ratios(rows, near)
+
+    for module in ("guarantees.worst_case", "mechanisms.robust_reporting", "solver.robust", "guarantees.rldp"):
+        monkeypatch.setattr(f"funnel.{module}.pair_ratios", counted)
+    return entries
+
+
+@pytest.mark.parametrize("name", ["independent-reporting", "robust-conditional-reporting", "identity"])
+def test_what_cannot_be_decided_within_the_limit_is_not_begun(name: str, decided: list[int]) -> None:
+    with pytest.raises(
+        SpecError, match=r"takes about .* more than the time limit leaves"
+    ):
+        funnel.fit(name, WIDE, RLDP(1.0), time_limit=0.5)
+    assert decided == []
+
+
+@pytest.mark.parametrize("name", ["optimal", "robust-optimal"])
+def test_a_limit_binds_the_search_over_the_confidence_set(name: str, decided: list[int]) -> None:
+    funnel.fit(name, WIDE, RLDP(1.0), time_limit=0.5)
+    # As charged, so that the work begun is at most what a limit of half a second buys, and a second in any case.
+    assert sum(decided) * 18_000 <= 1.5 * UNITS_A_SECOND
+
+
+def test_an_estimate_that_breaks_the_bound_is_refused_without_a_search(decided: list[int]) -> None:
+    weights = integer_weights(np.eye(160))
+    assert not RLDP(1.0).holds_for(WIDE, weights)
+    assert decided == []
