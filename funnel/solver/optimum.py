@@ -17,10 +17,10 @@ from funnel.measures import Counted, mutual_information
 from funnel.naming import name_outputs
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
-from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
+from funnel.rounding import marginal_weights, rounded_weights
 from funnel.solver.ascent import ascend
 from funnel.solver.bounds import negative_entropy
-from funnel.solver.budget import UNITS_A_SECOND, Budget, Ended
+from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.greedy import greedy_weights
@@ -30,8 +30,9 @@ from funnel.solver.merging import merged_split
 from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
+from funnel.solver.unchanged import unchanged_weights
 from funnel.solver.vertices import enumerate_vertices
-from funnel.solver.work import Deciding, decided_work, decision_work
+from funnel.solver.work import Deciding, decision_work
 
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
@@ -49,8 +50,6 @@ _FLOOR_OF_MANY, _FLOOR, _MERGING = 0.25, 0.05, 0.5
 _GREEDY, _CLASSES = 0.8, 0.8
 # From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
 _MANY_INPUTS = 64
-# What rounding takes off a condition at most, in posterior coordinates.
-_HAIR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +180,7 @@ def optimal(
     budget = Budget.of(time_limit)
     # Publishing X as it is is no optimum where telling S counts as well.
     whole = reads_secret and counts == "secret and inputs"
-    unchanged = None if whole else _unchanged(joint, guarantee, budget)
+    unchanged = None if whole else unchanged_weights(joint, guarantee, budget)
     if unchanged is not None:
         protocol = _protocol(joint, joint, guarantee, unchanged)
         utility = mutual_information(joint, protocol)
@@ -405,40 +404,6 @@ def _robust(
     status = _status(bound - utility <= gap, found.finished, ended)
     seconds = time.perf_counter() - started
     return Solution(protocol, utility, bound, status, seconds, found.cuts, "cutting planes")
-
-
-def _unchanged(joint: Joint, guarantee: Guarantee, budget: Budget) -> WeightArray | None:
-    """Weights that publish X as it is, where that meets the guarantee or misses it by a hair; else None.
-
-    None as well where to decide it would take longer than a second and more than the budget.
-
-    For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
-    """
-    if isinstance(guarantee, ConeGuarantee) and _far_outside(joint, guarantee):
-        return None
-    if (work := decided_work(joint, guarantee, len(joint.inputs))) > UNITS_A_SECOND:
-        if not budget.allows(work):
-            return None
-        budget.spend(work)
-    seen = joint.p_input > 0
-    identity = np.eye(len(seen))[seen]
-    identity[:, ~seen] = joint.p_input[seen, None]
-    weights = rounded_weights(joint, identity)
-    if guarantee.holds_for(joint, weights):
-        return weights
-    hair = mix(weights, marginal_weights(joint, weights), LARGEST_REPAIR)
-    if not isinstance(guarantee, ConeGuarantee) or not guarantee.holds_for(joint, hair):
-        return None
-    return proven_weights(joint, guarantee, identity)
-
-
-def _far_outside(joint: Joint, guarantee: ConeGuarantee) -> bool:
-    """Whether some input breaks the guarantee even after the largest repair, by more than rounding: O(m a) floats."""
-    cone, law = guarantee.cone(joint), joint.p_input
-    seen = law > 0
-    # In posterior coordinates the terms of conditions are of order one.
-    repaired = (1 - LARGEST_REPAIR) * cone[:, seen] / law[seen] + LARGEST_REPAIR * cone.sum(axis=1, keepdims=True)
-    return bool((repaired > _HAIR).any())
 
 
 def _protocol(joint: Joint, read: Joint, guarantee: Guarantee, weights: WeightArray) -> Protocol:

@@ -1,0 +1,49 @@
+"""Unchanged: whether X may be published as it is, before anything is searched for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.joint import Joint
+from funnel.protocol import WeightArray
+from funnel.rounding import LARGEST_REPAIR, marginal_weights, mix, proven_weights, rounded_weights
+from funnel.solver.budget import UNITS_A_SECOND, Budget
+from funnel.solver.work import decided_work
+
+# What rounding takes off a condition at most, in posterior coordinates.
+_HAIR = 1e-9
+
+
+def unchanged_weights(joint: Joint, guarantee: Guarantee, budget: Budget) -> WeightArray | None:
+    """Weights that publish X as it is, where that meets the guarantee or misses it by a hair; else None.
+
+    None as well where to decide it would take longer than a second and more than the budget.
+
+    For a large ε the hair is all that is lost, while vertices lie too close together for floating point.
+    """
+    if isinstance(guarantee, ConeGuarantee) and _far_outside(joint, guarantee):
+        return None
+    if (work := decided_work(joint, guarantee, len(joint.inputs))) > UNITS_A_SECOND:
+        if not budget.allows(work):
+            return None
+        budget.spend(work)
+    seen = joint.p_input > 0
+    identity = np.eye(len(seen))[seen]
+    identity[:, ~seen] = joint.p_input[seen, None]
+    weights = rounded_weights(joint, identity)
+    if guarantee.holds_for(joint, weights):
+        return weights
+    hair = mix(weights, marginal_weights(joint, weights), LARGEST_REPAIR)
+    if not isinstance(guarantee, ConeGuarantee) or not guarantee.holds_for(joint, hair):
+        return None
+    return proven_weights(joint, guarantee, identity)
+
+
+def _far_outside(joint: Joint, guarantee: ConeGuarantee) -> bool:
+    """Whether some input breaks the guarantee even after the largest repair, by more than rounding: O(m a) floats."""
+    cone, law = guarantee.cone(joint), joint.p_input
+    seen = law > 0
+    # In posterior coordinates the terms of conditions are of order one.
+    repaired = (1 - LARGEST_REPAIR) * cone[:, seen] / law[seen] + LARGEST_REPAIR * cone.sum(axis=1, keepdims=True)
+    return bool((repaired > _HAIR).any())
