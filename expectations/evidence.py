@@ -1,10 +1,10 @@
-"""Evidence: all that a release is judged by, and the small tables that Great Expectations judges."""
+"""Evidence: what a released table was drawn with and from, beside the table and its protocol."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,15 +14,16 @@ from funnel.errors import SpecError
 from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
 from funnel.pipeline.expectations.custom.channel import Channel
-from funnel.pipeline.expectations.rereading import Reread, reread
-from funnel.protocol import Protocol
+from funnel.pipeline.expectations.table_evidence import ROWS, TableEvidence
 
-# The column of every table that holds the number of records in the file: whatever is judged, none is a failure.
-ROWS = "rows_in_file"
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+
+__all__ = ["ROWS", "Evidence"]
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(TableEvidence):
     """Everything needed to judge a release before it is published.
 
     Parameters
@@ -53,8 +54,6 @@ class Evidence:
         If the counts do not fit the protocol, or it writes other columns than the published ones.
     """
 
-    released: Path
-    protocol: Protocol
     joint: Joint
     guarantee: Guarantee
     snapshot_rows: int
@@ -78,60 +77,24 @@ class Evidence:
         object.__setattr__(self, "pair_counts", counts)
 
     @cached_property
-    def reread(self) -> Reread:
-        """What the file holds; read once.
-
-        Raises
-        ------
-        ReleaseRefused
-            If it cannot be read as parquet.
-        """
-        return reread(self.released, self.protocol.outputs)
-
-    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables to judge by name: file, columns, categories, outputs and channel.
+        """The tables to judge by name: those of the released table, and the channel.
 
         Raises
         ------
         ReleaseRefused
             If the file cannot be read as parquet.
         """
-        tables = {
-            "file": self._file_table(),
-            "columns": self._column_table(),
-            "categories": self._category_table(),
-            "outputs": self._output_table(),
-            "channel": Channel(self.protocol, self.joint, self.pair_counts).table(),
-        }
-        return {name: table.assign(**{ROWS: self.reread.rows}) for name, table in tables.items()}
+        channel = Channel(self.protocol, self.joint, self.pair_counts).table()
+        return {**super().tables, "channel": self.counted(channel)}
 
-    def _file_table(self) -> pd.DataFrame:
-        found = self.reread
-        return pd.DataFrame({"footer_rows": [found.footer_rows], "metadata": [found.metadata]})
+    def declared(self) -> list[ReleaseExpectation]:
+        """What is expected of it."""
+        from funnel.pipeline.expectations.suite import declare
 
-    def _column_table(self) -> pd.DataFrame:
-        rows = [(column.name, column.type, column.is_category, column.nulls) for column in self.reread.columns]
-        return pd.DataFrame(rows, columns=["name", "type", "is_category", "nulls"])
+        return declare(self)
 
-    def _category_table(self) -> pd.DataFrame:
-        """Categories by column; those in no alphabet are not named, because they could be anything of a source row."""
-        rows: list[tuple[str, bool, str | None, int]] = []
-        for column in self.published:
-            if column not in self.reread.categories:
-                rows.append((column, False, None, 0))
-                continue
-            named = _texts(self.protocol.outputs, column) | _texts(self.joint.inputs, column)
-            for category, records in self.reread.categories[column].items():
-                rows.append((column, True, category if category in named else None, records))
-        return pd.DataFrame(rows, columns=["column", "readable", "category", "records"])
-
-    def _output_table(self) -> pd.DataFrame:
-        """Released records by position of the output symbol; -1 for records that hold none."""
-        counts = self.reread.output_counts
-        return pd.DataFrame({"output": [*range(len(counts) - 1), -1], "records": counts})
-
-
-def _texts(alphabet: Alphabet, column: str) -> set[str]:
-    position = alphabet.columns.index(column)
-    return {symbol[position] for symbol in alphabet.symbols}
+    @property
+    def known(self) -> tuple[Alphabet, ...]:
+        """Alphabets whose categories may be named in a verdict."""
+        return (self.protocol.outputs, self.joint.inputs)

@@ -16,6 +16,7 @@ from funnel.pipeline.expectations.custom.nulls import ExpectReleasedColumnsToHol
 from funnel.pipeline.expectations.custom.outputs import ExpectReleasedSymbolsToBeOutputs
 from funnel.pipeline.expectations.custom.rows import ExpectReleasedRowsToEqualSnapshot
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.table_evidence import TableEvidence
 from funnel.wording import listed, plain_number
 
 
@@ -32,16 +33,22 @@ def declare(evidence: Evidence) -> list[ReleaseExpectation]:
     return [*_on_the_file(evidence), *_on_the_categories(evidence), *_on_the_channel(evidence)]
 
 
-def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
-    published, secret = list(evidence.published), list(evidence.secret)
+def declare_table(evidence: TableEvidence) -> list[ReleaseExpectation]:
+    """All expectations on a released table by itself, for somebody who has it and its protocol and nothing else.
+
+    Parameters
+    ----------
+    evidence : TableEvidence
+        Only the protocol is read here; the released file is not.
+    """
+    return [*_on_the_columns(evidence), *_on_the_categories(evidence)]
+
+
+def _on_the_columns(evidence: TableEvidence) -> list[ReleaseExpectation]:
+    published = list(evidence.protocol.outputs.columns)
     return [
         ExpectReleasedColumnsToEqualDeclared(
             columns=published, description=f"The file has exactly the columns {listed(published)}, in this order."
-        ),
-        ExpectNoSecretOrUndeclaredColumn(
-            published=published,
-            secret=secret,
-            description=f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file.",
         ),
         ExpectReleasedColumnsToBeCategories(
             columns=published, description="Every published column is stored as categories."
@@ -50,6 +57,18 @@ def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
             allowed=[], description="The file carries no metadata that came along from the source."
         ),
         ExpectReleasedColumnsToHoldNoNulls(allowed=0, description="Every record has a value in every column."),
+    ]
+
+
+def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
+    published, secret = list(evidence.published), list(evidence.secret)
+    return [
+        *_on_the_columns(evidence),
+        ExpectNoSecretOrUndeclaredColumn(
+            published=published,
+            secret=secret,
+            description=f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file.",
+        ),
         ExpectReleasedRowsToEqualSnapshot(
             rows=evidence.snapshot_rows,
             description=f"The file has one record for each of the {evidence.snapshot_rows:,} in the snapshot.",
@@ -57,7 +76,7 @@ def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
     ]
 
 
-def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
+def _on_the_categories(evidence: TableEvidence) -> list[ReleaseExpectation]:
     outputs = evidence.protocol.outputs
     by_column: list[ReleaseExpectation] = []
     for position, column in enumerate(outputs.columns):
@@ -75,17 +94,18 @@ def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
             outputs=len(outputs),
             description=f"Every record is one of the {len(outputs):,} outputs of the protocol.",
         ),
-        ExpectReleasedCountsToEqualDrawn(
-            labels=list(outputs.labels),
-            drawn=evidence.pair_counts.sum(axis=0).tolist(),
-            description="The file holds every output exactly as often as it was drawn.",
-        ),
     ]
 
 
 def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
     guarantee, digest = evidence.guarantee, evidence.protocol.digest
+    outputs = evidence.protocol.outputs
     return [
+        ExpectReleasedCountsToEqualDrawn(
+            labels=list(outputs.labels),
+            drawn=evidence.pair_counts.sum(axis=0).tolist(),
+            description="The file holds every output exactly as often as it was drawn.",
+        ),
         ExpectDrawnInputsToEqualSnapshot(
             rows=evidence.snapshot_rows,
             description="Every record of the snapshot drew once: draws and records agree for every input.",

@@ -1,0 +1,169 @@
+"""Laws: frequencies and what follows from them, computed once more from recounted records and the weights alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from funnel.errors import DataError
+from funnel.recount import Recount
+
+Symbol = tuple[str, ...]
+
+# As documented for public shares: ten records, never finer than a thousandth, nor coarser than a half.
+_RECORDS = 10
+_STEPS = tuple(factor * 10.0**power for power in range(-3, 1) for factor in (1, 2, 5))
+
+
+def share_step(n: int) -> float:
+    """The step of public shares of n records: the least of .001, .002, .005, … that is ten of them, at most a half."""
+    return next((step for step in _STEPS if step * n >= _RECORDS * (1 - 1e-12) and step <= 0.5), 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The law of secret, input and output.
+
+    Attributes
+    ----------
+    recount : Recount
+    outputs : tuple of symbols
+        The b of them.
+    weights : mapping of what the protocol reads to b whole numbers
+        Out of ``denominator``.
+    marginal : tuple of b whole numbers
+        What a record draws from that is outside the alphabet.
+    denominator : int
+    reads_secret : bool
+    """
+
+    recount: Recount
+    outputs: tuple[Symbol, ...]
+    weights: Mapping[Symbol, tuple[int, ...]]
+    marginal: tuple[int, ...]
+    denominator: int
+    reads_secret: bool
+
+    @classmethod
+    def of(cls, recount: Recount, protocol: Mapping[str, Any], secret: Sequence[str], publish: Sequence[str]) -> Laws:
+        """Of recounted records and the content of a ``protocol.json``.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads neither the published columns nor the secret and the published ones.
+        """
+        columns = tuple(protocol["inputs"]["columns"])
+        if columns not in (tuple(publish), (*secret, *publish)):
+            raise DataError(f"the protocol reads the columns {list(columns)}, not the published ones")
+        symbols = [tuple(symbol) for symbol in protocol["inputs"]["symbols"]]
+        rows = [[int(weight) for weight in row] for row in protocol["weights"]]
+        return cls(
+            recount,
+            tuple(tuple(symbol) for symbol in protocol["outputs"]["symbols"]),
+            dict(zip(symbols, zip(*rows, strict=True), strict=True)),
+            tuple(int(weight) for weight in protocol["marginal"]),
+            int(protocol["denominator"]),
+            columns != tuple(publish),
+        )
+
+    def read(self, s: Symbol, x: Symbol) -> Symbol:
+        """What the protocol reads of a record."""
+        return (*s, *x) if self.reads_secret else x
+
+    def column(self, s: Symbol, x: Symbol) -> tuple[int, ...]:
+        """The b weights that a record draws from."""
+        return self.weights.get(self.read(s, x), self.marginal)
+
+    @property
+    def outside(self) -> int:
+        """Records outside the alphabet of the protocol."""
+        return sum(count for (s, x), count in self.recount.counts.items() if self.read(s, x) not in self.weights)
+
+    @cached_property
+    def matrix(self) -> list[list[int]]:
+        """Weights b × a, or b × (c a) where the protocol reads the secret, in the order of the recount."""
+        if self.reads_secret:
+            columns = [self.column(s, x) for s in self.recount.secret for x in self.recount.inputs]
+        else:
+            columns = [self.column((), x) for x in self.recount.inputs]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    @cached_property
+    def inputs(self) -> dict[Symbol, int]:
+        """Records by published input."""
+        return _totals((x, count) for (_, x), count in self.recount.counts.items())
+
+    @cached_property
+    def secrets(self) -> dict[Symbol, int]:
+        """Records by secret."""
+        return _totals((s, count) for (s, _), count in self.recount.counts.items())
+
+    @cached_property
+    def reads(self) -> dict[Symbol, int]:
+        """Records by what the protocol reads."""
+        return _totals((self.read(s, x), count) for (s, x), count in self.recount.counts.items())
+
+    @cached_property
+    def pairs(self) -> dict[Symbol, list[float]]:
+        """P(x, y) by published input x, b numbers each."""
+        n = self.recount.rows
+        law: dict[Symbol, list[int]] = {x: [0] * len(self.outputs) for x in self.recount.inputs}
+        for (s, x), count in self.recount.counts.items():
+            law[x] = [mass + count * weight for mass, weight in zip(law[x], self.column(s, x), strict=True)]
+        # A quotient of whole numbers is rounded once.
+        return {x: [mass / (n * self.denominator) for mass in masses] for x, masses in law.items()}
+
+    @property
+    def entropy(self) -> float:
+        """H(X), nats."""
+        n = self.recount.rows
+        return -math.fsum(count / n * math.log(count / n) for count in self.inputs.values())
+
+    @property
+    def utility(self) -> float:
+        """I(X;Y), nats."""
+        return _information([list(masses) for masses in self.pairs.values()])
+
+    @property
+    def secret_information(self) -> float:
+        """I(S;Y), nats."""
+        n = self.recount.rows
+        law: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
+        for (s, x), count in self.recount.counts.items():
+            law[s] = [mass + count * weight for mass, weight in zip(law[s], self.column(s, x), strict=True)]
+        return _information([[mass / (n * self.denominator) for mass in masses] for masses in law.values()])
+
+    @property
+    def share(self) -> float:
+        """I(X;Y) / H(X); zero where there is nothing to know."""
+        return self.utility / self.entropy if self.entropy > 0 else 0.0
+
+    @property
+    def guess(self) -> float:
+        """Probability of guessing x right from y."""
+        return math.fsum(max(column) for column in zip(*self.pairs.values(), strict=True))
+
+    @property
+    def prior_guess(self) -> float:
+        """Probability of guessing x right without y."""
+        return max(self.inputs.values()) / self.recount.rows
+
+
+def _totals(parts: Iterator[tuple[Symbol, int]]) -> dict[Symbol, int]:
+    totals: dict[Symbol, int] = {}
+    for symbol, count in parts:
+        totals[symbol] = totals.get(symbol, 0) + count
+    return totals
+
+
+def _information(law: list[list[float]]) -> float:
+    """Mutual information of a law, rows × columns."""
+    rows = [math.fsum(row) for row in law]
+    columns = [math.fsum(column) for column in zip(*law, strict=True)]
+    return math.fsum(
+        mass * math.log(mass / (rows[i] * columns[j])) for i, row in enumerate(law) for j, mass in enumerate(row) if mass
+    )
