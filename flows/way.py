@@ -104,7 +104,7 @@ def _go(
     for warning in warnings:
         tell(f"warning: {warning}")
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, snapshot, protocol, folder, workspace, secret)
+        rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         describe(
