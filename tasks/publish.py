@@ -12,9 +12,10 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver, fresh_draws
+from funnel.release.evidence import write_evidence
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
-from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public import PublicRelease
 from funnel.release.publication import write_documents, write_package
 from funnel.release.record import Record
 from funnel.release.rows import Rows
@@ -71,8 +72,9 @@ def publish(
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
     tell("writing the report")
     guarantee = parse_guarantee(spec.guarantee.canonical)
-    write_documents(spec, joint, protocol, guarantee, rows, folder)
-    public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
+    public = PublicRelease.of(joint, protocol, guarantee, findings, comparison.content()["rows"])
+    write_evidence(spec, joint, folder)
+    write_documents(spec, protocol, guarantee, public, rows, folder)
     content = report_content(
         spec,
         snapshot,
@@ -87,7 +89,7 @@ def publish(
         earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
     )
     folder.report.write_text(render_report(content), encoding="utf-8")
-    files = write_package(spec, protocol, public, decision.version, created, folder)
+    files = write_package(spec, protocol, public.findings, decision.version, created, folder)
     record = Record(
         version=str(decision.version),
         created=created,

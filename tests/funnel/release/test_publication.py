@@ -24,6 +24,7 @@ from funnel.sampling import PairCounts
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
+from tests.public import public_of
 from tests.releases import make_release
 
 
@@ -36,8 +37,9 @@ def test_rows_that_changed_after_they_were_judged_are_refused(tmp_path: Path) ->
     folder.data.write_bytes(b"judged")
     rows = Rows(FileRef.of(folder.data), PairCounts(2, 2).table())
     folder.data.write_bytes(b"exchanged")
+    public = public_of(joint, protocol, LIP(1.0))
     with pytest.raises(ReleaseRefused, match="changed after they were validated"):
-        write_documents(spec_of("x.parquet", tmp_path), joint, protocol, LIP(1.0), rows, folder)
+        write_documents(spec_of("x.parquet", tmp_path), protocol, LIP(1.0), public, rows, folder)
     assert not folder.protocol.exists()
 
 
