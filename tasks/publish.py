@@ -74,7 +74,7 @@ def publish(
     guarantee = parse_guarantee(spec.guarantee.canonical)
     public = PublicRelease.of(joint, protocol, guarantee, findings, comparison.content()["rows"])
     write_evidence(spec, joint, folder)
-    write_documents(spec, protocol, guarantee, public, rows, folder)
+    write_documents(spec, protocol, guarantee, public, rows.data, folder)
     content = report_content(
         spec,
         snapshot,

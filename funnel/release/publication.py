@@ -12,10 +12,10 @@ from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.csv_copy import csv_difference
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
+from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicRelease
-from funnel.release.rows import Rows
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
@@ -28,7 +28,7 @@ def write_documents(
     protocol: Protocol,
     guarantee: Guarantee,
     public: PublicRelease,
-    rows: Rows,
+    judged: FileRef,
     folder: ReleaseFolder,
 ) -> None:
     """Write the protocol as its users need it, and the csv if the spec asks for it.
@@ -38,7 +38,7 @@ def write_documents(
     ReleaseRefused
         If the rows are no longer those that were judged, or the csv does not say the same.
     """
-    if file_digest(folder.data) != rows.data.sha256:
+    if file_digest(folder.data) != judged.sha256:
         raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
     folder.protocol.write_bytes(protocol_document(protocol, guarantee, public).to_bytes())
     if spec.output.csv:

@@ -118,7 +118,7 @@ class PlanLine:
             None if self.share is None else laws.nats(self.share),
             None if self.level is None else public_level(self.level, guarantee, self.reason is None),
             rounded(self.seconds, 2),
-            None if self.reason is None else public_text(self.reason),
+            None if self.reason is None else public_text(self.reason, laws.step, guarantee),
         )
 
 

@@ -29,5 +29,5 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
     if told.get("seconds") is not None:
         told["seconds"] = rounded(told["seconds"], SECONDS_DIGITS)
     if told.get("reason") is not None:
-        told["reason"] = public_text(told["reason"])
+        told["reason"] = public_text(told["reason"], step, guarantee)
     return told

@@ -17,6 +17,7 @@ from funnel.release.public.rounding import (
     p_value,
     public_level,
     rounded,
+    rounded_down,
     rounded_up,
 )
 
@@ -166,7 +167,9 @@ def largest_ratios(lift: FloatArray) -> FloatArray:
 def _within(lifts: FloatArray, guarantee: Guarantee, holds: bool) -> FloatArray:
     """Rounded lifts, no further from 1 than limits that are proven to hold."""
     limits = guarantee.lift_limits
-    return lifts if limits is None or not holds else np.asarray(np.clip(lifts, *limits))
+    if limits is None or not holds:
+        return lifts
+    return np.asarray(np.clip(lifts, rounded_up(limits[0]), rounded_down(limits[1])))
 
 
 def _ratios(findings: Findings, guarantee: Guarantee) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,11 @@ def rounded_up(value: float, digits: int = TEXT_DIGITS) -> float:
     return nearest if nearest >= value else _to_digits(value, digits, ROUND_CEILING)
 
 
+def rounded_down(value: float, digits: int = TEXT_DIGITS) -> float:
+    """A limit to so many significant digits, never above itself."""
+    return _to_digits(value, digits, ROUND_FLOOR)
+
+
 def public_level(value: float, guarantee: Guarantee, holds: bool) -> float:
     """What is told of a level, never below it: the budget where that holds, else a step of the grid (`level_step`).
 
@@ -86,9 +91,21 @@ def count_of_records(count: int) -> str:
     return f"about {round(count / step) * step:,}"
 
 
-def public_text(text: str) -> str:
-    """A sentence about figures, each decimal in it to three digits, a level upwards, but for those of a guarantee."""
-    return _FLOAT.sub(_told, text)
+def public_text(text: str, step: float = 0.0, guarantee: Guarantee | None = None) -> str:
+    """A sentence about figures, but for those of a guarantee: each decimal in it to three digits, a level upwards.
+
+    Where there is a step, anything but a level is told to multiples of it; where there is a guarantee, a level is told
+    as under it.
+    """
+
+    def told(found: re.Match[str]) -> str:
+        value = float(found[2])
+        if found[1] is not None:
+            level = rounded_up(value) if guarantee is None else public_level(value, guarantee, False)
+            return f"{found[1]}{level:.15g}"
+        return f"{rounded(to_multiple(value, step) if step else value, TEXT_DIGITS):.15g}"
+
+    return _FLOAT.sub(told, text)
 
 
 def public_observation(value: Any) -> Any:
@@ -114,12 +131,6 @@ def step_above(least: float) -> float:
         if factor * power >= least * (1 - 1e-12):
             return round(factor * power, 12)
     return round(10 * power, 12)
-
-
-def _told(found: re.Match[str]) -> str:
-    value = float(found[2])
-    told = rounded(value, TEXT_DIGITS) if found[1] is None else rounded_up(value)
-    return f"{found[1] or ''}{told:.15g}"
 
 
 def _to_digits(value: float, digits: int, rounding: str) -> float:

@@ -18,9 +18,7 @@ from funnel.mechanisms import fit
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.publication import write_documents
-from funnel.release.rows import Rows
 from funnel.release.series import Series, open_series
-from funnel.sampling import PairCounts
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
@@ -35,7 +33,7 @@ def test_rows_that_changed_after_they_were_judged_are_refused(tmp_path: Path) ->
     folder.data.parent.mkdir()
     folder.audit.mkdir()
     folder.data.write_bytes(b"judged")
-    rows = Rows(FileRef.of(folder.data), PairCounts(2, 2).table())
+    rows = FileRef.of(folder.data)
     folder.data.write_bytes(b"exchanged")
     public = public_of(joint, protocol, LIP(1.0))
     with pytest.raises(ReleaseRefused, match="changed after they were validated"):
