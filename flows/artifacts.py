@@ -7,21 +7,20 @@ from pathlib import Path
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from funnel.guarantees import parse_guarantee
-from funnel.pipeline.flows.way import Done
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
-from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
 from funnel.storage import is_url
 
 
-def describe_run(spec: ReleaseSpec, done: Done) -> None:
-    """Create the artifacts of one published release; they hold what the public files hold, and no more."""
-    published, protocol = done.published, done.optimised.protocol
-    laws = PublicLaws.of(done.joint, protocol)
-    findings = PublicFindings.of(done.findings, parse_guarantee(spec.guarantee.canonical), laws)
-    compared = [laws.compared(row) for row in done.optimised.comparison.content()["rows"]]
+def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, public: PublicRelease) -> None:
+    """Create the artifacts of one published release.
+
+    The orchestrator's database is read by others than the steward, so they are made of what the public files are made
+    of, and of nothing else.
+    """
+    laws, findings = public.laws, public.findings
     create_markdown_artifact(_summary(spec, published, protocol, findings), key=f"{spec.name}-summary")
     lifts = [
         {
@@ -31,7 +30,9 @@ def describe_run(spec: ReleaseSpec, done: Done) -> None:
         for secret, row in zip(laws.secret.labels, findings.lift, strict=True)
     ]
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
-    create_table_artifact(compared, key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats")
+    create_table_artifact(
+        list(public.mechanisms), key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats"
+    )
     create_link_artifact(
         published.report if is_url(published.report) else Path(published.report).as_uri(),
         key=f"{spec.name}-report",
@@ -46,7 +47,7 @@ def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findin
             f"# {_plain(spec.title)} {published.version}",
             "",
             f"- **Bound**: {findings.guarantee} on {_plain(', '.join(spec.secret))}",
-            f"- **Level, rounded up**: {findings.level:.12g} nats",
+            f"- **Level at most**: {findings.level:.12g} nats",
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
             f"- **Mechanism**: {protocol.mechanism}",
             f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",

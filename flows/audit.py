@@ -13,6 +13,7 @@ from funnel.audit.recheck import recheck
 from funnel.errors import LeakageExceeded
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
+from funnel.release.public import public_text
 
 
 @flow(name="audit", persist_result=False)
@@ -27,7 +28,9 @@ def audit(release: str) -> list[dict[str, Any]]:
         If there is no readable release.
     """
     checks = _audit(release)
-    create_table_artifact(checks, key="funnel-audit", description=f"Checks of {Path(release).name}")
+    # Others than the steward read the orchestrator's database: figures in it are rounded as in public files.
+    told = [{**check, "detail": public_text(check["detail"])} for check in checks]
+    create_table_artifact(told, key="funnel-audit", description=f"Checks of {Path(release).name}")
     if failed := [check for check in checks if not check["passed"]]:
         raise LeakageExceeded("; ".join(f"{check['name']}: {check['detail']}" for check in failed))
     return checks

@@ -10,6 +10,7 @@ from prefect.artifacts import create_table_artifact
 from funnel.guarantees import parse_guarantee
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.planning import plan as compare
+from funnel.release.public import compared, share_step
 from funnel.sample_size import warnings
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
@@ -18,6 +19,9 @@ from funnel.spec import ReleaseSpec
 @flow(name="plan", persist_result=False)
 def plan(spec: str) -> list[dict[str, Any]]:
     """Compare every mechanism under the bound of a spec; nothing is drawn or released.
+
+    What a run leaves in the orchestrator is read by others than the steward, so the figures are rounded as for a
+    release. ``funnel plan`` has the exact ones.
 
     Raises
     ------
@@ -40,4 +44,5 @@ def _plan(spec_path: str) -> list[dict[str, Any]]:
     )
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
-    return [row.to_dict() for row in rows]
+    step = share_step(joint.n)
+    return [compared(row.to_dict(), step, guarantee) for row in rows]

@@ -6,9 +6,11 @@ from typing import Any
 
 from prefect import flow
 
+from funnel.guarantees import parse_guarantee
 from funnel.pipeline.flows.artifacts import describe_run
-from funnel.pipeline.flows.way import go
+from funnel.pipeline.flows.way import Done, go
 from funnel.pipeline.tasks.step import plain_errors
+from funnel.release.public import PublicRelease
 from funnel.spec import ReleaseSpec
 
 
@@ -43,8 +45,16 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
     described = _load(spec, text)
     told, done = go(described, again, rotate_secret)
     if done is not None:
-        describe_run(described, done)
+        _describe(described, done)
     return told
+
+
+@plain_errors
+def _describe(spec: ReleaseSpec, done: Done) -> None:
+    protocol, guarantee = done.optimised.protocol, parse_guarantee(spec.guarantee.canonical)
+    compared = done.optimised.comparison.content()["rows"]
+    public = PublicRelease.of(done.joint, protocol, guarantee, done.findings, compared)
+    describe_run(spec, done.published, protocol, public)
 
 
 @plain_errors

@@ -12,8 +12,9 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver, fresh_draws
+from funnel.release.evidence import write_evidence
 from funnel.release.layout import ReleaseFolder
-from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public import PublicRelease
 from funnel.release.publication import write_documents, write_package
 from funnel.release.rows import Rows
 from funnel.release.series import Series
@@ -49,8 +50,9 @@ def describe(
 
     guarantee = parse_guarantee(spec.guarantee.canonical)
     try:
-        write_documents(spec, joint, protocol, guarantee, rows, folder)
-        public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
+        write_evidence(spec, joint, folder)
+        public = PublicRelease.of(joint, protocol, guarantee, findings, comparison.content()["rows"])
+        write_documents(spec, protocol, guarantee, public, rows.data, folder)
         evidence = Evidence(
             folder.data, protocol, joint, guarantee, snapshot.rows, spec.secret, spec.publish, rows.pairs
         )
@@ -68,7 +70,7 @@ def describe(
             earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
         )
         folder.report.write_text(render_report(content), encoding="utf-8")
-        write_package(spec, protocol, public, decision.version, created, folder)
+        write_package(spec, protocol, public.findings, decision.version, created, folder)
     except ValidationError as error:
         refused = _unwritable(error)
     else:

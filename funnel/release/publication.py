@@ -1,4 +1,4 @@
-"""Publication: the files of a version beside its rows, written into the folder where it is put together."""
+"""Publication: the public files of a version beside its rows, written into the folder where it is put together."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import pyarrow.csv as pacsv
 
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import Guarantee
-from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.csv_copy import csv_difference
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
-from funnel.release.documents import joint_document, protocol_document
+from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.public import PublicFindings
-from funnel.release.rows import Rows
+from funnel.release.protocol_document import protocol_document
+from funnel.release.public import PublicFindings, PublicRelease
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
@@ -25,20 +24,23 @@ BATCH_ROWS = 1 << 17
 
 
 def write_documents(
-    spec: ReleaseSpec, joint: Joint, protocol: Protocol, guarantee: Guarantee, rows: Rows, folder: ReleaseFolder
+    spec: ReleaseSpec,
+    protocol: Protocol,
+    guarantee: Guarantee,
+    public: PublicRelease,
+    drawn: FileRef,
+    folder: ReleaseFolder,
 ) -> None:
-    """Write the protocol as its users need it, the csv if the spec asks for it, and the internal spec and counts.
+    """Write the protocol as its users need it, and the csv if the spec asks for it.
 
     Raises
     ------
     ReleaseRefused
         If the rows are no longer those that were drawn, or the csv does not say the same.
     """
-    if file_digest(folder.data) != rows.data.sha256:
+    if file_digest(folder.data) != drawn.sha256:
         raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
-    folder.spec.write_bytes(spec.text.encode())
-    folder.joint.write_bytes(joint_document(joint).to_bytes())
-    folder.protocol.write_bytes(protocol_document(joint, protocol, guarantee).to_bytes())
+    folder.protocol.write_bytes(protocol_document(protocol, guarantee, public).to_bytes())
     if spec.output.csv:
         # From the released rows, so that both say the same.
         _write_csv(folder)

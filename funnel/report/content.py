@@ -11,7 +11,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
-from funnel.release.public import PublicFindings, PublicLaws, public_text, rounded, rounded_up
+from funnel.release.public import PublicFindings, PublicLaws, public_level, public_text, rounded
 from funnel.report.promise import Promise, promise
 
 
@@ -110,15 +110,15 @@ class PlanLine:
         """The line of a row of `funnel.plan`."""
         return cls(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
 
-    def public(self, laws: PublicLaws) -> PlanLine:
-        """The line as it is published."""
+    def public(self, laws: PublicLaws, guarantee: Guarantee) -> PlanLine:
+        """The line as it is published, under the declared guarantee."""
         return PlanLine(
             self.mechanism,
             None if self.utility is None else laws.nats(self.utility),
             None if self.share is None else laws.nats(self.share),
-            None if self.level is None else rounded_up(self.level),
+            None if self.level is None else public_level(self.level, guarantee, self.reason is None),
             rounded(self.seconds, 2),
-            None if self.reason is None else public_text(self.reason),
+            None if self.reason is None else public_text(self.reason, laws.step, guarantee),
         )
 
 
@@ -262,7 +262,7 @@ class ReportContent(Described):
         """The part of it that is published, rounded."""
         laws = PublicLaws.of(self.joint, self.protocol)
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
-        described["plan"] = tuple(line.public(laws) for line in self.plan)
+        described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.plan)
         return PublicContent(**described, laws=laws, findings=PublicFindings.of(self.findings, self.guarantee, laws))
 
     @property

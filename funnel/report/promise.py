@@ -28,7 +28,7 @@ class Promise:
     ratio_limit : float or None
         Largest P(y|s)/P(y|s') allowed, where the guarantee compares secrets.
     level_name : str
-        What its levels are: ``"exact level"``, or ``"proven level"`` where that is a close upper bound.
+        What its levels are called in public, where they are told as upper bounds.
     """
 
     kind: str
@@ -49,5 +49,5 @@ def promise(guarantee: Guarantee, prior: FloatArray) -> Promise:
     kind = "lip" if isinstance(guarantee, LIP) else "ldp" if isinstance(guarantee, LDP) else "other"
     factor = capped_exp(guarantee.budget)
     belief = guarantee.posterior_limits(prior)
-    level_name = "exact level" if guarantee.precision == 0 else "proven level"
+    level_name = "level at most" if guarantee.precision == 0 else "proven level at most"
     return Promise(kind, guarantee.meaning, factor, belief, guarantee.lift_limits, guarantee.ratio_limit, level_name)

@@ -41,6 +41,9 @@ _VARIABLES = {
     ON_ACCENT: "var(--on-accent)",
 }
 ELLIPSIS = "…"
+# Attributes that say where something is, and the numbers in them.
+_PLACES = re.compile(r"(\s(?:d|x|y|width|height|transform)=\")([^\"]*)")
+_DECIMAL = re.compile(r"-?\d+\.\d+")
 # Invisible, but part of how emoji and some scripts are written.
 _JOINERS = "\u200c\u200d"
 
@@ -132,6 +135,20 @@ def to_svg(figure: Figure, name: str, description: str) -> Markup:
         text = text.replace(colour, variable)
     head, _, body = text.partition(">")
     head = re.sub(r"\s(width|height)=\"[^\"]*\"", "", head)
+    body = _whole(body)
     label = f'role="img" aria-label="{escape(description)}"'
     # Every text in it was escaped by matplotlib; nothing else comes from a label.
     return Markup(f"{head} {label}>{body.rstrip()}")
+
+
+def _whole(body: str) -> str:
+    """Every place in whole pixels, shapes that are used many times in tenths: no place has digits that none can see."""
+    definitions = re.split(r"(<defs>.*?</defs>)", body, flags=re.DOTALL)
+    return "".join(_at(part, 1 if part.startswith("<defs>") else 0) for part in definitions)
+
+
+def _at(part: str, digits: int) -> str:
+    def told(found: re.Match[str]) -> str:
+        return found[1] + _DECIMAL.sub(lambda number: f"{round(float(number[0]), digits) + 0.0:.15g}", found[2])
+
+    return _PLACES.sub(told, part)

@@ -16,9 +16,10 @@ from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol
 from funnel.audit import Findings, audit_release
 from funnel.audit.consistency import Consistency
 from funnel.release import public
-from funnel.release.documents import protocol_document
+from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicLaws
 from funnel.report import Contact, Licence, MechanismNote, ReportContent, SourceNote, VerdictLine, render_report
+from tests.public import public_of
 
 COUNTS = [[400_410, 150_320, 90_430], [101_240, 302_150, 251_160]]
 JOINT = Joint.from_counts(COUNTS)
@@ -61,12 +62,15 @@ def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
 
 @pytest.mark.parametrize("guarantee", [LIP(1.0), LDP(1.0)])
 def test_one_person_more_or_less_changes_no_byte_of_the_report_or_the_protocol(guarantee: Guarantee) -> None:
-    # Not on the bound, where one person more decides whether it holds.
-    protocol = fit("grr", JOINT, guarantee.with_budget(0.9))
+    # Not on the grid of levels, where one person more decides which step is told.
+    protocol = fit("grr", JOINT, guarantee.with_budget(0.905))
     other = moved(JOINT)
     assert audit(JOINT, protocol, guarantee).lift.tolist() != audit(other, protocol, guarantee).lift.tolist()
     assert page(JOINT, protocol, guarantee) == page(other, protocol, guarantee)
-    said = [protocol_document(joint, protocol, guarantee).to_bytes() for joint in (JOINT, other)]
+    said = [
+        protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee)).to_bytes()
+        for joint in (JOINT, other)
+    ]
     assert said[0] == said[1]
 
 
@@ -86,19 +90,27 @@ def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
     }
     logs = sorted(places)
     scale = (places[logs[-1]] - places[0.0]) / logs[-1]
-    dots = [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)"', chart)]
-    found = {round(math.exp((x - places[0.0]) / scale), 4) for x in dots}
+    dots = re.findall(r'<use [^>]*x="([^"]+)" y="([^"]+)"', chart)
+    assert dots
+    # Whole pixels, and those that the rounded lifts have: the dots tell nothing else.
+    assert all(x.isdigit() and y.isdigit() for x, y in dots)
     laws = PublicLaws.of(JOINT, protocol)
     told = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws).lift
-    assert dots
-    assert all(np.abs(told - lift).min() < 1e-3 for lift in found)
+    places_of_lifts = places[0.0] + np.log(told) * scale
+    assert all(np.abs(places_of_lifts - float(x)).min() <= 2 for x, _ in dots)
 
 
-@given(st.floats(min_value=0, max_value=100))
-def test_a_level_is_never_told_below_itself_nor_above_a_bound_that_it_keeps(level: float) -> None:
-    assert level <= public.rounded_up(level) <= level * 1.011 + 1e-300
-    budget = LIP(level)
-    assert public.public_level(level, budget, True) == level
+@given(st.floats(min_value=0, max_value=100), st.floats(min_value=0.01, max_value=100))
+def test_a_level_is_never_told_below_itself_and_within_the_bound_it_is_the_bound(level: float, budget: float) -> None:
+    guarantee = LIP(budget)
+    told = public.public_level(level, guarantee, level <= budget)
+    assert told >= level
+    if level <= budget:
+        assert told == budget
+    else:
+        # No further up than one step of the grid, or than two digits.
+        assert told <= max(level + public.level_step(budget), level * 1.1) * (1 + 1e-12)
+        assert told == public.public_level(told, guarantee, False)
 
 
 @given(st.lists(st.integers(0, 300), min_size=2, max_size=8).filter(lambda counts: sum(counts) > 0))
@@ -145,6 +157,8 @@ def test_what_is_told_in_words_is_rounded() -> None:
     assert words == ["no", "fewer than 10", "about 40", "about 12,000"]
     said = public.public_text("keeps 0.123456 nats under lip:1.2345; reaches level 1.7182818284")
     assert said == "keeps 0.123 nats under lip:1.2345; reaches level 1.72"
+    assert public.public_text("keeps 0.0878 nats", 0.005) == "keeps 0.09 nats"
+    assert public.public_text("has level 1.2345, above lip:1.05", 0.005, LIP(1.05)) == "has level 1.4, above lip:1.05"
     assert public.public_observation({"p": 0.123456, "n": [3, 0.98765]}) == {"p": 0.12, "n": [3, 0.99]}
 
 
@@ -167,12 +181,13 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
 def test_rows_of_the_comparison_are_rounded_and_levels_upwards() -> None:
     laws = PublicLaws.of(JOINT, fit("grr", JOINT, LIP(1.0)))
     row = {"mechanism": "grr", "utility": 0.123456, "share": None, "bound": 0.4, "level": 0.98765, "reason": None}
-    told = laws.compared(row)
+    told = laws.compared(row, LIP(1.0))
     assert told["mechanism"] == "grr"
     assert told["share"] is None
     assert abs(told["utility"] - 0.123456) <= laws.step / 2 + 1e-12
-    assert 0.98765 <= told["level"] < 0.99
-    assert "0.98765" not in laws.compared(row | {"level": None, "reason": "level 0.98765"})["reason"]
+    assert told["level"] == 1.0
+    assert laws.compared(row | {"seconds": 1.23456}, LIP(1.0))["seconds"] == 1.2
+    assert "0.98765" not in laws.compared(row | {"level": None, "reason": "level 0.98765"}, LIP(1.0))["reason"]
 
 
 def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief() -> None:

@@ -6,7 +6,6 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -19,11 +18,11 @@ from funnel.mechanisms import fit
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.publication import write_documents
-from funnel.release.rows import Rows
 from funnel.release.series import Series, open_series
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
+from tests.public import public_of
 from tests.releases import judged, make_release
 
 
@@ -34,10 +33,11 @@ def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> 
     folder.data.parent.mkdir()
     folder.audit.mkdir()
     folder.data.write_bytes(b"drawn")
-    rows = Rows(FileRef.of(folder.data), np.zeros((3, 2), dtype=np.int64))
+    rows = FileRef.of(folder.data)
     folder.data.write_bytes(b"exchanged")
+    public = public_of(joint, protocol, LIP(1.0))
     with pytest.raises(ReleaseRefused, match="changed after they were drawn"):
-        write_documents(spec_of("x.parquet", tmp_path), joint, protocol, LIP(1.0), rows, folder)
+        write_documents(spec_of("x.parquet", tmp_path), protocol, LIP(1.0), public, rows, folder)
     assert not folder.protocol.exists()
 
 

@@ -1,0 +1,14 @@
+"""Evidence: what a release was made from, written into its internal folder."""
+
+from __future__ import annotations
+
+from funnel.joint import Joint
+from funnel.release.documents import joint_document
+from funnel.release.layout import ReleaseFolder
+from funnel.spec import ReleaseSpec
+
+
+def write_evidence(spec: ReleaseSpec, joint: Joint, folder: ReleaseFolder) -> None:
+    """Write the spec and the exact counts; nothing public is made of these files."""
+    folder.spec.write_bytes(spec.text.encode())
+    folder.joint.write_bytes(joint_document(joint).to_bytes())

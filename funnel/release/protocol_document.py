@@ -1,0 +1,158 @@
+"""The protocol as its users need it, as a document: public, so made of public figures alone."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.protocol import FORMAT, Protocol
+from funnel.release.channel import Symbols, built
+from funnel.release.document import Decimal, Document, Part, Probability, Sha256
+from funnel.release.public import PublicRelease
+
+_DIGITS = 4
+_DENOMINATOR: Final = "9223372036854775808"
+
+
+class Promise(Part):
+    """The guarantee that holds: its kind, as it was declared, and the level that the protocol really has."""
+
+    kind: str
+    title: str
+    declared: str
+    unit: Literal["nats"]
+    level: float
+    secret: tuple[str, ...] = Field(min_length=1)
+
+
+class Utility(Part):
+    """What a record still tells about the published columns, in nats and as a share of what there is to know."""
+
+    mutual_information_nats: float
+    entropy_nats: float
+    share: Probability
+    columns: tuple[str, ...]
+
+
+class Prior(Part):
+    """The law of the published columns in the source, rounded."""
+
+    columns: tuple[str, ...]
+    symbols: tuple[tuple[str, ...], ...]
+    probabilities: tuple[Probability, ...]
+
+
+class Posterior(Part):
+    """How likely an output is, and what it says about the published columns, rounded; zeros are left out."""
+
+    output: tuple[str, ...]
+    probability: Probability
+    inputs: dict[str, Probability]
+
+
+class ProtocolDocument(Document):
+    """What a user of a release needs to know of the protocol; public.
+
+    Weights and marginal are integers out of 2^63, as decimal texts: record x of the input alphabet became output y with
+    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator.
+    """
+
+    described: ClassVar[str] = "the protocol"
+    schema_: Literal["funnel/protocol/1"] = Field(default="funnel/protocol/1", alias="schema")
+    # What the digest is of begins with it: the form of the channel, which is also read without the rest.
+    format: Literal["funnel-protocol/1"]
+    digest: Sha256
+    mechanism: str
+    denominator: Literal["9223372036854775808"]
+    inputs: Symbols
+    outputs: Symbols
+    weights: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
+    marginal: tuple[Decimal, ...] = Field(min_length=1)
+    guarantee: Promise
+    utility: Utility
+    prior: Prior
+    posterior: tuple[Posterior, ...]
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The channel, its sums and its digest verified."""
+        return Protocol.from_dict(self.content())
+
+    @model_validator(mode="after")
+    def _is_a_channel(self) -> Self:
+        built(lambda: self.protocol)
+        if built(lambda: parse_guarantee(self.guarantee.declared)).name != self.guarantee.kind:
+            raise ValueError("declares a guarantee of another kind")
+        if tuple(entry.output for entry in self.posterior) != self.outputs.symbols:
+            raise ValueError("does not have one posterior for every output")
+        if len(self.prior.probabilities) != len(self.prior.symbols):
+            raise ValueError("does not have one prior probability for every symbol")
+        return self
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 the guarantee was a text, and its block was called ``bound``."""
+        bound = dict(content["bound"])
+        if bound["declared"] != content["guarantee"]:
+            raise ValueError("its bound is not its guarantee")
+        promise = {"kind": bound.pop("guarantee"), **bound}
+        # The first versions gave the exact ratio as well, and probabilities that rounding could lift above 1.
+        promise.pop("exact_ratio", None)
+        posterior = [{**entry, "probability": round(entry["probability"], _DIGITS)} for entry in content["posterior"]]
+        rest = {key: value for key, value in content.items() if key != "bound"}
+        return {**rest, "guarantee": promise, "posterior": posterior}
+
+
+def protocol_document(protocol: Protocol, guarantee: Guarantee, public: PublicRelease) -> ProtocolDocument:
+    """What a user of the release needs to know of the protocol.
+
+    Beside the weights: the guarantee and an upper bound of the level, the law of the published columns, rounded, and
+    for every output its probability and its posterior over the values of the published columns, as they follow from it.
+    """
+    laws, findings = public.laws, public.findings
+    posterior, law = np.round(laws.posterior, _DIGITS), np.round(laws.p_output, _DIGITS)
+    return ProtocolDocument(
+        format=FORMAT,
+        digest=protocol.digest,
+        mechanism=protocol.mechanism,
+        denominator=_DENOMINATOR,
+        inputs=Symbols.of(protocol.inputs),
+        outputs=Symbols.of(protocol.outputs),
+        weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
+        marginal=tuple(map(str, protocol.marginal.tolist())),
+        guarantee=Promise(
+            kind=guarantee.name,
+            title=guarantee.title,
+            declared=str(guarantee),
+            unit="nats",
+            level=findings.level,
+            secret=laws.secret.columns,
+        ),
+        utility=Utility(
+            mutual_information_nats=findings.utility,
+            entropy_nats=findings.entropy,
+            share=findings.share,
+            columns=laws.inputs.columns,
+        ),
+        prior=Prior(
+            columns=laws.inputs.columns,
+            symbols=laws.inputs.symbols,
+            probabilities=tuple(laws.p_input.tolist()),
+        ),
+        posterior=tuple(
+            Posterior(
+                output=symbol,
+                probability=float(mass),
+                inputs={
+                    label: float(share)
+                    for label, share in zip(laws.inputs.labels, row, strict=True)
+                    if np.isfinite(share) and share > 0
+                },
+            )
+            for symbol, mass, row in zip(protocol.outputs.symbols, law, posterior, strict=True)
+        ),
+    )

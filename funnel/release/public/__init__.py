@@ -1,0 +1,54 @@
+"""What of the counts becomes public, and how precisely: every public figure of a release is made here, rounded first.
+
+Whatever is made of rounded figures afterwards, a table, a chart or a document, tells no more than they do. The exact
+figures stay in the internal evidence. Public writers take the frozen types of this room and nothing exact.
+"""
+
+from funnel.release.public.comparison import compared
+from funnel.release.public.findings import PublicConfidence, PublicConsistency, PublicFindings, largest_ratios
+from funnel.release.public.laws import PublicLaws
+from funnel.release.public.release import PublicRelease
+from funnel.release.public.rounding import (
+    LEVEL_DIGITS,
+    LIFT_DIGITS,
+    P_VALUE_DIGITS,
+    RECORDS,
+    TEXT_DIGITS,
+    count_of_records,
+    level_step,
+    lift_step,
+    p_value,
+    public_level,
+    public_observation,
+    public_shares,
+    public_text,
+    rounded,
+    rounded_up,
+    share_step,
+)
+
+__all__ = [
+    "LEVEL_DIGITS",
+    "LIFT_DIGITS",
+    "P_VALUE_DIGITS",
+    "RECORDS",
+    "TEXT_DIGITS",
+    "PublicConfidence",
+    "PublicConsistency",
+    "PublicFindings",
+    "PublicLaws",
+    "PublicRelease",
+    "compared",
+    "count_of_records",
+    "largest_ratios",
+    "level_step",
+    "lift_step",
+    "p_value",
+    "public_level",
+    "public_observation",
+    "public_shares",
+    "public_text",
+    "rounded",
+    "rounded_up",
+    "share_step",
+]

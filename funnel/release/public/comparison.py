@@ -1,0 +1,33 @@
+"""What is published of the comparison of mechanisms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funnel.guarantees import Guarantee
+from funnel.release.public.rounding import SECONDS_DIGITS, public_level, public_text, rounded, to_multiple
+
+
+def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str, Any]:
+    """A row of the comparison of mechanisms, rounded.
+
+    Parameters
+    ----------
+    row : dict
+        As `funnel.planning.PlanRow.to_dict` has it.
+    step : float
+        Of public shares (`funnel.release.public.share_step`); entropies are told to multiples of it, in nats.
+    guarantee : Guarantee
+        The declared one, whose grid levels are told on.
+    """
+    told = dict(row)
+    for name in ("utility", "share", "bound"):
+        if told.get(name) is not None:
+            told[name] = to_multiple(told[name], step)
+    if told.get("level") is not None:
+        told["level"] = public_level(told["level"], guarantee, told.get("reason") is None)
+    if told.get("seconds") is not None:
+        told["seconds"] = rounded(told["seconds"], SECONDS_DIGITS)
+    if told.get("reason") is not None:
+        told["reason"] = public_text(told["reason"], step, guarantee)
+    return told

@@ -1,0 +1,200 @@
+"""PublicFindings: what the audit of a release found, as it is published."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.audit.findings import Findings
+from funnel.guarantees import Guarantee
+from funnel.joint import FloatArray
+from funnel.release.public.laws import PublicLaws
+from funnel.release.public.rounding import (
+    LIFT_DIGITS,
+    TEXT_DIGITS,
+    p_value,
+    public_level,
+    rounded,
+    rounded_down,
+    rounded_up,
+)
+
+
+@dataclass(frozen=True)
+class PublicConsistency:
+    """As `funnel.audit.Consistency`: the p-value to two digits."""
+
+    p_value: float
+    tests: int
+    impossible: int
+
+
+@dataclass(frozen=True)
+class PublicConfidence:
+    """As `funnel.ConfidenceSet`, which follows from public numbers but for whether few records are in some cells."""
+
+    alpha: float
+    radius: float
+    cells: int
+    n: int
+    doubtful: bool
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFindings:
+    """The audit of a release as it is published; names as in `funnel.audit.Findings`.
+
+    Attributes
+    ----------
+    level, plain_level, robust_level, robust_lift_level : float
+        Upper bounds, as `funnel.release.public.public_level`: the budget where they keep it. Zero is told of a protocol
+        that publishes the same of everybody.
+    level_factor : float or None
+        An upper bound of the worst ratio of two probabilities: e to what is told of its logarithm, three digits,
+        rounded up. None where the guarantee bounds something else.
+    ratios : ndarray, shape (b,)
+        Largest ratio between two secrets under each output, two digits, rounded up to no more than a limit that holds.
+    lift : ndarray, shape (c, b)
+        As `PublicLaws.lifts`.
+    """
+
+    guarantee: str
+    holds: bool
+    level: float
+    level_factor: float | None
+    rules_out: bool
+    worst_of_many_laws: bool
+    witness_output: str
+    witness_secret: str
+    witness_other_secret: str | None
+    witness_upward: bool
+    witness_given: tuple[tuple[str, str], ...]
+    utility: float
+    entropy: float
+    share: float
+    secret_information: float
+    guess_accuracy: float
+    prior_guess_accuracy: float
+    lift: FloatArray
+    ratios: FloatArray
+    rows: int
+    outside: int
+    consistency: PublicConsistency
+    confidence: PublicConfidence
+    robust_level: float | None
+    plain_level: float
+    robust_lift_level: float | None
+
+    @classmethod
+    def of(cls, findings: Findings, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
+        """Of exact findings."""
+        levels = _Levels(guarantee, findings.holds, _is_constant(laws))
+        return cls(
+            guarantee=findings.guarantee,
+            holds=findings.holds,
+            level=levels.told(findings.level),
+            level_factor=_factor(findings, levels),
+            rules_out=_rules_out(findings),
+            worst_of_many_laws=findings.level_ratio is None,
+            witness_output=findings.witness_output,
+            witness_secret=findings.witness_secret,
+            witness_other_secret=findings.witness_other_secret,
+            witness_upward=findings.witness_upward,
+            witness_given=findings.witness_given,
+            utility=laws.nats(findings.utility),
+            # Something to know does not look like nothing.
+            entropy=max(laws.nats(findings.entropy), laws.step) if findings.entropy > 0 else 0.0,
+            share=laws.nats(findings.share),
+            secret_information=rounded(findings.secret_information, LIFT_DIGITS),
+            guess_accuracy=laws.nats(findings.guess_accuracy),
+            prior_guess_accuracy=laws.nats(findings.prior_guess_accuracy),
+            lift=_within(laws.lifts(findings.lift), guarantee, findings.holds),
+            ratios=_ratios(findings, guarantee),
+            rows=findings.rows,
+            outside=findings.outside,
+            consistency=PublicConsistency(
+                p_value(findings.consistency.p_value), findings.consistency.tests, findings.consistency.impossible
+            ),
+            confidence=PublicConfidence(
+                findings.confidence.alpha,
+                rounded(findings.confidence.radius, TEXT_DIGITS),
+                findings.confidence.cells,
+                findings.confidence.n,
+                findings.confidence.doubtful,
+            ),
+            robust_level=levels.known(findings.robust_level),
+            plain_level=levels.told(findings.plain_level),
+            robust_lift_level=levels.known(findings.robust_lift_level),
+        )
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """How the levels of one release are told."""
+
+    guarantee: Guarantee
+    holds: bool
+    constant: bool
+
+    def told(self, level: float) -> float:
+        # That a protocol tells nothing at all can be seen from its weights, whatever the counts are.
+        return 0.0 if self.constant and level == 0 else public_level(level, self.guarantee, self.holds)
+
+    def known(self, level: float | None) -> float | None:
+        return None if level is None else self.told(level)
+
+
+def _is_constant(laws: PublicLaws) -> bool:
+    """Whether the same is published of everybody: no output changes what is believed of the input."""
+    seen = laws.posterior[laws.p_output > 0]
+    return bool((np.ptp(seen, axis=0) < 1e-12).all())
+
+
+def largest_ratios(lift: FloatArray) -> FloatArray:
+    """Largest P(y|s)/P(y|s') of every output, shape (b,), from lifts (c, b), since the P(y) cancel.
+
+    Infinite where y excludes a secret that another record of y may have; nan where y never occurs.
+    """
+    known = ~np.isnan(lift)
+    most = np.where(known, lift, -np.inf).max(axis=0)
+    least = np.where(known, lift, np.inf).min(axis=0)
+    ratios = np.where(known.any(axis=0), np.inf, np.nan)
+    return np.asarray(np.divide(most, least, out=ratios, where=known.any(axis=0) & (least > 0)))
+
+
+def _within(lifts: FloatArray, guarantee: Guarantee, holds: bool) -> FloatArray:
+    """Rounded lifts, no further from 1 than limits that are proven to hold."""
+    limits = guarantee.lift_limits
+    if limits is None or not holds:
+        return lifts
+    return np.asarray(np.clip(lifts, rounded_up(limits[0]), rounded_down(limits[1])))
+
+
+def _ratios(findings: Findings, guarantee: Guarantee) -> FloatArray:
+    ratios = np.array([rounded_up(float(ratio), LIFT_DIGITS) for ratio in largest_ratios(findings.lift)])
+    limit = guarantee.ratio_limit
+    # Rounding must not seem to break a limit that is proven to hold.
+    return ratios if limit is None or not findings.holds else np.minimum(ratios, rounded_up(limit))
+
+
+def _factor(findings: Findings, levels: _Levels) -> float | None:
+    if findings.level_ratio is not None:
+        numerator, _, denominator = findings.level_ratio.partition("/")
+        level = math.log(int(numerator)) - math.log(int(denominator))
+        # The level, where it is that of this ratio, is proven not to be below its logarithm.
+        level = findings.level if math.isclose(level, findings.level) else level * (1 + 1e-12)
+    elif findings.witness_other_secret is not None and math.isfinite(findings.level):
+        # Two secrets compared without an exact fraction: a worst case over many laws.
+        level = findings.level
+    else:
+        return None
+    return rounded_up(math.exp(levels.told(level)))
+
+
+def _rules_out(findings: Findings) -> bool:
+    """Whether the level is infinite because an output excludes a secret, not because a budget of zero is exceeded."""
+    if not math.isinf(findings.level) or findings.level_ratio is not None:
+        return False
+    return bool(findings.witness_given) or bool((findings.lift == 0).any())

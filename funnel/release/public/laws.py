@@ -1,0 +1,113 @@
+"""PublicLaws: frequencies and what follows from them, as they are published."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funnel import measures
+from funnel.alphabet import Alphabet
+from funnel.guarantees import Guarantee
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import Protocol
+from funnel.release.public.comparison import compared
+from funnel.release.public.rounding import lift_step, public_shares, share_step, to_multiple
+
+# A lift that could only be told to more than this is not told at all.
+_COARSEST_LIFT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class PublicLaws:
+    """The frequencies as they are published.
+
+    Attributes
+    ----------
+    secret, inputs : Alphabet
+        Symbols of the secret and of the published columns.
+    n : int
+        Number of records.
+    p_secret, p_input : ndarray, shapes (c,) and (a,)
+        Multiples of the step; at least one step for what occurs. They need not sum to one.
+    p_output : ndarray, shape (b,)
+        P(y), as it follows from the weights and ``p_input``; for a protocol that reads the secret, from shares of
+        (x, y) that are multiples of the step.
+    posterior : ndarray, shape (b, a)
+        P(x|y), likewise; nan where y never occurs.
+    step : float
+    """
+
+    secret: Alphabet
+    inputs: Alphabet
+    n: int
+    p_secret: FloatArray
+    p_input: FloatArray
+    p_output: FloatArray
+    posterior: FloatArray
+    step: float
+
+    @classmethod
+    def of(cls, joint: Joint, protocol: Protocol) -> PublicLaws:
+        """Of exact counts and a protocol.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        step = share_step(joint.n)
+        p_input = public_shares(joint.p_input, step)
+        if protocol.inputs.columns == joint.inputs.columns:
+            weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
+            law = weights.T * (p_input / p_input.sum())[:, np.newaxis]
+        else:
+            law = public_shares(measures.input_output_law(joint, protocol), step)
+            law = law / law.sum()
+        p_output = law.sum(axis=0)
+        posterior = np.full(law.T.shape, np.nan)
+        np.divide(law.T, p_output[:, np.newaxis], out=posterior, where=p_output[:, np.newaxis] > 0)
+        p_secret = public_shares(joint.p_secret, step)
+        return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, posterior, step)
+
+    def nats(self, value: float) -> float:
+        """An entropy, or a share of one, as a multiple of the step of shares."""
+        return to_multiple(value, self.step)
+
+    def compared(self, row: dict[str, Any], guarantee: Guarantee) -> dict[str, Any]:
+        """A row of the comparison of mechanisms, as `funnel.planning.PlanRow.to_dict` has it, rounded."""
+        return compared(row, self.step, guarantee)
+
+    def lifts(self, lift: FloatArray) -> FloatArray:
+        """Lifts (c, b) to two digits, and no finer than RECORDS of the records they are about; nan where not told.
+
+        Zero stays zero: that a published value rules a secret out is the worst that can be said of it. Nothing else
+        becomes zero.
+        """
+        expected = self.n * np.outer(self.p_secret, self.p_output)
+        told = np.full(lift.shape, np.nan)
+        for (s, y), value in np.ndenumerate(lift):
+            if value == 0:
+                told[s, y] = 0.0
+            elif value == value and expected[s, y] > 0:
+                step = lift_step(float(value), float(expected[s, y]))
+                if step <= _COARSEST_LIFT:
+                    told[s, y] = max(step, to_multiple(float(value), step))
+        return told
+
+    def belief_limits(self, guarantee: Guarantee) -> tuple[FloatArray, FloatArray] | None:
+        """Least and largest P(s|y) that the guarantee allows under any prior that is rounded to the published one."""
+        below = np.clip(self.p_secret - self.step / 2, 0.0, 1.0)
+        # What was lifted to one step may be as rare as one record.
+        below = np.where(self.p_secret <= self.step, np.minimum(1 / self.n, self.p_secret), below)
+        above = np.where(self.p_secret > 0, np.clip(self.p_secret + self.step / 2, 0.0, 1.0), 0.0)
+        least, most = guarantee.posterior_limits(below), guarantee.posterior_limits(above)
+        if least is None or most is None:
+            return None
+        highest, lifts = most[1], guarantee.lift_limits
+        if lifts is not None and math.isinf(lifts[1]):
+            # What is certain of the rarest secret would limit the others by a share that is known only roughly.
+            highest = 1 - lifts[0] * (1 - above)
+        return np.clip(least[0], 0.0, 1.0), np.clip(highest, 0.0, 1.0)

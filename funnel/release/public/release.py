@@ -1,0 +1,51 @@
+"""PublicRelease: all figures of one release that are published; whatever is public is made of this and the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from funnel.audit.findings import Findings
+from funnel.guarantees import Guarantee
+from funnel.joint import Joint
+from funnel.protocol import Protocol
+from funnel.release.public.findings import PublicFindings
+from funnel.release.public.laws import PublicLaws
+
+
+@dataclass(frozen=True, eq=False)
+class PublicRelease:
+    """What is told of the people of a release, beside the rows and the protocol that they were drawn from.
+
+    Attributes
+    ----------
+    laws : PublicLaws
+    findings : PublicFindings
+    mechanisms : tuple of dict
+        The comparison of mechanisms, best first, with the keys of `funnel.planning.PlanRow.to_dict`.
+    """
+
+    laws: PublicLaws
+    findings: PublicFindings
+    mechanisms: tuple[dict[str, Any], ...]
+
+    @classmethod
+    def of(
+        cls,
+        joint: Joint,
+        protocol: Protocol,
+        guarantee: Guarantee,
+        findings: Findings,
+        mechanisms: Iterable[dict[str, Any]] = (),
+    ) -> Self:
+        """Of the exact counts and findings, which go no further.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        laws = PublicLaws.of(joint, protocol)
+        told = tuple(laws.compared(row, guarantee) for row in mechanisms)
+        return cls(laws, PublicFindings.of(findings, guarantee, laws), told)

@@ -1,0 +1,141 @@
+"""How precisely numbers are told: the steps of shares, lifts and levels, and the digits of everything else."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+import numpy as np
+
+from funnel.guarantees import Guarantee
+from funnel.joint import FloatArray
+
+# A share is told no finer than this many records, and never finer than to a thousandth.
+RECORDS = 10
+FINEST_SHARE = 0.001
+_COARSEST_SHARE = 0.5
+TEXT_DIGITS = 3
+P_VALUE_DIGITS = LEVEL_DIGITS = LIFT_DIGITS = SECONDS_DIGITS = 2
+# Levels beyond the budget are told on a grid of a tenth of it, or of the next larger of .1, .2, .5, 1, 2, 5, … nats.
+LEVEL_STEPS = 10
+_FLOAT = re.compile(r"(\blevel (?:at most )?)?(?<![:,.\d])(\d+\.\d+(?:e[-+]?\d+)?)")
+
+
+def share_step(n: int) -> float:
+    """The step of every public share of n records: the least of .001, .002, .005, .01, … that is RECORDS of them."""
+    return min(_COARSEST_SHARE, max(FINEST_SHARE, step_above(RECORDS / n)))
+
+
+def lift_step(lift: float, expected: float) -> float:
+    """The step of a public lift: two digits, and no finer than RECORDS of the records expected of this secret and y."""
+    return max(10.0 ** (math.floor(math.log10(lift)) + 1 - LIFT_DIGITS), step_above(RECORDS / expected))
+
+
+def level_step(budget: float) -> float:
+    """The step of public levels beyond a budget, in nats: a tenth of it, or a little more; zero without a budget."""
+    return step_above(budget / LEVEL_STEPS) if 0 < budget < math.inf else 0.0
+
+
+def public_shares(shares: FloatArray, step: float) -> FloatArray:
+    """Shares as multiples of a step, at least one step for what is not nothing."""
+    multiples = np.round(shares / step)
+    return np.asarray(np.round(np.where(shares > 0, np.maximum(multiples, 1), 0) * step, 12))
+
+
+def rounded(value: float, digits: int) -> float:
+    """A number to so many significant digits."""
+    return _to_digits(value, digits, ROUND_HALF_EVEN)
+
+
+def rounded_up(value: float, digits: int = TEXT_DIGITS) -> float:
+    """A level to so many significant digits, never below itself."""
+    nearest = _to_digits(value, digits, ROUND_HALF_EVEN)
+    # A level that was rounded up before stays as it is: as a float it can be a hair above its own digits.
+    return nearest if nearest >= value else _to_digits(value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: float, digits: int = TEXT_DIGITS) -> float:
+    """A limit to so many significant digits, never above itself."""
+    return _to_digits(value, digits, ROUND_FLOOR)
+
+
+def public_level(value: float, guarantee: Guarantee, holds: bool) -> float:
+    """What is told of a level, never below it: the budget where that holds, else a step of the grid (`level_step`).
+
+    How far below its budget a level is would tell those who know everybody else what the last one has (decision 0032).
+    """
+    if holds and value <= guarantee.budget:
+        return guarantee.budget
+    # One of the two grids is a part of the other, so that both together tell no more than the coarser.
+    coarse, step = rounded_up(value, LEVEL_DIGITS), level_step(guarantee.budget)
+    if value <= 0 or not math.isfinite(value) or step == 0:
+        return coarse
+    multiple = math.ceil(value / step)
+    # The quotient of two floats may be below the true one.
+    multiple += round(multiple * step, 12) < value
+    return max(coarse, round(multiple * step, 12))
+
+
+def p_value(value: float) -> float:
+    """A p-value to two significant digits."""
+    return rounded(value, P_VALUE_DIGITS)
+
+
+def count_of_records(count: int) -> str:
+    """How many records were treated in some way, in words: to the nearest ten, or to two digits."""
+    if count < RECORDS:
+        return "no" if count == 0 else f"fewer than {RECORDS}"
+    step = max(RECORDS, 10 ** (len(str(count)) - 2))
+    return f"about {round(count / step) * step:,}"
+
+
+def public_text(text: str, step: float = 0.0, guarantee: Guarantee | None = None) -> str:
+    """A sentence about figures, but for those of a guarantee: each decimal in it to three digits, a level upwards.
+
+    Where there is a step, anything but a level is told to multiples of it; where there is a guarantee, a level is told
+    as under it.
+    """
+
+    def told(found: re.Match[str]) -> str:
+        value = float(found[2])
+        if found[1] is not None:
+            level = rounded_up(value) if guarantee is None else public_level(value, guarantee, False)
+            return f"{found[1]}{level:.15g}"
+        return f"{rounded(to_multiple(value, step) if step else value, TEXT_DIGITS):.15g}"
+
+    return _FLOAT.sub(told, text)
+
+
+def public_observation(value: Any) -> Any:
+    """What a check observed: every float in it to two significant digits."""
+    if isinstance(value, float):
+        return p_value(value)
+    if isinstance(value, dict):
+        return {key: public_observation(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [public_observation(part) for part in value]
+    return value
+
+
+def to_multiple(value: float, step: float) -> float:
+    """The nearest multiple of a step."""
+    return round(round(value / step) * step, 12)
+
+
+def step_above(least: float) -> float:
+    """The least of …, .1, .2, .5, 1, 2, 5, … that is not below a number."""
+    power = 10.0 ** math.floor(math.log10(least))
+    for factor in (1, 2, 5):
+        if factor * power >= least * (1 - 1e-12):
+            return round(factor * power, 12)
+    return round(10 * power, 12)
+
+
+def _to_digits(value: float, digits: int, rounding: str) -> float:
+    if value == 0 or not math.isfinite(value):
+        return value
+    exact = Decimal(value)
+    # Reading the decimal as a double is monotone, so what was rounded up is not below the value.
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))

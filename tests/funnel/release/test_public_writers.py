@@ -1,0 +1,240 @@
+"""One door: what writes public files is named here, takes public figures, and imports nothing that is exact."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import os
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from funnel.audit import Findings
+from funnel.joint import Joint
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public import PublicFindings, PublicLaws, PublicRelease
+from funnel.release.record import Record
+from funnel.release.rows import Rows
+from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
+from funnel.report import ReportContent
+from funnel.report.content import PublicContent
+from tests.projects import ROOT, SPEC, make_project
+from tests.releases import make_release
+
+SOURCES = {
+    "funnel": ROOT / "funnel",
+    "funnel.pipeline.flows": ROOT / "flows",
+    "funnel.pipeline.tasks": ROOT / "tasks",
+    "funnel.pipeline.expectations": ROOT / "expectations",
+}
+# Every file of a version but its internal folder and what is inside that.
+PUBLIC = {"data", "csv", "protocol", "package", "report", "numbers", "signature"} & set(vars(ReleaseFolder))
+# Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
+WRITERS = {
+    "funnel.release.rows": {"data"},
+    "funnel.release.publication": {"csv", "protocol", "package"},
+    "funnel.pipeline.tasks.publish": {"report"},
+    # A copy of what is published already, to be audited here.
+    "funnel.release.fetch": {"package"},
+}
+# What else makes public documents, or puts them where others read them.
+MAKERS = (
+    "funnel.release.publication",
+    "funnel.release.protocol_document",
+    "funnel.release.datapackage",
+    "funnel.release.remote",
+    "funnel.pipeline.flows.artifacts",
+)
+EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict}
+EXACT_MODULES = {
+    "funnel.audit",
+    "funnel.joint",
+    "funnel.measures",
+    "funnel.pipeline.flows.way",
+    "funnel.release.documents",
+    "funnel.release.findings",
+    "funnel.release.rows",
+    "funnel.release.snapshot",
+    "funnel.release.verdict",
+    "funnel.source.snapshot",
+}
+# What may be done with the path of a public file without writing it.
+READING = {
+    *("is_file", "stat", "name", "as_posix", "relative_to", "read_bytes", "read_text"),
+    *("file_digest", "open_paged", "csv_difference", "read", "str", "of", "checked", "_read_json"),
+}
+WRITING_MODES = set("wax+")
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Every module of the package, by the name that it is imported by."""
+    for package, folder in SOURCES.items():
+        for path in sorted(folder.rglob("*.py")):
+            inside = path.relative_to(folder)
+            # The links into the top folders are walked there.
+            if package == "funnel" and inside.parts[:2] in [("pipeline", part) for part in ("flows", "tasks")]:
+                continue
+            if package == "funnel" and inside.parts[:2] == ("pipeline", "expectations"):
+                continue
+            parts = [package, *inside.with_suffix("").parts]
+            yield ".".join(parts).removesuffix(".__init__"), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def written(tree: ast.Module) -> set[str]:
+    """Public files whose path in a release folder is used for anything but reading."""
+    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in PUBLIC and _is_folder(node.value):
+            use = parents[node]
+            if isinstance(use, ast.Attribute):
+                doing = use.attr
+            elif isinstance(use, ast.Call):
+                called = use.func
+                doing = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            else:
+                doing = "listing" if _is_listing(use, parents) else "something else"
+            if doing not in READING | {"listing"}:
+                found.add(node.attr)
+    return found
+
+
+def _is_folder(value: ast.expr) -> bool:
+    """Whether an expression stands for the folder of a release, by the names that the code has for such folders."""
+    if isinstance(value, ast.Call):
+        value = value.func
+    name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+    return name in {"folder", "incoming", "local", "earlier", "release", "ReleaseFolder", "find_release"}
+
+
+def _is_listing(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a path is only compared, or one of a list that is gone through: what is done with it there is seen there."""
+    return isinstance(use, ast.Compare) or (
+        isinstance(use, (ast.Tuple, ast.List)) and isinstance(parents[use], (ast.comprehension, ast.For))
+    )
+
+
+def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None:
+    found = {name: files for name, tree in modules() if (files := written(tree))}
+    assert found == WRITERS
+
+
+def test_writing_is_noticed_however_it_is_written() -> None:
+    for line in (
+        "folder.report.write_text(page)",
+        "write_whole(folder.protocol, content)",
+        "with folder.csv.open('w') as file: pass",
+        "path = folder.package",
+        "series.folder(version).report.unlink()",
+        "ReleaseFolder(path).data.rename(other)",
+    ):
+        assert len(written(ast.parse(line))) == 1, line
+    for line in ("file_digest(folder.data)", "folder.report.is_file()", "optimised.protocol.weights", "folder.audit"):
+        assert written(ast.parse(line)) == set()
+
+
+def _answers(module: str) -> bool:
+    """Whether a module decides what is written, and does not only write what it is given."""
+    return module.startswith("funnel") and not module.startswith(("funnel.sampling", "funnel.release.files"))
+
+
+_opened: list[tuple[str, str]] = []
+_watching = False
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _watching or event != "open" or not isinstance(arguments[0], (str, Path)):
+        return
+    mode, flags = arguments[1:3]
+    if not (set(mode) & WRITING_MODES if isinstance(mode, str) else flags & (os.O_WRONLY | os.O_RDWR)):
+        return
+    place = Path(arguments[0])
+    if ".incoming-" not in str(place) or "audit" in place.parts:
+        return
+    frame = sys._getframe(1)
+    while frame is not None and not _answers(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back  # type: ignore[assignment]
+    _opened.append((place.name, frame.f_globals["__name__"] if frame is not None else "nobody"))
+
+
+def test_at_run_time_too(tmp_path: Path) -> None:
+    """A release is watched: who opens a file of the coming version for writing, by whatever name it knows the path."""
+    global _watching
+    spec = make_project(tmp_path, SPEC + "\n[output]\ncsv = true\n")
+    # A hook of the interpreter stays, so that it looks away before and after.
+    sys.addaudithook(_watch)
+    _watching = True
+    try:
+        make_release(spec)
+    finally:
+        _watching = False
+    files = {str(getattr(ReleaseFolder(Path()), name).name): name for name in PUBLIC}
+    writers = {(name, module) for name, module in _opened if name in files}
+    assert {name for name, _ in writers} >= {"protocol.json", "datapackage.json", "report.html"}
+    assert {(name, module) for name, module in writers if files[name] not in WRITERS.get(module, ())} == set()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_makers_of_public_documents_import_nothing_exact(name: str) -> None:
+    tree = dict(modules())[name]
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+    exact = {one for one in imported for module in EXACT_MODULES if one == module or one.startswith(f"{module}.")}
+    # Arrays are types of numbers, not figures.
+    assert exact - {"funnel.joint", "funnel.joint.FloatArray"} == set()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_makers_of_public_documents_take_nothing_exact(name: str) -> None:
+    module = importlib.import_module(name)
+    functions = [value for value in vars(module).values() if inspect.isfunction(value) and value.__module__ == name]
+    for one in [value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == name]:
+        functions += [value for value in vars(one).values() if inspect.isfunction(value)]
+    assert functions
+    for function in functions:
+        for parameter, kind in _hints(function).items():
+            assert not reached(kind) & EXACT, (name, function.__name__, parameter)
+
+
+@pytest.mark.parametrize("public", [PublicLaws, PublicFindings, PublicRelease, PublicContent])
+def test_public_figures_hold_nothing_exact_and_cannot_be_changed(public: type) -> None:
+    assert not reached(public) & EXACT
+    assert public.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_what_is_exact_is_found_inside_of_what_holds_it() -> None:
+    from funnel.pipeline.flows.way import Done
+
+    assert reached(Done) >= {Joint, Findings, Snapshot}
+    assert reached(dict[str, tuple[Rows | None, ...]]) & EXACT == {Rows}
+
+
+def _hints(something: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(something)
+    except (NameError, TypeError):
+        return dict(getattr(something, "__annotations__", {}))
+
+
+def reached(kind: Any, seen: frozenset[Any] = frozenset()) -> set[Any]:
+    """The types of this package that a value of a type holds, itself included."""
+    found: set[Any] = set()
+    for part in typing.get_args(kind):
+        found |= reached(part, seen)
+    if inspect.isclass(kind) and kind.__module__.startswith("funnel") and kind not in seen:
+        found.add(kind)
+        if dataclasses.is_dataclass(kind):
+            for part in _hints(kind).values():
+                found |= reached(part, seen | {kind})
+    return found
