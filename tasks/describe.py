@@ -62,7 +62,7 @@ def describe(
             guarantee,
             findings,
             comparison,
-            announced(evidence),
+            announced(evidence, spec.output.csv),
             version=str(decision.version),
             created=created,
             earlier_releases=fresh_draws(series.earlier, rows.data.sha256),

@@ -1,43 +1,34 @@
-"""Validate: Great Expectations judges the files that are about to be published."""
+"""Validate: Great Expectations judges the finished folder, from the source and the spec alone."""
 
 from __future__ import annotations
 
-from funnel.guarantees import parse_guarantee
-from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
-from funnel.protocol import Protocol
 from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder
-from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
 
 
 @step
-def validate(
-    spec: ReleaseSpec, snapshot: Snapshot, joint: Joint, protocol: Protocol, rows: Rows, folder: ReleaseFolder
-) -> Verdict:
-    """Judge the drawn files against what the spec declares, and store the verdict beside them.
+def validate(spec: ReleaseSpec, snapshot: Snapshot, version: str, folder: ReleaseFolder) -> Verdict:
+    """Judge every public file of a coming version, and note the digests of what was judged.
 
-    The verdict may be negative: refusing to publish is the caller's part.
+    Nothing that the steps before computed is taken over: counts are counted again from the source, the bound is read
+    again from the text of the spec, and everything else from the files in the folder. Of the snapshot only what it says
+    of itself is judged. The verdict may be negative: refusing to publish is the caller's part.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the folder holds something that is neither a file nor a folder.
     """
     tell("loading the validator")
     # Takes seconds to import: only runs that validate pay for it.
-    from funnel.pipeline.expectations import Evidence, judge
+    from funnel.pipeline.expectations import Finished, judge
 
     tell("judging the release")
+    # Before anything is read: what changes from here on is not what was judged.
     files = public_digests(folder.root)
-    verdict = judge(
-        Evidence(
-            released=rows.data.checked(),
-            protocol=protocol,
-            joint=joint,
-            guarantee=parse_guarantee(spec.guarantee.canonical),
-            snapshot_rows=snapshot.rows,
-            secret=spec.secret,
-            published=spec.publish,
-            pair_counts=rows.pairs,
-        )
-    )
-    return Verdict.of(verdict.results, files)
+    finished = Finished(spec, folder, version, snapshot.source_sha256, snapshot.rows, snapshot.dropped)
+    return Verdict.of(judge(finished).results, files)
