@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
+from funnel.audit.false_alarms import SHARES
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
-from funnel.pipeline.expectations.custom.channel import Channel
+from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
+from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
+from funnel.pipeline.expectations.ordering import order_tables, source_order
 from funnel.pipeline.expectations.rereading import Reread, reread
 from funnel.protocol import Protocol
 
@@ -44,8 +47,9 @@ class Evidence:
     pair_counts : ndarray of integers, shape (a + 1, b)
         Drawn records by the protocol's input and output; the last row is for inputs outside its alphabet. Internal.
     significance : float
-        Smallest p-value at which draws still count as draws from the protocol. So small that an honest release is
-        refused once in 10^9: a fault in drawing shows in far smaller numbers.
+        Smallest p-value at which draws still count as draws from the protocol; see `funnel.audit.false_alarms`.
+    drawing : Drawing, optional
+        What the drawing left. Only whoever has nothing but a table and its protocol goes without.
 
     Raises
     ------
@@ -61,7 +65,8 @@ class Evidence:
     secret: tuple[str, ...]
     published: tuple[str, ...]
     pair_counts: IntArray
-    significance: float = 1e-9
+    significance: float = SHARES["draws"]
+    drawing: Drawing | None = None
 
     def __post_init__(self) -> None:
         b, a = self.protocol.size
@@ -90,7 +95,7 @@ class Evidence:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables to judge by name: file, columns, categories, outputs and channel.
+        """The tables to judge by name: file, columns, categories, outputs, channel and, if it is known, the drawing.
 
         Raises
         ------
@@ -102,9 +107,32 @@ class Evidence:
             "columns": self._column_table(),
             "categories": self._category_table(),
             "outputs": self._output_table(),
-            "channel": Channel(self.protocol, self.joint, self.pair_counts).table(),
+            "channel": self._channel.table(),
         }
+        if self.drawing is not None:
+            tables["drawing"] = JudgedDrawing(self.drawing, self._channel).table()
+            tables["order"] = self._order_table(self.drawing)
         return {name: table.assign(**{ROWS: self.reread.rows}) for name, table in tables.items()}
+
+    @cached_property
+    def _channel(self) -> Channel:
+        return Channel(self.protocol, self.joint, self.pair_counts)
+
+    def _order_table(self, drawing: Drawing) -> pd.DataFrame:
+        inputs, outputs, secret = self.protocol.inputs, self.protocol.outputs, self.joint.secret
+        if not drawing.shuffled:
+            found = source_order(self.released, outputs, drawing.snapshot, inputs)
+            return pd.DataFrame({"table": [found], "drawn": [self.pair_counts]})
+        return order_tables(
+            self.released,
+            outputs,
+            self.reread.output_counts,
+            drawing.snapshot,
+            inputs,
+            snapshot_inputs(self._channel),
+            secret,
+            np.append(self.joint.counts.sum(axis=1), 0),
+        )
 
     def _file_table(self) -> pd.DataFrame:
         found = self.reread

@@ -105,7 +105,7 @@ def _go(
     with series.incoming() as folder:
         rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
-        verdict = validate(spec, snapshot, joint, protocol, rows, folder)
+        verdict = validate(spec, decision, snapshot, joint, protocol, rows, folder, earlier)
         published = publish(
             spec,
             decision,
