@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
@@ -31,8 +33,10 @@ from funnel.recount import (
     recount,
     recount_published,
 )
-from funnel.release.documents import JointDocument, ProtocolDocument, read_draws
+from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.release.words import WordsDocument
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
 SOURCE_CLAIMS = ("digest", "records", "records left out", "secret", "published", "bound", "csv", "order of rows")
-RECOUNT_CLAIMS = ("secret", "inputs", "counts")
+RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
 LEVEL_CLAIMS = ("bound",)
 
 
@@ -57,18 +61,20 @@ class Finished:
         With all public files, and the internal evidence of the counts and of the drawing.
     version : str
         That is about to be published.
-    source_sha256 : str
-        Digest of the source that the snapshot says it is of.
-    rows, dropped : int
-        Records of the snapshot, and those that it says were left out.
+    snapshot : Snapshot
+        What it says of itself is judged, and its records are in the order of the source.
+    taken_over : bool
+        Whether the rows were drawn for an earlier version.
+    earlier : tuple of ReleaseFolder
+        Earlier versions, whose random words must not come again.
     """
 
     spec: ReleaseSpec
     folder: ReleaseFolder
     version: str
-    source_sha256: str
-    rows: int
-    dropped: int
+    snapshot: Snapshot
+    taken_over: bool = False
+    earlier: tuple[ReleaseFolder, ...] = ()
 
     @cached_property
     def said(self) -> Said:
@@ -126,7 +132,27 @@ class Finished:
             snapshot_rows=found.rows,
             secret=self.said.secret,
             published=self.said.publish,
-            pair_counts=read_draws(self.folder.draws.read_bytes(), protocol, str(self.folder.draws)),
+            pair_counts=drawn_pairs(self.draws, protocol),
+            drawing=self._drawing(),
+        )
+
+    @cached_property
+    def draws(self) -> DrawsDocument:
+        """The stored draws."""
+        return DrawsDocument.read(self.folder.draws)
+
+    def _drawing(self) -> Drawing:
+        draws, words = self.draws, self.folder.words
+        return Drawing(
+            counts=draws.counts,
+            secret=None if draws.secret is None else draws.secret.alphabet(),
+            probe=draws.probe,
+            words=WordsDocument.read(words).statistics if words.exists() else None,
+            snapshot=Path(self.snapshot.data.path),
+            shuffled=self.said.shuffled,
+            taken_over=self.taken_over,
+            # Versions of a funnel that kept no words have nothing to compare with.
+            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier if one.words.exists()),
         )
 
     def declared(self) -> list[ReleaseExpectation]:
@@ -172,10 +198,12 @@ class Finished:
         bound = said.guarantee == _handed_on(spec)
         return [
             claim(
-                "digest", self.source_sha256 == found.sha256, "of the snapshot is not that of the source as it is now"
+                "digest",
+                self.snapshot.source_sha256 == found.sha256,
+                "of the snapshot is not that of the source",
             ),
-            same("records", self.rows, found.rows),
-            same("records left out", self.dropped, found.dropped),
+            same("records", self.snapshot.rows, found.rows),
+            same("records left out", self.snapshot.dropped, found.dropped),
             same("secret", spec.secret, said.secret),
             same("published", spec.publish, said.publish),
             claim("bound", bound, "that the run was for is not the one in the text of the spec"),
@@ -197,7 +225,27 @@ class Finished:
             claim("secret", set(stored.secret.symbols) == set(found.secret), "has other values than the source"),
             claim("inputs", set(stored.inputs.symbols) == set(found.inputs), "have other values than the source"),
             claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+            self._drawn(),
         ]
+
+    def _drawn(self) -> Claim:
+        """That as many records drew with every (secret, input) as the source has."""
+        draws, laws = self.draws, self.laws
+        if draws.counts is None or draws.secret is None:
+            # `ExpectDrawsToIgnoreTheSecret` fails where they should be there.
+            return Claim("draws")
+        c, a = len(draws.secret.symbols), len(laws.weights)
+        secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
+        inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
+        expected: Counter[tuple[int, int]] = Counter()
+        for (s, x), count in self.recount.counts.items():
+            expected[secrets.get(s, c), inputs.get(laws.read(s, x), a)] += count
+        found: Counter[tuple[int, int]] = Counter()
+        b = len(laws.outputs)
+        for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
+            found[cell // (b * (a + 1)), cell // b % (a + 1)] += count
+        wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
+        return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
 
     def _level(self) -> list[Claim]:
         level = self.level

@@ -104,14 +104,14 @@ def _go(
     for warning in warnings:
         tell(f"warning: {warning}")
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, snapshot, protocol, folder, workspace, secret)
+        rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         describe(
             spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, snapshot, str(decision.version), folder)
+        verdict = validate(spec, decision, snapshot, folder, earlier)
         published = publish(decision, snapshot, verdict, series, folder, created)
     _tidy(workspace, snapshot, secret)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from funnel.pipeline.tasks.step import step, tell
+from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
@@ -11,12 +14,19 @@ from funnel.spec import ReleaseSpec
 
 
 @step
-def validate(spec: ReleaseSpec, snapshot: Snapshot, version: str, folder: ReleaseFolder) -> Verdict:
+def validate(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    folder: ReleaseFolder,
+    earlier: Sequence[Earlier],
+) -> Verdict:
     """Judge every public file of a coming version, and note the digests of what was judged.
 
     Nothing that the steps before computed is taken over: counts are counted again from the source, the bound is read
     again from the text of the spec, and everything else from the files in the folder. Of the snapshot only what it says
-    of itself is judged. The verdict may be negative: refusing to publish is the caller's part.
+    of itself is judged, and the order of its records is what that of the released rows must not follow. The verdict may
+    be negative: refusing to publish is the caller's part.
 
     Raises
     ------
@@ -30,5 +40,8 @@ def validate(spec: ReleaseSpec, snapshot: Snapshot, version: str, folder: Releas
     tell("judging the release")
     # Before anything is read: what changes from here on is not what was judged.
     files = public_digests(folder.root)
-    finished = Finished(spec, folder, version, snapshot.source_sha256, snapshot.rows, snapshot.dropped)
+    taken_over = isinstance(decision, TakeOver)
+    # Rows that are taken over have the words of the version that they are of.
+    before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
+    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before)
     return Verdict.of(judge(finished).results, files)
