@@ -11,10 +11,13 @@ import pandas as pd
 
 from funnel.pipeline.expectations.engine import (
     BatchExpectation,
+    ExpectationValidationResult,
+    LegacyRendererType,
     MetricDomainTypes,
     PandasExecutionEngine,
     TableMetricProvider,
     metric_value,
+    renderer,
 )
 from funnel.pipeline.expectations.table_evidence import ROWS
 
@@ -71,6 +74,20 @@ class ReleaseExpectation(BatchExpectation):
                 "details": {"expected": finding.expected, "failure": failure},
             },
         }
+
+    @classmethod
+    @renderer(renderer_type=LegacyRendererType.OBSERVED_VALUE)
+    def _diagnostic_observed_value_renderer(
+        cls,
+        configuration: Any = None,
+        result: ExpectationValidationResult | None = None,
+        runtime_configuration: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> str:
+        """What pages say was observed: by how much it fails, or what was found."""
+        found = (result.result if result is not None else None) or {}
+        failure = found.get("details", {}).get("failure")
+        return str(failure if failure is not None else found.get("observed_value"))
 
     @abstractmethod
     def find(self, value: Any) -> Finding:
