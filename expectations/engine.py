@@ -24,7 +24,7 @@ with warnings.catch_warnings():
     from great_expectations.expectations.expectation import BatchExpectation
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
-    from great_expectations.render import LegacyRendererType
+    from great_expectations.render import LegacyDiagnosticRendererType
     from great_expectations.render.renderer.renderer import renderer
 
 
@@ -45,7 +45,7 @@ __all__ = [
     "ExpectationSuite",
     "ExpectationSuiteValidationResult",
     "ExpectationValidationResult",
-    "LegacyRendererType",
+    "LegacyDiagnosticRendererType",
     "MetricDomainTypes",
     "PandasExecutionEngine",
     "TableMetricProvider",

@@ -12,7 +12,7 @@ import pandas as pd
 from funnel.pipeline.expectations.engine import (
     BatchExpectation,
     ExpectationValidationResult,
-    LegacyRendererType,
+    LegacyDiagnosticRendererType,
     MetricDomainTypes,
     PandasExecutionEngine,
     TableMetricProvider,
@@ -76,7 +76,7 @@ class ReleaseExpectation(BatchExpectation):
         }
 
     @classmethod
-    @renderer(renderer_type=LegacyRendererType.OBSERVED_VALUE)
+    @renderer(renderer_type=LegacyDiagnosticRendererType.OBSERVED_VALUE)
     def _diagnostic_observed_value_renderer(
         cls,
         configuration: Any = None,
