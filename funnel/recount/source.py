@@ -5,8 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funnel.errors import DataError
 from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
@@ -15,6 +17,9 @@ from funnel.recount.files import Part, Parts, at_hand, parts_of
 from funnel.recount.grouping import final_labels
 from funnel.recount.rows import Cells, connect, csv_cells, parquet_cells, parquet_kinds
 from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    import duckdb
 
 # Distinct categories of one column before grouping: what the release was made from had no more.
 _CATEGORIES = 500_000
@@ -83,8 +88,10 @@ def recount(spec: ReleaseSpec) -> Recount:
     parts = parts_of(spec.source_address)
     if spec.source.format == "csv" and not parts.whole:
         raise DataError(f"the source {spec.source_address} is not one csv file")
-    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder:
-        reading = _Reading(spec, parts, Path(folder))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
+        database = None if spec.source.format == "csv" else stack.enter_context(connect(folder))
+        reading = _Reading(spec, parts, folder, database)
         labels, n_kept, dropped = _learn(spec, reading)
         counts: Counter[tuple[str, ...]] = Counter()
         for categories, number in reading.categories():
@@ -105,8 +112,10 @@ def recount(spec: ReleaseSpec) -> Recount:
 class _Reading:
     """A source that is read twice, each time with the same bytes."""
 
-    def __init__(self, spec: ReleaseSpec, parts: Parts, scratch: Path) -> None:
-        self._spec, self._parts, self._scratch = spec, parts, scratch
+    def __init__(
+        self, spec: ReleaseSpec, parts: Parts, scratch: Path, database: duckdb.DuckDBPyConnection | None
+    ) -> None:
+        self._spec, self._parts, self._scratch, self._database = spec, parts, scratch, database
         self._digests: dict[str, str] = {}
 
     def digest(self) -> str:
@@ -131,7 +140,7 @@ class _Reading:
 
     def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
         columns = self._spec.columns
-        if self._spec.source.format == "csv":
+        if self._database is None:
             meanings = self._meanings(dict.fromkeys(columns, TEXT))
             found = csv_cells(path, part.name, columns, self._spec.source.delimiter)
             yield from _meant(meanings, found)
@@ -139,11 +148,10 @@ class _Reading:
         stated = part.stated
         stored = [column for column in columns if column not in stated]
         fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
-        with connect(self._scratch) as database:
-            kinds = parquet_kinds(database, path, part.name, stored)
-            meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
-            cells = parquet_cells(database, path, part.name, stored)
-            yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
+        kinds = parquet_kinds(self._database, path, part.name, stored)
+        meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
+        cells = parquet_cells(self._database, path, part.name, stored)
+        yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
 
     def _meanings(self, kinds: Mapping[str, Kind]) -> list[Meaning]:
         return [meaning_of(self._spec, column, kinds[column]) for column in self._spec.columns]
