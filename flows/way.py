@@ -97,7 +97,7 @@ def _go(
     if isinstance(decision, Unchanged):
         series.check_whole(decision.version)
         settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
-        return unchanged(series, decision.version, cached), None
+        return unchanged(spec, series, decision.version, cached), None
     warnings = list(doubts(joint, parse_guarantee(spec.guarantee.canonical)))
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)

@@ -5,6 +5,7 @@ fractions. Nothing of what makes a release is imported here (an import contract 
 sabotaged line, is not made twice.
 """
 
+from funnel.recount.files import source_digest
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise, declared_promise, read_promise
@@ -23,4 +24,5 @@ __all__ = [
     "read_promise",
     "recount",
     "recount_published",
+    "source_digest",
 ]
