@@ -61,6 +61,10 @@ def data_docs(evidence: Judged, folder: Path) -> Verdict:
     folder.mkdir(parents=True, exist_ok=True)
     pages = []
     for name, results in evaluated.results.items():
+        for result in results.results:
+            if result.expectation_config is not None:
+                # Pages take it for markup, and names of columns may be anything.
+                result.expectation_config.description = escape(result.expectation_config.description or "")
         page = str(DefaultJinjaPageView().render(ValidationResultsPageRenderer().render(results)))
         (folder / f"{name}.html").write_text(_alone(page), encoding="utf-8")
         pages.append(name)

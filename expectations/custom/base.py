@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -87,7 +88,8 @@ class ReleaseExpectation(BatchExpectation):
         """What pages say was observed: by how much it fails, or what was found."""
         found = (result.result if result is not None else None) or {}
         failure = found.get("details", {}).get("failure")
-        return str(failure if failure is not None else found.get("observed_value"))
+        # Pages take it for markup, and names in a file may be anything.
+        return escape(str(failure if failure is not None else found.get("observed_value")))
 
     @abstractmethod
     def find(self, value: Any) -> Finding:
