@@ -31,6 +31,7 @@ class Recount:
 
     Attributes
     ----------
+    secret_columns, published_columns : tuple of str
     secret, inputs : tuple of tuple of str
         The combinations of categories that occur, sorted as text: of the secret columns, of the published columns.
     counts : mapping of (secret, input) to int
@@ -43,6 +44,8 @@ class Recount:
         Digest of the source, in the form in which a snapshot states that of its source.
     """
 
+    secret_columns: tuple[str, ...]
+    published_columns: tuple[str, ...]
     secret: Symbols
     inputs: Symbols
     counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
@@ -106,7 +109,7 @@ def recount(spec: ReleaseSpec) -> Recount:
     inputs = tuple(sorted({x for _, x in pairs}))
     if len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(secret, inputs, pairs, n_kept, dropped, digest)
+    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest)
 
 
 class _Reading:
