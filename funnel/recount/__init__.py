@@ -10,6 +10,7 @@ from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise, declared_promise, read_promise
 from funnel.recount.published import first_csv_difference, recount_published
+from funnel.recount.released import ReleasedProtocol
 from funnel.recount.source import Recount, recount
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PlainLevel",
     "Promise",
     "Recount",
+    "ReleasedProtocol",
     "declared_promise",
     "first_csv_difference",
     "plain_information",

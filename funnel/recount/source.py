@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Distinct categories of one column before grouping: what the release was made from had no more.
 _CATEGORIES = 500_000
+# Combinations before grouping that are remembered rather than read twice.
+_REMEMBERED = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Recount:
 
     Attributes
     ----------
+    secret_columns, published_columns : tuple of str
     secret, inputs : tuple of tuple of str
         The combinations of categories that occur, sorted as text: of the secret columns, of the published columns.
     counts : mapping of (secret, input) to int
@@ -43,6 +46,8 @@ class Recount:
         Digest of the source, in the form in which a snapshot states that of its source.
     """
 
+    secret_columns: tuple[str, ...]
+    published_columns: tuple[str, ...]
     secret: Symbols
     inputs: Symbols
     counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
@@ -82,8 +87,8 @@ def recount(spec: ReleaseSpec) -> Recount:
 
     Notes
     -----
-    Two passes. Memory grows with the distinct values of a column and the combinations that occur after recoding, not
-    with the rows.
+    One pass, or two where there are more than 262,144 combinations before grouping. Memory grows with the distinct
+    values of a column and the combinations that occur after recoding, not with the rows.
     """
     parts = parts_of(spec.source_address)
     if spec.source.format == "csv" and not parts.whole:
@@ -106,17 +111,18 @@ def recount(spec: ReleaseSpec) -> Recount:
     inputs = tuple(sorted({x for _, x in pairs}))
     if len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(secret, inputs, pairs, n_kept, dropped, digest)
+    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest)
 
 
 class _Reading:
-    """A source that is read twice, each time with the same bytes."""
+    """A source that is read once or twice, each time with the same bytes."""
 
     def __init__(
         self, spec: ReleaseSpec, parts: Parts, scratch: Path, database: duckdb.DuckDBPyConnection | None
     ) -> None:
         self._spec, self._parts, self._scratch, self._database = spec, parts, scratch, database
         self._digests: dict[str, str] = {}
+        self._remembered: Counter[Cells] | None = None
 
     def digest(self) -> str:
         """SHA-256 of what was read.
@@ -131,12 +137,24 @@ class _Reading:
         return self._parts.digest(self._digests)
 
     def categories(self) -> Iterator[tuple[Cells, int]]:
-        """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once."""
+        """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once.
+
+        The source is read again where there were too many to be remembered.
+        """
+        if self._remembered is not None:
+            yield from self._remembered.items()
+            return
+        met: Counter[Cells] = Counter()
         for part in self._parts.files:
             with at_hand(part, self._scratch) as (path, digest):
                 if self._digests.setdefault(part.name, digest) != digest:
                     raise DataError(f"the source {part.address} changed while it was counted again; try again")
-                yield from self._of(part, path)
+                for row, number in self._of(part, path):
+                    if len(met) <= _REMEMBERED:
+                        met[row] += number
+                    yield row, number
+        if len(met) <= _REMEMBERED:
+            self._remembered = met
 
     def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
         columns = self._spec.columns

@@ -7,7 +7,7 @@ import datetime as dt
 import hashlib
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from funnel import DataError, FunnelError
 from funnel.progress import quiet
 from funnel.recount import Recount, recount
+from funnel.recount.rows import csv_cells
 from funnel.source import count_joint, open_source
 from funnel.spec import ReleaseSpec
 
@@ -366,6 +367,33 @@ def test_adult(tmp_path: Path, secret: list[str], publish: list[str], said: dict
     counted = same(spec_of(tmp_path, str(DATA / "adult.parquet"), secret=secret, publish=publish, **said))
     assert counted is not None
     assert counted.rows + counted.dropped == 48_842
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_more_combinations_than_are_remembered(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"s": list("aabbbcc"), "u": list("xyxyzzx")})
+    pq.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("s,u\n" + "".join(f"{row['s']},{row['u']}\n" for row in table.to_pylist()))
+    monkeypatch.setattr("funnel.recount.source._REMEMBERED", 3)
+    recode = {"u": {"minimum_count": 3}}
+    assert same(spec_of(tmp_path, name, recode=recode)) is not None
+
+
+@pytest.mark.parametrize("remembered", [0, 1 << 18])
+def test_a_source_that_changes_meanwhile_is_refused(
+    tmp_path: Path, remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
+    monkeypatch.setattr("funnel.recount.source._REMEMBERED", remembered)
+    reads = csv_cells
+
+    def changing(file: Path, *rest: Any) -> Iterator[Any]:
+        yield from reads(file, *rest)
+        file.write_text(file.read_text() + "b,1\n")
+
+    monkeypatch.setattr("funnel.recount.source.csv_cells", changing)
+    with pytest.raises(DataError, match="changed"):
+        recount(spec_of(tmp_path, "t.csv"))
 
 
 class TestTables:
