@@ -17,6 +17,8 @@ _RAREST = 13
 _MOST_MARKED = 1 << 13
 # Words of a batch whose bits are counted: all of a small release, and enough of a large one.
 _LOOKED_AT = 1 << 10
+# How often bits are one tells words where these are few.
+_FEWEST = 64
 # Bits of so many words are added up in a byte.
 _ADDED = 1 << 7
 
@@ -67,11 +69,12 @@ class WordRecord:
 
     def statistics(self) -> WordStatistics:
         """Of all words so far."""
+        enough = self._looked_at >= _FEWEST
         return WordStatistics(
             self._words,
             self._fixed,
-            self._looked_at,
-            tuple(self._ones.tolist()),
+            self._looked_at * enough,
+            tuple((self._ones * enough).tolist()),
             self._rarity,
             self._marked,
             len(self._kept),

@@ -110,3 +110,13 @@ def test_statistics_that_were_made_otherwise_are_not_put_together() -> None:
             together([one, other])
     with pytest.raises(ValueError, match="not made alike"):
         together([])
+
+
+@pytest.mark.parametrize(("count", "kept"), [(1, 0), (63, 0), (64, 64)])
+def test_bits_of_a_few_words_would_tell_them_and_are_not_kept(count: int, kept: int) -> None:
+    words = words_of(8, count)
+    found = recorded(words)
+    assert (found.looked_at, found.words) == (kept, count)
+    assert any(found.ones) == bool(kept)
+    # That they repeat is seen all the same.
+    assert judge_words(recorded(np.repeat(words, 2))).p_value < 1e-12
