@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
+from funnel.audit.false_alarms import SHARES
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee
 from funnel.joint import IntArray, Joint
-from funnel.pipeline.expectations.custom.channel import Channel
+from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
+from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
+from funnel.pipeline.expectations.ordering import order_tables, source_order
 from funnel.pipeline.expectations.table_evidence import ROWS, TableEvidence
 
 if TYPE_CHECKING:
@@ -45,8 +48,9 @@ class Evidence(TableEvidence):
     pair_counts : ndarray of integers, shape (a + 1, b)
         Drawn records by the protocol's input and output; the last row is for inputs outside its alphabet. Internal.
     significance : float
-        Smallest p-value at which draws still count as draws from the protocol. So small that an honest release is
-        refused once in 10^9: a fault in drawing shows in far smaller numbers.
+        Smallest p-value at which draws still count as draws from the protocol; see `funnel.audit.false_alarms`.
+    drawing : Drawing, optional
+        What the drawing left. Only whoever has nothing but a table and its protocol goes without.
 
     Raises
     ------
@@ -60,7 +64,8 @@ class Evidence(TableEvidence):
     secret: tuple[str, ...]
     published: tuple[str, ...]
     pair_counts: IntArray
-    significance: float = 1e-9
+    significance: float = SHARES["draws"]
+    drawing: Drawing | None = None
 
     def __post_init__(self) -> None:
         b, a = self.protocol.size
@@ -78,15 +83,18 @@ class Evidence(TableEvidence):
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables to judge by name: those of the released table, and the channel.
+        """The tables to judge by name: those of the released table, the channel and, if it is known, the drawing.
 
         Raises
         ------
         ReleaseRefused
             If the file cannot be read as parquet.
         """
-        channel = Channel(self.protocol, self.joint, self.pair_counts).table()
-        return {**super().tables, "channel": self.counted(channel)}
+        tables = {"channel": self._channel.table()}
+        if self.drawing is not None:
+            tables["drawing"] = JudgedDrawing(self.drawing, self._channel).table()
+            tables["order"] = self._order_table(self.drawing)
+        return {**super().tables, **{name: self.counted(table) for name, table in tables.items()}}
 
     def declared(self) -> list[ReleaseExpectation]:
         """What is expected of it."""
@@ -98,3 +106,23 @@ class Evidence(TableEvidence):
     def known(self) -> tuple[Alphabet, ...]:
         """Alphabets whose categories may be named in a verdict."""
         return (self.protocol.outputs, self.joint.inputs)
+
+    @cached_property
+    def _channel(self) -> Channel:
+        return Channel(self.protocol, self.joint, self.pair_counts)
+
+    def _order_table(self, drawing: Drawing) -> pd.DataFrame:
+        inputs, outputs, secret = self.protocol.inputs, self.protocol.outputs, self.joint.secret
+        if not drawing.shuffled:
+            found = source_order(self.released, outputs, drawing.snapshot, inputs)
+            return pd.DataFrame({"table": [found], "drawn": [self.pair_counts]})
+        return order_tables(
+            self.released,
+            outputs,
+            self.reread.output_counts,
+            drawing.snapshot,
+            inputs,
+            snapshot_inputs(self._channel),
+            secret,
+            np.append(self.joint.counts.sum(axis=1), 0),
+        )

@@ -17,6 +17,7 @@ from funnel.release.verdict import Judgement, Verdict
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
     from funnel.pipeline.expectations.engine import ExpectationSuiteValidationResult, ExpectationValidationResult
+    from funnel.pipeline.expectations.evidence import Evidence
 
 Key = tuple[str, str]
 
@@ -95,9 +96,20 @@ def evaluate(evidence: Judged) -> Evaluated:
     return Evaluated(tuple(judgements), results)
 
 
-def announced(evidence: Judged) -> tuple[tuple[str, str], ...]:
-    """Names and descriptions of the expectations that a release will be judged by; nothing of it is read."""
-    return tuple((_configured(one)[0], str(one.description)) for one in evidence.declared())
+def announced(evidence: Evidence, csv: bool) -> tuple[tuple[str, str], ...]:
+    """Names and descriptions of the expectations that a release will be judged by, in their order.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        What the release is made of; its file is not read.
+    csv : bool
+        Whether the release has a csv.
+    """
+    from funnel.pipeline.expectations.finished_suite import declare_finished
+
+    declared = [*evidence.declared(), *declare_finished(csv, evidence.guarantee)]
+    return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 
 def _evaluate(

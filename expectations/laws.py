@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from funnel.errors import DataError
-from funnel.recount import Recount
+from funnel.recount import PlainInformation, Recount, plain_information
 
 Symbol = tuple[str, ...]
 
 # As documented for public shares: ten records, never finer than a thousandth, nor coarser than a half.
 _RECORDS = 10
-_STEPS = tuple(factor * 10.0**power for power in range(-3, 1) for factor in (1, 2, 5))
+STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def share_step(n: int) -> float:
     """The step of public shares of n records: the least of .001, .002, .005, … that is ten of them, at most a half."""
-    return next((step for step in _STEPS if step * n >= _RECORDS * (1 - 1e-12) and step <= 0.5), 0.5)
+    return next((step for step in STEPS if step * n >= _RECORDS * (1 - 1e-12)), STEPS[-1])
+
+
+def step_above(least: float) -> float:
+    """The least of …, .1, .2, .5, 1, 2, 5, … that is not below a number above zero."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,35 +123,37 @@ class Laws:
         # A quotient of whole numbers is rounded once.
         return {x: [mass / (n * self.denominator) for mass in masses] for x, masses in law.items()}
 
-    @property
-    def entropy(self) -> float:
-        """H(X), nats."""
-        n = self.recount.rows
-        return -math.fsum(count / n * math.log(count / n) for count in self.inputs.values())
-
-    @property
-    def utility(self) -> float:
-        """I(X;Y), nats."""
-        return _information([list(masses) for masses in self.pairs.values()])
-
-    @property
-    def secret_information(self) -> float:
-        """I(S;Y), nats."""
-        n = self.recount.rows
-        law: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
-        for (s, x), count in self.recount.counts.items():
-            law[s] = [mass + count * weight for mass, weight in zip(law[s], self.column(s, x), strict=True)]
-        return _information([[mass / (n * self.denominator) for mass in masses] for masses in law.values()])
+    @cached_property
+    def information(self) -> PlainInformation:
+        """I(X;Y), H(X) and their quotient, nats."""
+        table = self.recount.table(self.recount.secret, self.recount.inputs)
+        return plain_information(table, self.matrix, self.denominator, reads_secret=self.reads_secret)
 
     @property
     def share(self) -> float:
         """I(X;Y) / H(X); zero where there is nothing to know."""
-        return self.utility / self.entropy if self.entropy > 0 else 0.0
+        return self.information.share if self.information.entropy > 0 else 0.0
 
     @property
     def guess(self) -> float:
         """Probability of guessing x right from y."""
         return math.fsum(max(column) for column in zip(*self.pairs.values(), strict=True))
+
+    def lift(self, s: Symbol, y: int) -> float | None:
+        """P(s|y) / P(s); None where the output never occurs."""
+        whole = sum(masses[y] for masses in self.masses.values())
+        if not whole:
+            return None
+        return self.masses[s][y] * self.recount.rows / (whole * self.secrets[s])
+
+    @cached_property
+    def masses(self) -> dict[Symbol, list[int]]:
+        """``Σ_x n[s, x] w[y, (s, x)]`` by secret s, b whole numbers each."""
+        found: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
+        for (s, x), count in self.recount.counts.items():
+            column = self.column(s, x)
+            found[s] = [mass + count * weight for mass, weight in zip(found[s], column, strict=True)]
+        return found
 
     @property
     def prior_guess(self) -> float:
@@ -153,17 +161,8 @@ class Laws:
         return max(self.inputs.values()) / self.recount.rows
 
 
-def _totals(parts: Iterator[tuple[Symbol, int]]) -> dict[Symbol, int]:
+def _totals(parts: Iterable[tuple[Symbol, int]]) -> dict[Symbol, int]:
     totals: dict[Symbol, int] = {}
     for symbol, count in parts:
         totals[symbol] = totals.get(symbol, 0) + count
     return totals
-
-
-def _information(law: list[list[float]]) -> float:
-    """Mutual information of a law, rows × columns."""
-    rows = [math.fsum(row) for row in law]
-    columns = [math.fsum(column) for column in zip(*law, strict=True)]
-    return math.fsum(
-        mass * math.log(mass / (rows[i] * columns[j])) for i, row in enumerate(law) for j, mass in enumerate(row) if mass
-    )

@@ -9,9 +9,10 @@ from typing import Any
 
 from scipy.special import chdtri
 
-from funnel.pipeline.expectations.claims import Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.laws import Laws, share_step
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.public_files import NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
 from funnel.recount.published import in_csv
@@ -21,8 +22,8 @@ CLAIMS = ("canonical text", "texts", "resources", "guarantee", "level", "channel
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _SCOPE = "per record and for this version alone; several versions about the same people reveal more together"
 _FIELD = (
-    ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and from "
-    "further ones if it ends in 'or others'. protocol.json gives the probabilities."
+    ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
+    "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
 _CSV = (
     "A value that begins with one of = + - @, a tab or a line break, and is not a plain number, has an apostrophe "
@@ -79,7 +80,8 @@ def package_claims(
     resources = [_resource(said, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
-    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ set(_PRIVACY)}
+    known = {*_PRIVACY, *(["report"] if NUMBERS in files else [])}
+    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ known}
     return [
         claim("canonical text", canonical, "holds more than its content"),
         all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
@@ -168,10 +170,17 @@ def _channel(
         same("mechanism", privacy["mechanism"], protocol["mechanism"]),
         same("readsSecret", privacy["readsSecret"], protocol["inputs"]["columns"] != list(said.publish)),
         same("protocol", privacy["protocol"], {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"}),
+        same("report", privacy.get("report"), _report(files)),
         same("protocolDigest", privacy["protocolDigest"], protocol["digest"]),
         same("rowOrder", privacy["rowOrder"], "random" if said.shuffled else "as in the source"),
         same("scope", privacy["scope"], _SCOPE),
     ]
+
+
+def _report(files: Mapping[str, tuple[str, int]]) -> dict[str, str] | None:
+    if NUMBERS not in files:
+        return None
+    return {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
 
 
 def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said) -> list[Claim]:
@@ -187,7 +196,8 @@ def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said) -> list[Claim]:
 
 
 def radius_claim(name: str, stated: object, cells: int, n: int, alpha: float) -> Claim:
-    """That a radius is the quantile of the χ² law over n, to two digits or more."""
+    """That a radius is the quantile of the χ² law over n, to two or three digits."""
     exact = float(chdtri(cells - 1, alpha)) / n if cells > 1 else 0.0
-    fine = isinstance(stated, (int, float)) and math.isclose(stated, exact, rel_tol=0.0501, abs_tol=1e-300)
+    told = [float(f"{exact:.{digits - 1}e}") for digits in (2, 3)]
+    fine = isinstance(stated, (int, float)) and any(math.isclose(stated, one, rel_tol=NOISE) for one in told)
     return claim(name, fine, f"is {stated!r}, which is not what follows from {cells:,} cells")

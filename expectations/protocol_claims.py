@@ -85,8 +85,8 @@ def utility_claim(name: str, stated: Mapping[str, Any], laws: Laws, step: float)
     return all_of(
         name,
         [
-            near("mutual information", stated["mutual_information_nats"], laws.utility, step),
-            near("entropy", stated["entropy_nats"], laws.entropy, step),
+            near("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
+            near("entropy", stated["entropy_nats"], laws.information.entropy, step),
             near("share", stated["share"], laws.share, step),
         ],
     )
@@ -190,9 +190,10 @@ def _between(name: str, stated: object, low: float, high: float) -> Claim:
 def _marginal(laws: Laws, prior: Mapping[str, Any], step: float) -> Claim:
     """What a record outside the alphabet draws from is the law of outputs: the exact one, or that of public shares."""
     every = [*laws.marginal, *(weight for column in laws.weights.values() for weight in column)]
-    # Weights are on a grid: the largest power of two that divides all of them.
+    # Weights are on a grid: the largest power of two that divides all of them. The law is that of the weights from
+    # before they were moved to the grid, each by less than three steps of it (`funnel.release.coarse`).
     unit = min((weight & -weight for weight in every if weight), default=1)
-    slack = 1.5 * unit + laws.denominator * NOISE
+    slack = 4 * unit + laws.denominator * NOISE
     exact = _law(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
     if laws.reads_secret:
         n = laws.recount.rows
@@ -201,8 +202,12 @@ def _marginal(laws: Laws, prior: Mapping[str, Any], step: float) -> Claim:
         slack += laws.denominator * step * sum(abs(count / n / step % 1 - 0.5) < NOISE for count in laws.reads.values())
     else:
         shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-    for law in (exact, _law(laws, shares)):
-        if all(abs(m - p * laws.denominator) <= slack for m, p in zip(laws.marginal, law, strict=True)):
+    public = _law(laws, shares)
+    # Weights that were mixed with the exact law, at most a thousandth of it, moved by that much of the difference.
+    mixed = [abs(p - q) * laws.denominator / 1000 for p, q in zip(exact, public, strict=True)]
+    for law in (exact, public):
+        gaps = [abs(m - p * laws.denominator) for m, p in zip(laws.marginal, law, strict=True)]
+        if all(gap <= slack + more for gap, more in zip(gaps, mixed, strict=True)):
             return Claim("marginal")
     return Claim("marginal", "is not the law of the outputs")
 

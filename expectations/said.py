@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from funnel.errors import SpecError
-from funnel.guarantees import Guarantee, parse_guarantee
-from funnel.guarantees.parsing import guarantee_of
+from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
 
 
@@ -56,7 +55,7 @@ class Said:
         if isinstance(declared, str):
             return parse_guarantee(declared)
         numbers = {name: float(number) for name, number in declared.items() if name != "kind"}
-        return guarantee_of(str(declared["kind"]), numbers)
+        return guarantee_of(str(declared["kind"]).strip().lower(), numbers)
 
     @property
     def secret(self) -> tuple[str, ...]:

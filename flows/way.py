@@ -97,7 +97,7 @@ def _go(
     if isinstance(decision, Unchanged):
         series.check_whole(decision.version)
         settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
-        return unchanged(series, decision.version, cached), None
+        return unchanged(spec, series, decision.version, cached), None
     warnings = list(doubts(joint, parse_guarantee(spec.guarantee.canonical)))
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
@@ -111,7 +111,7 @@ def _go(
             spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, snapshot, joint, protocol, rows, folder)
+        verdict = validate(spec, decision, snapshot, folder, earlier)
         published = publish(decision, snapshot, verdict, series, folder, created)
     _tidy(workspace, snapshot, secret)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)

@@ -13,6 +13,7 @@ from funnel.recount.information import SecretInformation
 from funnel.recount.lift_averages import average_of, worst_averages
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled
+from funnel.recount.robust import worst_robust_odds
 from funnel.recount.side_channels import worst_side_channel
 
 
@@ -100,7 +101,7 @@ def plain_level(
     if promise.kind == "mi":
         return _of_one(promise, SecretInformation.of(channel), promise.budget)
     if promise.kind == "rldp":
-        raise SpecError("rldp is not computed a second time yet")
+        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")), promise.budget)
     order = int(promise.numbers.get("alpha") or 0)
     return _of_two(promise, *worst_averages(channel, average_of(promise.kind, order)))
 

@@ -46,7 +46,8 @@ def first_csv_difference(csv_path: Path, parquet_path: Path, columns: Sequence[s
         If a file cannot be read, or its columns are not exactly those named, in their order.
     """
     with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
-        theirs = _flat(csv_rows(csv_path, csv_path.name, columns, only=True))
+        # Names of columns are cells too.
+        theirs = _flat(csv_rows(csv_path, csv_path.name, [*map(in_csv, columns)], only=True))
         ours = _flat(parquet_rows(database, parquet_path, parquet_path.name, columns, only=True))
         number = 0
         while True:
