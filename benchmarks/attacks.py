@@ -84,11 +84,12 @@ class Conditions:
 
 @dataclass
 class Outcome:
-    """Of the cells that were attacked: ``recovered`` have one value left, ``open`` more than one, and the others are
-    undecided, as far as the work reached."""
+    """Of the cells that were attacked: ``recovered`` have one value left, ``zeros`` of them the value that nobody is
+    there; ``open`` ones have more than one, and the others are undecided, as far as the work reached."""
 
     cells: int
     recovered: int = 0
+    zeros: int = 0
     open: int = 0
 
     def to_dict(self) -> dict[str, int]:
@@ -96,6 +97,7 @@ class Outcome:
         return {
             "cells": self.cells,
             "recovered": self.recovered,
+            "of these, nobody": self.zeros,
             "undecided": self.cells - self.recovered - self.open,
         }
 
@@ -131,6 +133,7 @@ def recovered(conditions: Conditions, truth: IntArray) -> Outcome:
             elif found is not None and conditions.allow(found):
                 free |= found != truth.ravel()
         outcome.recovered += closed == 2
+        outcome.zeros += closed == 2 and value == 0
     outcome.open = int(free.sum())
     return outcome
 
@@ -181,16 +184,25 @@ def _solved(cost: FloatArray, constraints: list[LinearConstraint], bounds: Bound
     return milp(cost, constraints=constraints, bounds=bounds, integrality=whole, options={"node_limit": NODES})
 
 
-def told_by_two(one: Conditions, other: Conditions, person: int) -> str:
+def told_by_two(one: Conditions, other: Conditions, truth: IntArray, person: int) -> str:
     """Whether two releases give the cell of the one person that only the first has: "yes", "no" or "undecided".
 
     Parameters
     ----------
     one, other : Conditions
         Read from the release with and without the person.
+    truth : ndarray of int64, shape (c, a)
+        Counts with the person.
     person : int
         Position of the true cell. The question is whether a person in another cell would fit as well.
     """
+    others = truth.ravel().copy()
+    others[person] -= 1
+    if not other.allow(others):
+        raise ValueError("the attack misread something: the true counts do not fit")
+    for cell in np.delete(np.arange(truth.size), person):
+        if one.allow(others + (np.arange(truth.size) == cell)):
+            return "no"
     size = one.shape[0] * one.shape[1]
     first, second = csr_array(one.matrix), csr_array(other.matrix)
     both = LinearConstraint(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -249,7 +250,7 @@ def differenced(joint: Joint, told: dict[str, Told], protocols: dict[str, Protoc
             continue
         for mode, protocol in releases_of(fewer).items():
             two = READ[mode](fewer, protocol)
-            results[mode][told_by_two(read(told[mode], *everything), read(two, *everything), cell)] += 1
+            results[mode][told_by_two(read(told[mode], *everything), read(two, *everything), joint.counts, cell)] += 1
             same = np.array_equal(protocol.weights, protocols[mode].weights)
             results[mode]["other weights"] += not same
     return results
@@ -299,7 +300,9 @@ def table_of(results: dict[str, Any]) -> str:
     def cells(kind: str) -> Any:
         def shown(_: dict[str, Any], found: dict[str, Any]) -> str:
             text = f"{found[kind]['recovered']} of {found[kind]['cells']}"
-            return text + (f" ({found[kind]['undecided']} undecided)" if found[kind]["undecided"] else "")
+            zeros, undecided = found[kind]["of these, nobody"], found[kind]["undecided"]
+            text += f", {zeros} of them 0" if zeros else ""
+            return text + (f" ({undecided} undecided)" if undecided else "")
 
         return shown
 
@@ -322,8 +325,8 @@ def table_of(results: dict[str, Any]) -> str:
             line("records", lambda source, _: f"{source['records']:,}"),
             line("cells from the chart", cells("chart")),
             line("cells from the table of lifts", cells("table")),
-            line("cells from protocol.json alone", cells("protocol")),
-            line("cells from all public figures", cells("all")),
+            line("cells from protocol.json alone, told which lifts are on the bound", cells("protocol")),
+            line("cells from all public figures, told which lifts are on the bound", cells("all")),
             line("people told by two releases", pairs),
             line(
                 "of these pairs, with other weights",
@@ -361,6 +364,38 @@ What this does not show: somebody who knows all others and runs the optimiser on
 themselves, which tell whatever the last rows do, and more where the optimum moves (*other weights*). Rounding cannot
 end that; noise would.
 """
+
+
+def quoted(results: dict[str, Any]) -> list[str]:
+    """The sentences of ``docs/limitations.md`` that have figures of the results."""
+
+    def each(mode: str, kind: str) -> str:
+        return _and(f"{found[mode][kind]['recovered']} of {found['cells']}" for found in results.values())
+
+    def insiders(kind: str) -> str:
+        return _and(f"{found['after']['insider'][kind]['told']} of {found['persons']}" for found in results.values())
+
+    def pairs(mode: str, kind: str) -> str:
+        return _and(f"{found[mode]['two releases'][kind]} of {found['persons']}" for found in results.values())
+
+    exposed = [found["after"]["all"] for found in results.values()]
+    zeros = all(found["of these, nobody"] == found["recovered"] for found in exposed)
+    undecided = sum(found["after"]["table"]["undecided"] for found in results.values())
+    return [
+        f"recovered {each('before', 'table')} counts of three tables from the table of lifts before that, "
+        f"{each('before', 'chart')} from its chart, and {each('after', 'table')} from either now "
+        f"({undecided} undecided)",
+        f"{each('after', 'all')} if it is told which lifts are on the bound{', each of them a zero' if zeros else ''}",
+        f"told the value and the secret of {pairs('before', 'yes')} people before, and of {pairs('after', 'yes')} now",
+        f"know the secret of {insiders('bound')} people from the bound alone, and of {insiders('figures')} from all "
+        "figures together",
+        f"the weights differed in {pairs('after', 'other weights')} pairs",
+    ]
+
+
+def _and(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def main() -> None:
