@@ -1,409 +1,415 @@
-"""What the public files of a release tell of the exact counts of (secret, published): attacks, and cells recovered.
+"""What public files tell of the exact counts of (secret, published): attacks, and the cells that they recover.
 
-    python benchmarks/reconstruction.py FOLDER [--neighbour FOLDER] [--json RESULT]
-
-The attacks read ``protocol.json`` and ``report.html`` of a release folder, and know how many records there are; the
-internal counts are read afterwards, to say how many cells were recovered exactly. A cell counts as recovered if what
-the files say leaves one value for it (decided by HiGHS: smallest and largest value of the cell over all whole counts
-that fit), and for attacks that guess, if the guess is right.
+``python -m benchmarks.reconstruction [--census PATH]`` makes the optimum for LIP 1 of three sources, publishes its
+figures as they were before decision 0026 and as they are now (`funnel.release.public`, of which alone public files are
+made: tests hold that), and attacks both. Rows go to ``benchmarks/results/reconstruction.json`` as they come, and the
+table to ``benchmarks/results/reconstruction.md``. Attackers know the method, the number of records and the alphabets.
+A cell counts as recovered if one value of it is left among all whole counts that fit (`benchmarks.attacks`).
 """
 
 from __future__ import annotations
 
 import argparse
-import html
 import json
 import math
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
+import pyarrow.parquet as pq
 
-from funnel.joint import FloatArray, IntArray
-from funnel.release.documents import read_joint
-from funnel.release.public import lift_step, share_step
+from benchmarks.attacks import NODES, Conditions, recovered, told_by_two
+from funnel import LIP, Joint, Protocol, fit
+from funnel.audit import audit_release
+from funnel.joint import FloatArray
+from funnel.release.coarse import coarsened
+from funnel.release.public import PublicRelease, lift_step
 
-# Branches of one integer programme, and programmes of one attack: work, not seconds.
-NODES, PROGRAMMES = 1, 4
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+SAMPLE = HERE.parent / "data" / "adult.parquet"
+GUARANTEE = LIP(1.0)
+PERSONS = 25
+# Before: shares in the report to a thousandth, in protocol.json to 1e-4, lifts to three digits, places of dots to 1e-6
+# of some 150 pixels for a factor e.
+OLD_SHARE, OLD_PRIOR, OLD_DIGITS, OLD_PLACE = 1e-3, 1e-4, 3, 1e-8
+# Weights of the optimum leave this of the bound, relative; on a grid of 2^-k they may be moved by so many steps.
+TIGHT, STEPS = 1e-7, 3
+WORD = 63
+Interval = tuple[FloatArray, FloatArray]
 
 
-@dataclass
-class Public:
-    """What the public files say, as numbers with the interval that their rounding leaves."""
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Public figures as somebody reads them: intervals that rounding leaves.
+
+    Attributes
+    ----------
+    n : int
+    weights : ndarray, shape (b, a)
+    output : ndarray, shape (b,), or None
+        P(y), where the marginal tells it.
+    prior, secret : pairs of ndarrays, shapes (a,) and (c,)
+    table, chart : pairs of ndarrays, shape (c, b)
+        Lifts; nan where they are not told.
+    tight : pair of ndarrays, shape (c, b)
+        Lifts on the bound, as the weights of a vertex of the cone tell them; the attack is told which these are.
+    """
 
     n: int
     weights: FloatArray
-    marginal: list[Fraction]
-    prior: list[tuple[float, float]]
-    level: str
-    secrets: int
-    lifts: dict[tuple[int, int], tuple[float, float]]
-    dots: dict[int, list[float]]
-    beliefs: list[tuple[float, float]]
-    shares: list[tuple[float, float]]
-    secret_labels: list[str] = field(default_factory=list)
+    output: FloatArray | None
+    prior: Interval
+    secret: Interval
+    table: Interval
+    chart: Interval
+    tight: Interval
 
 
-def interval(text: str) -> tuple[float, float] | None:
-    """The values that a written number may stand for: half a unit of its last digit to either side."""
-    plain = text.replace("\u00a0", "").replace("%", "").replace(",", "").strip()
-    if not re.fullmatch(r"\d+(\.\d+)?", plain):
-        return None
-    unit = 10.0 ** -len(plain.partition(".")[2])
-    scale = 100.0 if "%" in text else 1.0
-    return (float(plain) - unit / 2) / scale, (float(plain) + unit / 2) / scale
-
-
-def rows_of(page: str, caption: str) -> list[list[list[str]]]:
-    """Tables whose caption begins so, each a list of rows of texts, the head first."""
-    found = []
-    for table in re.findall(r"<table.*?</table>", page, flags=re.DOTALL):
-        words = " ".join(re.sub(r"<[^>]+>", "", re.search(r"<caption.*?</caption>", table, re.DOTALL)[0]).split())  # type: ignore[index]
-        if words.startswith(caption):
-            found.append(
-                [
-                    [
-                        html.unescape(re.sub(r"<[^>]+>", "", cell)).strip()
-                        for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.DOTALL)
-                    ]
-                    for row in re.findall(r"<tr.*?</tr>", table, flags=re.DOTALL)
-                ]
-            )
-    return found
-
-
-def dots_of(page: str, secrets: list[str]) -> dict[int, list[float]]:
-    """The lifts that the coordinates of the chart's dots give, line by line, in the order they are drawn in."""
-    if 'id="lift-figure' not in page:
-        return {}
-    chart = page[page.index('id="lift-figure') :]
-    chart = chart[: chart.index("</svg>")]
-    ticks = re.findall(r'x="([\d.]+)" y="[\d.]+" transform="[^"]*">([÷×] [\d.]+|no change)<', chart)
-    places = [(0.0 if t[0] == "n" else math.log(float(t[2:])) * (1 if t[0] == "×" else -1), float(x)) for x, t in ticks]
-    zero = next(x for value, x in places if value == 0)
-    value, end = max(places)
-    found: dict[float, list[float]] = {}
-    for x, y in re.findall(r'<use [^>]*x="([\d.]+)" y="([\d.]+)"', chart):
-        found.setdefault(float(y), []).append(math.exp((float(x) - zero) * value / (end - zero)))
-    return {s: found[y] for s, y in enumerate(sorted(found)) if len(found) == len(secrets)}
-
-
-def read_public(folder: Path) -> Public:
-    """What is public of a release."""
-    protocol = json.loads((folder / "protocol.json").read_text(encoding="utf-8"))
-    package = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    whole = int(protocol["denominator"])
-    n = int(package["funnel:privacy"]["records"])
-    weights = np.array([[int(w) / whole for w in row] for row in protocol["weights"]])
-    blocks = rows_of(page, "Lift of each value")
-    secrets = [label for block in blocks for label in block[0][1:] if label != "Largest ratio"]
-    lifts, offset = {}, 0
-    for block in blocks:
-        for y, row in enumerate(block[1:]):
-            for s, text in enumerate(row[1:]):
-                if (found := interval(text)) is not None and offset + s < len(secrets):
-                    lifts[offset + s, y] = found
-        offset += len(block[0]) - 1
-    if len(repr(protocol["guarantee"]["level"])) <= 6:
-        lifts = widened(lifts, page, weights, protocol["prior"]["probabilities"], n)
-    told = [(row[1], row[-2], row[-1]) for table in rows_of(page, "What can be believed") for row in table[1:]]
-    # Shares of the present software are multiples of a step; of the one before, of their last digit.
-    probabilities = protocol["prior"]["probabilities"]
-    step = share_step(n)
-    if not multiples(probabilities, step):
-        step = 1e-4
-    prior = [(0.0 if p <= step else p - step / 2, p + step / 2) for p in probabilities]
-    beliefs = [(0.0, 1.0) if (b := interval(text[0])) is None else b for text in told]
-    if step > 1e-4:
-        middles = [(low + high) / 2 for low, high in beliefs]
-        beliefs = [(0.0 if p <= 1.0001 * step else p - step / 2, p + step / 2) for p in middles]
-    return Public(
-        n,
+def before(joint: Joint, protocol: Protocol) -> Told:
+    """As figures were published before."""
+    weights, lift, output = _exact(joint, protocol)
+    half = 0.5 * 10.0 ** (np.floor(np.log10(np.maximum(lift, 1e-300))) + 1 - OLD_DIGITS)
+    rounded = np.round(lift / (2 * half)) * 2 * half
+    return Told(
+        joint.n,
         weights,
-        [Fraction(int(w), whole) for w in protocol["marginal"]],
-        prior,
-        repr(protocol["guarantee"]["level"]),
-        len(secrets) or len(beliefs),
-        lifts,
-        dots_of(page, secrets),
-        beliefs,
-        [],
-        secrets,
+        output,
+        _around(joint.p_input, OLD_PRIOR),
+        _around(joint.p_secret, OLD_SHARE),
+        (rounded - half, rounded + half),
+        (lift * (1 - OLD_PLACE), lift * (1 + OLD_PLACE)),
+        _tight(lift, np.full(len(output), TIGHT)),
     )
 
 
-def widened(
-    lifts: dict[tuple[int, int], tuple[float, float]], page: str, weights: FloatArray, prior: list[float], n: int
-) -> dict[tuple[int, int], tuple[float, float]]:
-    """The intervals of lifts under the rule of the present software, which everybody may read."""
-    shares = [interval(row[1]) for table in rows_of(page, "What can be believed") for row in table[1:]]
-    outputs = weights @ np.array(prior) / sum(prior)
-    found = {}
-    for (s, y), (low, high) in lifts.items():
-        value, share = (low + high) / 2, shares[s]
-        if share is None or value <= 0:
-            continue
-        step = lift_step(value, n * (share[0] + share[1]) / 2 * float(outputs[y]))
-        found[s, y] = (0.0 if value <= step else value - step / 2, value + step / 2)
-    return found
+def after(joint: Joint, protocol: Protocol) -> Told:
+    """As figures are published now."""
+    weights, exact, output = _exact(joint, protocol)
+    public = published(joint, protocol)
+    laws, lift = public.laws, public.findings.lift
+    low, high = np.full(lift.shape, np.nan), np.full(lift.shape, np.nan)
+    expected = joint.n * np.outer(laws.p_secret, laws.p_output)
+    limits = math.exp(-GUARANTEE.epsilon), math.exp(GUARANTEE.epsilon)
+    for (s, y), value in np.ndenumerate(lift):
+        if value == value and value > 0:
+            step = lift_step(float(value), float(expected[s, y]))
+            # What would be told further out than the bound is told at it; what would be told as zero, as a step.
+            low[s, y] = max(limits[0], 0.0 if value <= step else value - step)
+            high[s, y] = min(limits[1], value + step)
+    bits = WORD - min(int(w) & -int(w) for w in protocol.weights.ravel() if w).bit_length() + 1
+    return Told(
+        joint.n,
+        weights,
+        None,
+        _multiples(laws.p_input, laws.step, joint.n),
+        _multiples(laws.p_secret, laws.step, joint.n),
+        (low, high),
+        (low, high),
+        _tight(exact, STEPS * 2.0**-bits / np.maximum(output, 1e-300)),
+    )
 
 
-def multiples(values: Iterable[float], unit: float) -> bool:
-    """Whether all are multiples of a unit."""
-    return all(abs(value / unit - round(value / unit)) < 1e-6 for value in values)
+def published(joint: Joint, protocol: Protocol) -> PublicRelease:
+    """All public figures; as many draws of every kind as the weights let expect, for they are published anyway."""
+    pairs = np.zeros((len(protocol.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
+    pairs[:-1] = np.round(joint.p_input[:, np.newaxis] * joint.n * protocol.matrix.T)
+    return PublicRelease.of(joint, protocol, GUARANTEE, audit_release(joint, protocol, GUARANTEE, pairs))
 
 
-class Whole:
-    """Whole counts (c, a) that fit linear conditions; asks HiGHS which cells they leave no choice."""
-
-    def __init__(self, secrets: int, inputs: int, n: int) -> None:
-        self.shape = (secrets, inputs)
-        self.rows: list[FloatArray] = [np.ones(secrets * inputs)]
-        self.low, self.high = [float(n)], [float(n)]
-        self.n = n
-
-    def between(self, row: FloatArray, low: float, high: float) -> None:
-        """The sum of counts times row (c, a) lies between two numbers."""
-        size = max(float(np.abs(row).max()), 1e-12)
-        self.rows.append(row.ravel() / size)
-        self.low.append(low / size - 1e-7)
-        self.high.append(high / size + 1e-7)
-
-    def allows(self, truth: IntArray) -> bool:
-        """Whether the true counts meet the conditions: else the attack misread something."""
-        values = np.array(self.rows) @ truth.ravel()
-        return bool((values >= np.array(self.low) - 1e-6).all() and (values <= np.array(self.high) + 1e-6).all())
-
-    def unique(self) -> dict[tuple[int, int], int]:
-        """Cells that have one possible value, as far as the work reaches; empty if nothing fits."""
-        found: dict[tuple[int, int], int] = {}
-        some = np.zeros(len(self.rows[0]))
-        if self._relaxed(some) is None:
-            return found
-        done = 0
-        for i in range(len(some)):
-            cost = np.zeros(len(some))
-            cost[i] = 1.0
-            least, most = self._relaxed(cost), self._relaxed(-cost)
-            # Whole numbers only where real ones leave little choice, and as far as the work reaches.
-            if least is not None and most is not None and 0.999 < -most - least < 3 and done < PROGRAMMES:
-                least, most = self._bound(cost), self._bound(-cost)
-                done += 2
-            if least is not None and most is not None and math.ceil(least - 1e-6) == math.floor(-most + 1e-6):
-                found[divmod(int(i), self.shape[1])] = math.ceil(least - 1e-6)
-        return found
-
-    def _result(self, cost: FloatArray) -> Any:
-        return milp(
-            cost,
-            integrality=np.ones(len(cost)),
-            bounds=Bounds(0, self.n),
-            constraints=LinearConstraint(csr_array(np.array(self.rows)), self.low, self.high),
-            options={"node_limit": NODES},
-        )
-
-    def _relaxed(self, cost: FloatArray) -> float | None:
-        """The least that real numbers allow."""
-        found = milp(
-            cost,
-            bounds=Bounds(0, self.n),
-            constraints=LinearConstraint(csr_array(np.array(self.rows)), self.low, self.high),
-        )
-        return None if found.x is None else float(found.fun)
-
-    def _bound(self, cost: FloatArray) -> float | None:
-        """A bound that is proven even where the search is cut short."""
-        found = self._result(cost)
-        bound = getattr(found, "mip_dual_bound", None)
-        return None if bound is None or not math.isfinite(bound) else float(bound)
+def _exact(joint: Joint, protocol: Protocol) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weights (b, a), lifts (c, b) and P(y) (b,)."""
+    weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
+    law = joint.p @ weights.T
+    output = law.sum(axis=0)
+    return weights, law / np.outer(joint.p_secret, output), output
 
 
-def input_counts(public: Public) -> list[int] | None:
-    """Exact counts of the published values, from the marginal: the weights times whole counts over n."""
-    q = np.array([float(m) for m in public.marginal])
-    shares, *_ = np.linalg.lstsq(public.weights, q, rcond=None)
-    counts = shares * public.n
-    near = np.abs(counts - np.round(counts)).max() < 1e-3 and np.round(counts).min() >= 0
-    return [round(c) for c in counts] if near and round(float(counts.sum())) == public.n else None
+def _around(shares: FloatArray, unit: float) -> Interval:
+    rounded = np.round(shares / unit) * unit
+    return np.maximum(0.0, rounded - unit / 2), rounded + unit / 2
 
 
-def _frame(public: Public, counts: list[int] | None) -> Whole:
-    """What is known of the margins."""
-    c, a = public.secrets, public.weights.shape[1]
-    whole = Whole(c, a, public.n)
-    for x in range(a):
-        row = np.zeros((c, a))
-        row[:, x] = 1
-        low, high = public.prior[x] if counts is None else (counts[x] / public.n, counts[x] / public.n)
-        whole.between(row, low * public.n, high * public.n)
-    return whole
+def _multiples(shares: FloatArray, step: float, n: int) -> Interval:
+    low = np.where(shares <= 1.0001 * step, np.minimum(1 / n, shares), shares - step / 2)
+    return low, np.where(shares > 0, shares + step / 2, 0.0)
 
 
-def _outputs(public: Public, counts: list[int] | None) -> list[tuple[float, float]]:
-    if counts is not None:
-        return [(float(q), float(q)) for q in public.weights @ np.array(counts) / public.n]
-    low, high = np.array(public.prior).T
-    return list(zip(public.weights @ low, np.minimum(1, public.weights @ high), strict=True))
+def _tight(lift: FloatArray, slack: FloatArray) -> Interval:
+    low, high = np.full(lift.shape, np.nan), np.full(lift.shape, np.nan)
+    for limit, inward in ((math.exp(GUARANTEE.epsilon), -1), (math.exp(-GUARANTEE.epsilon), 1)):
+        inner = limit * (1 + inward * slack) * np.ones_like(lift)
+        on = np.abs(lift - limit) <= np.abs(inner - limit)
+        low[on], high[on] = np.minimum(inner, limit)[on], np.maximum(inner, limit)[on]
+    return low, high
 
 
-def _lift_conditions(
-    whole: Whole, public: Public, lifts: dict[tuple[int, int], tuple[float, float]], counts: list[int] | None
-) -> None:
-    """N(s, y) lies between the limits of the lift times n_s q_y: linear in the counts."""
-    outputs = _outputs(public, counts)
-    for (s, y), (low, high) in lifts.items():
-        for limit, sign in ((low * outputs[y][0], 1), (high * outputs[y][1], -1)):
-            row = np.zeros(whole.shape)
-            row[s] = sign * (public.weights[y] - limit)
-            whole.between(row, 0, math.inf)
+def read(told: Told, *kinds: str) -> Conditions:
+    """Conditions on the counts from some of the files: ``prior``, ``secret``, ``table``, ``chart``, ``tight``."""
+    c, a = len(told.secret[0]), told.weights.shape[1]
+    conditions = Conditions((c, a), told.n)
+    conditions.inputs(*told.prior)
+    low, high = (told.weights @ side for side in told.prior)
+    output = (low, np.minimum(1.0, high))
+    if told.output is not None:
+        conditions.outputs(told.weights, told.output, 1e-12)
+        output = (told.output, told.output)
+    bound = np.full((c, len(told.weights)), math.exp(-GUARANTEE.epsilon)), np.full((c, len(told.weights)), math.e)
+    conditions.lifts(told.weights, output, *bound)
+    if "secret" in kinds:
+        conditions.secrets(*told.secret)
+    for kind in ("table", "chart", "tight"):
+        if kind in kinds:
+            conditions.lifts(told.weights, output, *getattr(told, kind))
+    return conditions
 
 
-def chart(public: Public) -> dict[tuple[int, int], int]:
-    """From the coordinates of the dots, which give lifts to six digits: linear equations for n_s(x) / n_s."""
-    counts, found = input_counts(public), {}
-    if counts is None or not public.dots:
-        return found
-    b = len(public.weights)
-    q = public.weights @ np.array(counts) / public.n
-    shares, solved = [], True
-    for s in range(public.secrets):
-        dots = public.dots.get(s, [])
-        if len(dots) != b:
-            return found
-        given, *_ = np.linalg.lstsq(public.weights, np.array(dots) * q, rcond=None)
-        shares.append(given)
-        solved &= bool(np.abs(given.sum() - 1) < 1e-2)
-    # Secrets' own counts from sum_s n_s P(x|s) = n_x.
-    sizes, *_ = np.linalg.lstsq(np.array(shares).T, np.array(counts, dtype=float), rcond=None)
-    for s, given in enumerate(shares):
-        n_s = round(float(sizes[s]))
-        for x, share in enumerate(given):
-            found[s, x] = round(float(share) * n_s)
-    return found if solved else {}
-
-
-def table(public: Public) -> dict[tuple[int, int], int]:
-    """From the table of lifts, by integer programming over the intervals that rounding leaves."""
-    return _told_by_lifts(public).unique()
-
-
-def _told_by_lifts(public: Public) -> Whole:
-    counts = input_counts(public)
-    whole = _frame(public, counts)
-    _beliefs(whole, public)
-    _lift_conditions(whole, public, public.lifts, counts)
-    return whole
-
-
-def _beliefs(whole: Whole, public: Public) -> None:
-    for s, (low, high) in enumerate(public.beliefs):
-        row = np.zeros(whole.shape)
-        row[s] = 1
-        whole.between(row, low * public.n, high * public.n)
-
-
-def belief_table(public: Public) -> dict[tuple[int, int], int]:
-    """From the shares of the secret and of the published values alone."""
-    whole = _frame(public, None)
-    _beliefs(whole, public)
-    return whole.unique()
-
-
-def protocol_alone(public: Public) -> tuple[list[int] | None, dict[tuple[int, int], int]]:
-    """From protocol.json: counts of values from the marginal, and the conditions of LIP 1, tight ones as equations."""
-    counts = input_counts(public)
-    whole = _frame(public, counts)
-    outputs = _outputs(public, counts)
-    everything = {(s, y): (math.exp(-1), math.e) for s in range(public.secrets) for y in range(len(outputs))}
-    _lift_conditions(whole, public, everything, counts)
-    return counts, whole.unique()
-
-
-def level(public: Public, truth: IntArray) -> str:
-    """How many of the counts where one person has another secret the digits of the level exclude.
-
-    An observer who knows everybody but one person tries both secrets: does only one fit the digits?
-    """
-    from funnel import LIP, Joint
-
-    weights = np.array([[round(w * 2**40) << 23 for w in row] for row in public.weights.tolist()], dtype=np.uint64)
-
-    def told(counts: IntArray) -> float:
-        return LIP(1.0).level_for(Joint.from_counts(counts), weights).value
-
-    digits = len(public.level.replace(".", "").lstrip("0"))
-    tolerance = 10.0 ** -(digits - 1) if digits > 4 else 10.0**-3
-    here = told(truth)
-    cells = np.argwhere(truth > 0)
-    differ = 0
-    for s, x in cells:
-        other = truth.copy()
-        other[s, x] -= 1
-        other[(s + 1) % len(truth), x] += 1
-        differ += abs(told(other) - here) > tolerance
-    return f"{differ} of {len(cells)}"
-
-
-def difference(one: Public, two: Public) -> bool:
-    """Whether two releases whose sources differ by one person give that person's value and secret."""
-    first, second = input_counts(one), input_counts(two)
-    if first is None or second is None:
-        return False
-    changed = [x for x, (a, b) in enumerate(zip(first, second, strict=False)) if a != b]
-    cells = [chart(public) or table(public) for public in (one, two)]
-    moved = [cell for cell in cells[0] if cell in cells[1] and cells[0][cell] != cells[1][cell]]
-    return len(changed) == 1 and len(moved) == 1 and moved[0][1] == changed[0]
-
-
-def right(found: dict[tuple[int, int], int], truth: IntArray) -> int:
-    """Cells recovered exactly."""
-    return sum(int(truth[cell] == value) for cell, value in found.items())
-
-
-def attacked(folder: Path, neighbour: Path | None) -> dict[str, Any]:
-    """All attacks on one release."""
-    public = read_public(folder)
-    joint = read_joint((folder / "audit" / "joint.json").read_bytes())
-    truth = joint.counts
-    order = [joint.secret.labels.index(label) for label in public.secret_labels] if public.secret_labels else []
-    truth = truth[order] if order else truth
-    counts, alone = protocol_alone(public)
-    margins = 0 if counts is None else int((np.array(counts) == truth.sum(axis=0)).sum())
+def attacked(joint: Joint, protocol: Protocol, told: Told) -> dict[str, Any]:
+    """What single releases tell."""
+    everything = ("secret", "table", "chart", "tight")
     return {
-        "records": public.n,
-        "cells": int(truth.size),
-        "chart": right(chart(public), truth),
-        "table": right(table(public), truth),
-        "the true counts fit the table": _told_by_lifts(public).allows(truth),
-        "protocol": right(alone, truth),
-        "counts of values from the marginal": f"{margins} of {truth.shape[1]}",
-        "beliefs": right(belief_table(public), truth),
-        "level excludes another secret of one person": level(public, truth),
-        "one person from two releases": None if neighbour is None else difference(public, read_public(neighbour)),
+        "chart": recovered(read(told, "secret", "chart"), joint.counts).to_dict(),
+        "table": recovered(read(told, "secret", "table"), joint.counts).to_dict(),
+        "protocol": recovered(read(told, "tight"), joint.counts).to_dict(),
+        "all": recovered(read(told, *everything), joint.counts).to_dict(),
+        "lifts on the bound": int((~np.isnan(told.tight[0])).sum()),
     }
 
 
+def persons_of(joint: Joint) -> list[int]:
+    """Positions of the cells of some people, rare cells as likely as common ones."""
+    cells = np.flatnonzero(joint.counts.ravel())
+    return [int(cell) for cell in np.random.default_rng(13).permutation(cells)[:PERSONS]]
+
+
+def without(joint: Joint, cell: int, instead: int | None = None) -> Joint:
+    """The same people but one, who is left out or is in another cell."""
+    counts = joint.counts.copy()
+    counts.ravel()[cell] -= 1
+    if instead is not None:
+        counts.ravel()[instead] += 1
+    return Joint.from_counts(counts, joint.secret, joint.inputs)
+
+
+def by_an_insider(joint: Joint, protocol: Protocol, was: bool) -> dict[str, Any]:
+    """Somebody who knows everybody else, and what one person published, tries every secret of that person."""
+    a = len(joint.inputs)
+    known = {"level": 0, "bound": 0, "figures": 0}
+    excluded = dict.fromkeys(known, 0)
+    tried = 0
+    weights = protocol.weights_for(joint.inputs)
+    here = GUARANTEE.level_for(joint, weights).value
+    figures = None if was else told_figures(published(joint, protocol))
+    for cell in persons_of(joint):
+        others = [s * a + cell % a for s in range(len(joint.secret)) if s != cell // a]
+        differ: dict[str, int] = dict.fromkeys(known, 0)
+        for other in others:
+            instead = without(joint, cell, other)
+            level = GUARANTEE.level_for(instead, weights).value
+            outside = level > GUARANTEE.epsilon
+            differ["bound"] += outside
+            differ["level"] += level != here if was else outside
+            if figures is not None:
+                differ["figures"] += outside or figures != told_figures(published(instead, protocol))
+        tried += len(others)
+        for kind in known:
+            known[kind] += differ[kind] == len(others)
+            excluded[kind] += differ[kind]
+    kinds = ("level", "bound") if was else ("level", "bound", "figures")
+    return {kind: {"told": known[kind], "excluded": round(excluded[kind] / tried, 3)} for kind in kinds}
+
+
+def told_figures(public: PublicRelease) -> str:
+    """All public figures as a text, to compare; the test of the draws is about the draws."""
+    laws, found = vars(public.laws), vars(public.findings)
+    with np.printoptions(threshold=10**9, precision=17):
+        return repr([laws, {key: value for key, value in found.items() if key != "consistency"}])
+
+
+def releases_of(joint: Joint) -> dict[str, Protocol]:
+    """The protocol as it was published before, and as it is now."""
+    protocol = fit("optimal", joint, GUARANTEE)
+    return {"before": protocol, "after": coarsened(joint, GUARANTEE, protocol)}
+
+
+READ = {"before": before, "after": after}
+
+
+def differenced(joint: Joint, told: dict[str, Told], protocols: dict[str, Protocol]) -> dict[str, Any]:
+    """Pairs of releases whose sources differ by one person; and whether the protocol alone differs."""
+    results: dict[str, Any] = {mode: {"yes": 0, "no": 0, "undecided": 0, "other weights": 0} for mode in READ}
+    everything = ("secret", "table", "chart")
+    for cell in persons_of(joint):
+        fewer = without(joint, cell)
+        if (fewer.counts.sum(axis=0) == 0).any() or (fewer.counts.sum(axis=1) == 0).any():
+            # The alphabet itself tells of the last one of a kind.
+            for mode in READ:
+                results[mode]["yes"] += 1
+            continue
+        for mode, protocol in releases_of(fewer).items():
+            two = READ[mode](fewer, protocol)
+            results[mode][told_by_two(read(told[mode], *everything), read(two, *everything), joint.counts, cell)] += 1
+            same = np.array_equal(protocol.weights, protocols[mode].weights)
+            results[mode]["other weights"] += not same
+    return results
+
+
+def sources(census: Path | None) -> dict[str, Joint]:
+    """The three sources: a small table, the embedded sample, and Census-Income where it is."""
+    adult = pq.read_table(SAMPLE)
+    found = {
+        "small": Joint.from_table(adult.slice(0, 1000), "income", ["race", "sex"]),
+        "adult": Joint.from_table(adult, "marital-status", "education"),
+    }
+    if census is not None:
+        found["census"] = Joint.from_table(
+            pq.read_table(census, columns=["marital-stat", "education"]), "marital-stat", "education"
+        )
+    return found
+
+
+def measured(joint: Joint) -> dict[str, Any]:
+    """All attacks on one source, before and after."""
+    protocols = releases_of(joint)
+    told = {mode: READ[mode](joint, protocol) for mode, protocol in protocols.items()}
+    pairs = differenced(joint, told, protocols)
+    return {
+        "records": joint.n,
+        "cells": int(joint.counts.size),
+        "persons": len(persons_of(joint)),
+        **{
+            mode: {
+                **attacked(joint, protocols[mode], told[mode]),
+                "insider": by_an_insider(joint, protocols[mode], mode == "before"),
+                "two releases": pairs[mode],
+            }
+            for mode in READ
+        },
+    }
+
+
+def table_of(results: dict[str, Any]) -> str:
+    """The results as a table of Markdown, a column for every source and mode."""
+    columns = [(name, mode) for name in results for mode in READ]
+
+    def line(title: str, cell: Any) -> str:
+        return f"| {title} | " + " | ".join(cell(results[name], results[name][mode]) for name, mode in columns) + " |"
+
+    def cells(kind: str) -> Any:
+        def shown(_: dict[str, Any], found: dict[str, Any]) -> str:
+            text = f"{found[kind]['recovered']} of {found[kind]['cells']}"
+            zeros, undecided = found[kind]["of these, nobody"], found[kind]["undecided"]
+            text += f", {zeros} of them 0" if zeros else ""
+            return text + (f" ({undecided} undecided)" if undecided else "")
+
+        return shown
+
+    def insider(kind: str) -> Any:
+        def shown(source: dict[str, Any], found: dict[str, Any]) -> str:
+            told = found["insider"].get(kind)
+            return "–" if told is None else f"{told['told']} of {source['persons']}, {told['excluded']:.0%} excluded"
+
+        return shown
+
+    def pairs(source: dict[str, Any], found: dict[str, Any]) -> str:
+        two = found["two releases"]
+        text = f"{two['yes']} of {source['persons']}"
+        return text + (f" ({two['undecided']} undecided)" if two["undecided"] else "")
+
+    return "\n".join(
+        [
+            "| | " + " | ".join(f"{name}, {mode}" for name, mode in columns) + " |",
+            "|" + "---|" * (len(columns) + 1),
+            line("records", lambda source, _: f"{source['records']:,}"),
+            line("cells from the chart", cells("chart")),
+            line("cells from the table of lifts", cells("table")),
+            line("cells from protocol.json alone, told which lifts are on the bound", cells("protocol")),
+            line("cells from all public figures, told which lifts are on the bound", cells("all")),
+            line("people told by two releases", pairs),
+            line(
+                "of these pairs, with other weights",
+                lambda source, found: f"{found['two releases']['other weights']} of {source['persons']}",
+            ),
+            line("people told by the level to those who know all others", insider("level")),
+            line("by the bound alone", insider("bound")),
+            line("by all figures", insider("figures")),
+        ]
+    )
+
+
+def page_of(results: dict[str, Any]) -> str:
+    """The page of results."""
+    return f"""# What public files tell of the exact counts
+
+Made by `python -m benchmarks.reconstruction --census PATH`; all figures are in `reconstruction.json`. The optimum for
+LIP 1 of three sources: income given race and sex in 1,000 rows of Adult (*small*), marital status given education in
+all of Adult (*adult*), and marital status given education in Census-Income (*census*). *Before* is what was public
+before [decision 0026](../../docs/decisions/0026-one-door-for-public-figures.md), *after* what is public now.
+
+{table_of(results)}
+
+A cell is *recovered* if one value of it is left among all whole counts that fit the public figures, and open if
+another table that fits is known. For every cell that no simple exchange of people opens, the least and the largest
+value are asked of one linear programme each, and then of one integer programme each, whole in the counts of the cell's
+own secret, of {NODES} branches; what these leave is *undecided*. The attack on protocol.json is told which lifts are on
+the bound, which a real attacker has to guess: it recovers no less than one. *Two releases*: the second source lacks one
+person; a person is told if no other cell fits both releases. The people are drawn by cell, one of each, so that rare
+cells are as likely as common ones. *Those who know all others* know as well what the person's true published value is,
+and try every secret: excluded is the share of wrong secrets that would have given other figures, or a level above the
+bound, under the very same weights.
+
+What this does not show: somebody who knows all others and runs the optimiser on every guess compares the weights
+themselves, which tell whatever the last rows do, and more where the optimum moves (*other weights*). Rounding cannot
+end that; noise would.
+"""
+
+
+def quoted(results: dict[str, Any]) -> list[str]:
+    """The sentences of ``docs/limitations.md`` that have figures of the results."""
+
+    def each(mode: str, kind: str) -> str:
+        return _and(f"{found[mode][kind]['recovered']} of {found['cells']}" for found in results.values())
+
+    def insiders(kind: str) -> str:
+        return _and(f"{found['after']['insider'][kind]['told']} of {found['persons']}" for found in results.values())
+
+    def pairs(mode: str, kind: str) -> str:
+        return _and(f"{found[mode]['two releases'][kind]} of {found['persons']}" for found in results.values())
+
+    exposed = [found["after"]["all"] for found in results.values()]
+    zeros = all(found["of these, nobody"] == found["recovered"] for found in exposed)
+    undecided = sum(found["after"]["table"]["undecided"] for found in results.values())
+    return [
+        f"recovered {each('before', 'table')} counts of three tables from the table of lifts before that, "
+        f"{each('before', 'chart')} from its chart, and {each('after', 'table')} from either now "
+        f"({undecided} undecided)",
+        f"{each('after', 'all')} if it is told which lifts are on the bound{', each of them a zero' if zeros else ''}",
+        f"told the value and the secret of {pairs('before', 'yes')} people before, and of {pairs('after', 'yes')} now",
+        f"know the secret of {insiders('bound')} people from the bound alone, and of {insiders('figures')} from all "
+        "figures together",
+        f"the weights differed in {pairs('after', 'other weights')} pairs",
+    ]
+
+
+def _and(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def main() -> None:
-    """Attack the releases that are named, and write what was recovered."""
+    """Attack the sources, and write what was recovered."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--neighbour", action="append", default=[], type=Path, help="in the order of the folders")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--census", type=Path, help="Census-Income as parquet, the third source")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     chosen = parser.parse_args()
-    neighbours = [*chosen.neighbour, *[None] * len(chosen.folders)]
-    results = {}
-    for folder, neighbour in zip(chosen.folders, neighbours, strict=False):
-        results[folder.parent.name] = attacked(folder, neighbour)
-        print(folder.parent.name, json.dumps(results[folder.parent.name]), flush=True)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    results: dict[str, Any] = {}
+    for name, joint in sources(chosen.census).items():
+        results[name] = measured(joint)
+        print(name, json.dumps(results[name]), flush=True)
+        (chosen.results / "reconstruction.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (chosen.results / "reconstruction.md").write_text(page_of(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -39,8 +39,11 @@ PROTOCOL = funnel.fit("grr", JOINT, LIP)
 Change = Callable[[dict[str, Any]], object]
 
 
+PUBLIC = public_of(JOINT, PROTOCOL, LIP)
+
+
 def made() -> dict[str, Any]:
-    return protocol_document(PROTOCOL, LIP, public_of(JOINT, PROTOCOL, LIP)).content()
+    return protocol_document(PROTOCOL, LIP, PUBLIC).content()
 
 
 def before(content: dict[str, Any]) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def _is_folder(value: ast.expr) -> bool:
 
 
 def _is_listing(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether a path is only compared, or one of a list that is gone through: what is done with it there is seen there."""
+    """Whether a path is only compared, or one of a list that is gone through: what is done with it is seen there."""
     return isinstance(use, ast.Compare) or (
         isinstance(use, (ast.Tuple, ast.List)) and isinstance(parents[use], (ast.comprehension, ast.For))
     )

@@ -112,8 +112,8 @@ def test_the_worst_case_is_found_among_outputs_of_the_same_label(
     assert twins.labels[0] == twins.labels[1]
     joint = Joint.from_counts([[40_000, 10_000], [10_000, 50_000]])
     protocol = make_protocol(joint, [[0.55, 0.5], [0.45, 0.5]], twins, LIP(1.0))
-    content = make_content(joint, protocol, LIP(1.0)).public()
-    found = tables.worst(content)
+    content = make_content(joint, protocol, LIP(1.0))
+    found = tables.worst(content.public())
     assert abs(np.log(found.posterior / found.prior)) == pytest.approx(content.findings.level, abs=0.06)
 
 
