@@ -19,6 +19,7 @@ from funnel.release.publication import write_documents, write_package
 from funnel.release.record import Record
 from funnel.release.rows import Rows
 from funnel.release.series import Series
+from funnel.release.signature import sign_release
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.report import render_report
@@ -88,6 +89,7 @@ def publish(
     )
     folder.report.write_text(render_report(content), encoding="utf-8")
     files = write_package(spec, protocol, public, decision.version, created, folder)
+    files = sign_release(spec, folder, str(decision.version), created, files)
     record = Record(
         version=str(decision.version),
         created=created,

@@ -89,6 +89,11 @@ class ReleaseFolder:
         return self.root / "report.html"
 
     @property
+    def signature(self) -> Path:
+        """The manifest of all other public files, signed."""
+        return self.root / "signature.json"
+
+    @property
     def audit(self) -> Path:
         """Internal evidence."""
         return self.root / "audit"

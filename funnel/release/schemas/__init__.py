@@ -9,6 +9,7 @@ from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.record import Record
+from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
 
 FOLDER = Path(__file__).parent
@@ -19,6 +20,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     JointDocument,
     ProtocolDocument,
     Record,
+    SignatureDocument,
     Verdict,
 )
 
