@@ -68,7 +68,7 @@ class Manifest(Part):
         return self
 
     def signed_bytes(self) -> bytes:
-        """The canonical bytes: one line that says what they are, then JSON with sorted keys, in ASCII, without spaces."""
+        """The bytes that are signed: one line that says what they are, then JSON with sorted keys, ASCII, no spaces."""
         content = self.model_dump(mode="json")
         return _PREFIX + json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.audit.document import AuditDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
@@ -14,6 +15,7 @@ from funnel.release.verdict import Verdict
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
+    AuditDocument,
     ComparisonDocument,
     DrawsDocument,
     FindingsDocument,
