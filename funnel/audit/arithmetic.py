@@ -116,7 +116,7 @@ def reads_published_only(document: ProtocolDocument) -> bool:
 def check_posterior(document: ProtocolDocument) -> Check:
     """Probability and posterior of every output, from weights and prior by Bayes' rule in fractions.
 
-    For a protocol that reads published columns alone; else they need the law of the secret, see `funnel.audit.evidence`.
+    For a protocol that reads published columns alone; otherwise they need the law of the secret (`audit.evidence`).
     """
     total = sum(Fraction(repr(share)) for share in document.prior.probabilities)
     if not total:
@@ -144,32 +144,63 @@ def posterior_complaints(document: ProtocolDocument, law: list[list[Fraction]]) 
 
 
 def check_marginal(document: ProtocolDocument, rows: int) -> Check:
-    """The weights of a record outside the alphabet: the law of the output, as far as the public prior tells it."""
+    """The weights of a record outside the alphabet: the law of the output, as far as the public shares tell it."""
     if not reads_published_only(document):
-        law = [Fraction(repr(entry.probability)) for entry in document.posterior]
-        reach = [share_step(rows) * len(document.prior.symbols) + _HALF_DIGIT for _ in law]
+        limits = output_limits(document, rows)
+        slack = Fraction(_STEPS * grid_of(document), WHOLE) + _MIXED
+        far = [
+            y
+            for y, (weight, limit) in enumerate(zip(document.marginal, limits, strict=True), 1)
+            if not limit.meets(int(weight) / WHOLE, float(slack))
+        ]
     else:
-        limits = prior_limits(document, rows)
-        table = [[Fraction(int(w), WHOLE) for w in row] for row in document.weights]
         total = sum(Fraction(repr(share)) for share in document.prior.probabilities) or Fraction(1)
         prior = [Fraction(repr(share)) / total for share in document.prior.probabilities]
-        law = [sum((q * p for q, p in zip(row, prior, strict=True)), Fraction()) for row in table]
-        grid = _grid(document)
-        if grid >= _COARSE:
-            reach = [Fraction(_STEPS * grid, WHOLE) + _MIXED * mass for mass in law]
-        else:
-            widths = [Fraction(limit.high) - Fraction(limit.low) for limit in limits]
-            reach = [sum((q * w for q, w in zip(row, widths, strict=True)), _MIXED) for row in table]
-    far = [
-        y
-        for y, (weight, mass, slack) in enumerate(zip(document.marginal, law, reach, strict=True), 1)
-        if abs(Fraction(int(weight), WHOLE) - mass) > slack
-    ]
+        widths = [Fraction(limit.high) - Fraction(limit.low) for limit in prior_limits(document, rows)]
+        far = far_from_marginal(document, prior, widths)
     said = [f"the marginal weight of output {far[0]} is not the law of the output"] if far else []
     return judged("marginal", said, "the law of the output, as far as the public shares tell it")
 
 
-def _grid(document: ProtocolDocument) -> int:
+def far_from_marginal(document: ProtocolDocument, prior: list[Fraction], widths: list[Fraction]) -> list[int]:
+    """Outputs whose marginal weight is not what a prior over the inputs makes, counted from one.
+
+    Parameters
+    ----------
+    document : ProtocolDocument
+    prior : list of Fraction, length a
+        Public shares of what the protocol reads, adding up to one: what a marginal on a coarse grid is made of.
+    widths : list of Fraction, length a
+        How far the exact shares may be from them: what any other marginal is made of.
+    """
+    grid = grid_of(document)
+    far = []
+    for y, (weight, row) in enumerate(zip(document.marginal, document.weights, strict=True), 1):
+        channel = [Fraction(int(w), WHOLE) for w in row]
+        mass = sum((q * p for q, p in zip(channel, prior, strict=True)), Fraction())
+        if grid >= _COARSE:
+            reach = Fraction(_STEPS * grid, WHOLE) + _MIXED * mass
+        else:
+            reach = sum((q * w for q, w in zip(channel, widths, strict=True)), _MIXED)
+        if abs(Fraction(int(weight), WHOLE) - mass) > reach:
+            far.append(y)
+    return far
+
+
+def output_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
+    """What the probability of every output may be, for a protocol that reads the secret.
+
+    The shares of (x, y) that the public ones are made of are rounded, and their sum is one only within that.
+    """
+    a, b, step = len(document.prior.symbols), len(document.outputs.symbols), float(share_step(rows))
+    limits = []
+    for entry in document.posterior:
+        reach = a * step * (1 + b * entry.probability) + float(_HALF_DIGIT)
+        limits.append(Interval(max(0.0, entry.probability - reach), min(1.0, entry.probability + reach)))
+    return limits
+
+
+def grid_of(document: ProtocolDocument) -> int:
     """The largest power of two that divides all weights."""
     return math.gcd(WHOLE, *(int(weight) for row in document.weights for weight in row))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from funnel.audit.arithmetic import (
     WHOLE,
+    far_from_marginal,
     guarantee_of,
     posterior_complaints,
     reads_published_only,
@@ -144,7 +145,7 @@ def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
     shares = [_public_share(Fraction(count, joint.n), step) for count in counts]
     if shares != [Fraction(repr(share)) for share in document.prior.probabilities]:
         yield "the prior is not that of the counts"
-    law, read = _exact_law(joint, document)
+    law = _exact_law(joint, document)
     mass = [sum(row, Fraction()) for row in law]
     information = math.fsum(
         float(part) * math.log(float(part / (mass[y] * Fraction(counts[x], joint.n))))
@@ -163,12 +164,18 @@ def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
         public = [[_public_share(part, step) for part in row] for row in law]
         total = sum((part for row in public for part in row), Fraction())
         yield from posterior_complaints(document, [[part / total for part in row] for row in public])
-        if any(abs(int(w) - int(m * WHOLE)) > len(mass) for w, m in zip(document.marginal, read, strict=True)):
-            yield "the marginal is not the law of the output"
+    cells = [Fraction(0)] * len(document.inputs.symbols)
+    for (_, symbol), count in _cells(joint, document).items():
+        cells[symbol] += Fraction(count, joint.n)
+    public_cells = [_public_share(share, step) for share in cells]
+    total = sum(public_cells, Fraction())
+    widths = [abs(one / total - share) for one, share in zip(public_cells, cells, strict=True)]
+    if far_from_marginal(document, [share / total for share in public_cells], widths):
+        yield "the marginal is not the law of the output"
 
 
-def _exact_law(joint: Joint, document: ProtocolDocument) -> tuple[list[list[Fraction]], list[Fraction]]:
-    """P(y, x) over published values, and P(y)."""
+def _cells(joint: Joint, document: ProtocolDocument) -> dict[tuple[int, int], int]:
+    """Records by published value and by symbol that the protocol reads; -1 for none of its symbols."""
     columns = joint.secret.columns + joint.inputs.columns
     place = {symbol: i for i, symbol in enumerate(document.inputs.symbols)}
     order = [columns.index(column) for column in document.inputs.columns]
@@ -179,14 +186,20 @@ def _exact_law(joint: Joint, document: ProtocolDocument) -> tuple[list[list[Frac
             symbol = place.get(tuple(both[i] for i in order), -1)
             if count := int(joint.counts[s, x]):
                 totals[x, symbol] = totals.get((x, symbol), 0) + count
+    return totals
+
+
+def _exact_law(joint: Joint, document: ProtocolDocument) -> list[list[Fraction]]:
+    """P(y, x) over published values."""
+    cells = _cells(joint, document)
     law = []
-    for y, row in enumerate(document.weights):
-        weights = [int(weight) for weight in row] + [int(document.marginal[y])]
+    for row, marginal in zip(document.weights, document.marginal, strict=True):
+        weights = [*map(int, row), int(marginal)]
         line = [0] * len(joint.inputs)
-        for (x, symbol), count in totals.items():
+        for (x, symbol), count in cells.items():
             line[x] += count * weights[symbol]
         law.append([Fraction(part, joint.n * WHOLE) for part in line])
-    return law, [sum(row, Fraction()) for row in law]
+    return law
 
 
 def _public_share(share: Fraction, step: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from funnel.audit.arithmetic import WHOLE, prior_limits, reads_published_only
+from funnel.audit.arithmetic import WHOLE, output_limits, prior_limits, reads_published_only
 from funnel.audit.check import Check, judged
 from funnel.release.documents import ProtocolDocument
 
@@ -34,7 +34,7 @@ def check_frequencies(document: ProtocolDocument, counts: npt.NDArray[np.int64])
     q = Σ_x (n_x/n) Q(y|x). By Hoeffding (1956, theorem 5) its tails beyond nq ± 1 are at most those of Binomial(n, q),
     and these grow with q above and fall with q below. Each share n_x/n lies within half a step of the public one, so q
     lies between two numbers that are public; the tails at these are tested, each at `FALSE_ALARM` / 2b (Bonferroni).
-    For protocols that read the secret q is the marginal, which is then exact. O(a b).
+    For a protocol that reads the secret q lies within the rounding of its public probability. O(a b).
     """
     n = int(counts.sum())
     low, high = _limits(document, n)
@@ -52,10 +52,8 @@ def check_frequencies(document: ProtocolDocument, counts: npt.NDArray[np.int64])
 def _limits(document: ProtocolDocument, n: int) -> tuple[list[float], list[float]]:
     """Least and largest mean probability of every output."""
     if not reads_published_only(document):
-        # As many units of 2^-63 as it may be off.
-        exact = [int(weight) / WHOLE for weight in document.marginal]
-        slack = len(exact) * 2.0**-50
-        return [max(0.0, q - slack) for q in exact], [min(1.0, q + slack) for q in exact]
+        limits = output_limits(document, n)
+        return [limit.low for limit in limits], [limit.high for limit in limits]
     shares = prior_limits(document, n)
     rows = [[int(weight) / WHOLE for weight in row] for row in document.weights]
     low, high = [], []

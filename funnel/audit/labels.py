@@ -16,6 +16,8 @@ _NUMBERED = re.compile(r"( \([0-9]+\)| \(mixed\))+$")
 # Names were made before weights were put on their grid, which moves them by a few steps or by a thousandth.
 _STEPS, _MIXED = 6, 0.003
 _COARSEST = 8
+# What mixing with the marginal adds to every weight at most, and no name tells.
+_FAINT = 0.0011
 _SHOWN = 3
 
 
@@ -33,10 +35,13 @@ def _complaints(document: ProtocolDocument) -> Iterator[str]:
             return
         position = document.inputs.columns.index(column)
         values = [symbol[position] for symbol in document.inputs.symbols]
-        for y, (symbol, row) in enumerate(zip(document.outputs.symbols, weights, strict=True), 1):
+        for y, (symbol, row, marginal) in enumerate(
+            zip(document.outputs.symbols, weights, document.marginal, strict=True), 1
+        ):
+            faint = _FAINT * int(marginal) / WHOLE
             strength: dict[str, float] = {}
             for value, weight in zip(values, row, strict=True):
-                strength[value] = max(strength.get(value, 0.0), weight)
+                strength[value] = max(strength.get(value, 0.0), weight if weight > faint else 0.0)
             if not _says(symbol[j], strength, slack):
                 yield f"the name of output {y} is not that of the values it comes from"
 
