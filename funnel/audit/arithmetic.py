@@ -136,6 +136,8 @@ def posterior_complaints(document: ProtocolDocument, law: list[list[Fraction]]) 
             yield f"the probability of output {number} is not the one that follows"
         if set(entry.inputs) - set(labels):
             yield f"output {number} names a value that is not published"
+        if not all(entry.inputs.values()):
+            yield f"output {number} names a value that it does not come from"
         for label, part in zip(labels, row, strict=True):
             share = part / mass if mass else Fraction()
             if abs(Fraction(repr(entry.inputs.get(label, 0.0))) - share) > slack:

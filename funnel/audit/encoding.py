@@ -42,9 +42,12 @@ class Table:
     ----------
     counts : ndarray of int64, shape (b,)
         Records by output symbol.
+    repeats : int
+        Records that are equal to the one before them.
     """
 
     counts: npt.NDArray[np.int64]
+    repeats: int
 
     @property
     def rows(self) -> int:
@@ -97,7 +100,10 @@ def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -
             ]
         )
         writer = pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN)
+        repeats, last = 0, np.full((len(names), 1), -1)
         for codes in _groups(_codes(table, categories)):
+            rows = np.concatenate([last, np.stack(codes)], axis=1)
+            repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
             found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
             for row, number in zip(found.T.tolist(), numbers.tolist(), strict=True):
                 counted[tuple(row)] += number
@@ -128,7 +134,7 @@ def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -
     if strange or not counts.sum():
         why = "what funnel would write cannot be told, since not every record is an output of the protocol"
         return values, Check("parquet", State.FAILED, f"records.parquet: {why}"), None
-    return values, _encoding(sink, layout), Table(counts)
+    return values, _encoding(sink, layout), Table(counts, repeats)
 
 
 def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:

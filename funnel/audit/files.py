@@ -19,6 +19,7 @@ from funnel.release.document import dump
 LARGEST_DOCUMENT = 1 << 28
 _MOST_ENTRIES = 10_000
 _DEEPEST = 8
+_FOLDERS = ("data", "audit")
 _BLOCK = 1 << 20
 
 
@@ -31,7 +32,7 @@ class Listing:
     files : tuple of str
         Paths of regular files, with slashes, in order; those in ``audit/`` too.
     strange : tuple of str
-        What is neither a file nor a folder: links, pipes, sockets, devices.
+        What is neither a file nor a folder of a release: links, pipes, sockets, devices, other folders.
     """
 
     files: tuple[str, ...]
@@ -70,6 +71,8 @@ def _walk(folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, bool]]:
         for entry in sorted(entries, key=lambda entry: entry.name):
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
+                if path not in _FOLDERS:
+                    yield path, False
                 yield from _walk(Path(entry.path), f"{path}/", depth + 1)
             else:
                 yield path, entry.is_file(follow_symlinks=False)

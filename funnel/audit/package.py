@@ -31,6 +31,11 @@ _SCOPE = "per record and for this version alone; several versions about the same
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _ORDERS = ("random", "as in the source")
 _FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
+_KEYS = {
+    "licenses": {"name", "path"},
+    "contributors": {"title", "email", "roles"},
+    "sources": {"title", "path", "version"},
+}
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
@@ -58,6 +63,10 @@ def _complaints(package: dict[str, Any], document: ProtocolDocument, facts: Fact
         yield "its name or its block on privacy is missing"
         return
     yield from _differences(package, _expected(name, package, document, facts, rows), "")
+    for key, allowed in _KEYS.items():
+        entries = package.get(key, [])
+        if not isinstance(entries, list) or any(not isinstance(e, dict) or set(e) - allowed for e in entries):
+            yield f"{key} has a key that funnel does not write"
     if not _VERSION.fullmatch(str(package.get("version"))):
         yield "its version is no version"
     if not _TIME.fullmatch(str(package.get("created"))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
+from typing import Any
 
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
@@ -43,8 +44,30 @@ class _Page(HTMLParser):
             self.active |= name.startswith("on") or (address and not value.lower().startswith(allowed))
 
 
+def _texts(package: dict[str, Any]) -> Iterator[str]:
+    """What people wrote that both the data package and the page show."""
+    entries = [
+        package,
+        *(e for key in ("licenses", "contributors") for e in package.get(key) or () if isinstance(e, dict)),
+    ]
+    for entry in entries:
+        for key in (
+            "title",
+            "description",
+            "email",
+            *(("name",) if "roles" not in entry and entry is not package else ()),
+        ):
+            if isinstance(entry.get(key), str):
+                # A page may break long words, and lines where it likes.
+                yield entry[key]
+
+
 def check_report(
-    folder: ReleaseFolder, document: ProtocolDocument, rows: int | None, version: str, render: Render | None = None
+    folder: ReleaseFolder,
+    document: ProtocolDocument,
+    package: dict[str, Any],
+    rows: int | None,
+    render: Render | None = None,
 ) -> Check:
     """Whether the report is there, needs nothing else, and is about this release.
 
@@ -52,6 +75,7 @@ def check_report(
     ----------
     folder : ReleaseFolder
     document : ProtocolDocument
+    package : JSON object
     rows : int or None
         Records released.
     version : str
@@ -62,18 +86,22 @@ def check_report(
         page = read_document(folder.report).decode("utf-8")
     except (DataError, UnicodeDecodeError) as error:
         return judged("report", [str(error) if isinstance(error, DataError) else "report.html is not UTF-8"], "")
-    shown = html.unescape(page)
+    shown = html.unescape(page.replace("<wbr>", ""))
 
     def complaints() -> Iterator[str]:
         parsed = _Page()
         parsed.feed(page)
         if parsed.active or not parsed.guarded:
             yield "report.html runs or fetches something, or does not forbid that"
-        wanted = [document.guarantee.declared, version, *([f"{rows:,}"] if rows is not None else [])]
+        version = str(package.get("version"))
+        wanted = [document.guarantee.declared, version, document.mechanism]
+        wanted += [] if rows is None else [f"{rows:,}"]
         if any(text not in shown for text in wanted):
-            yield "report.html is about another guarantee, version or number of records"
+            yield "report.html is about another guarantee, version, mechanism or number of records"
         if any(value not in shown for value in document.guarantee.secret + document.outputs.columns):
             yield "report.html is about other columns"
+        if any(text not in shown for text in _texts(package)):
+            yield "report.html has another title, description, licence or contact than datapackage.json"
         if render is not None:
             try:
                 if render(read_document(folder.root / "report.json")) != page:

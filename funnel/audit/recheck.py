@@ -17,7 +17,7 @@ from funnel.audit.check import Check, State, judged, overall, unchecked
 from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, read_evidence
 from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, parse_json, read_document
-from funnel.audit.frequencies import check_frequencies
+from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
 from funnel.audit.package import Facts, check_package, check_texts
@@ -104,7 +104,8 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         check_guarantee(document),
         check_labels(document),
         *(_figures(document, table) if table is not None else ()),
-        check_report(folder, document, rows, str(package.get("version")), told.render),
+        *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),
+        check_report(folder, document, package, rows, told.render),
     ]
     if not told.public:
         checks += _internal(folder, document, package, facts, table, told)
@@ -118,10 +119,15 @@ def _package(folder: ReleaseFolder) -> dict[str, Any]:
     return content
 
 
+def _is_shuffled(package: dict[str, Any]) -> bool:
+    privacy = package.get("funnel:privacy")
+    return isinstance(privacy, dict) and privacy.get("rowOrder") == "random"
+
+
 def _check_files(listing: Listing, told: Told) -> Check:
     public = set(listing.public)
     said = [f"{path} is missing" for path in _NEEDED if path not in public]
-    said += [f"{path} is a link, a pipe or a device" for path in listing.strange]
+    said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
     said += [f"{path} is no file of a release" for path in sorted(public - _POSSIBLE) + sorted(told.unlisted)]
     return judged("files", said, f"{len(public)} public files, and nothing else")
 
