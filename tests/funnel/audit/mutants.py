@@ -466,7 +466,11 @@ add(
 )
 
 
-@mutant("another mechanism", "report", "report")
+@mutant(
+    "another mechanism",
+    None,
+    why="the page lists all mechanisms, and which one it was is in its text alone; the key tells",
+)
 def _(f: Forger) -> None:
     f.protocol(lambda c: c.update(mechanism="subset-random-response"))
     f.privacy(mechanism="subset-random-response")
