@@ -68,7 +68,8 @@ def check_record(
         if origin.spec != evidence.spec.digest:
             yield "it is of another spec than the one in audit/"
         order = "random" if origin.shuffle else "as in the source"
-        if package["funnel:privacy"].get("rowOrder") != order:
+        privacy = package.get("funnel:privacy")
+        if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
             yield "datapackage.json says another order of rows"
         if record.rows != evidence.joint.n:
             yield "its number of records is not that of the joint law"

@@ -46,10 +46,8 @@ class _Page(HTMLParser):
 
 def _texts(package: dict[str, Any]) -> Iterator[str]:
     """What people wrote that both the data package and the page show."""
-    entries = [
-        package,
-        *(e for key in ("licenses", "contributors") for e in package.get(key) or () if isinstance(e, dict)),
-    ]
+    lists = [package.get(key) for key in ("licenses", "contributors")]
+    entries = [package, *(e for one in lists if isinstance(one, list) for e in one if isinstance(e, dict))]
     for entry in entries:
         for key in (
             "title",
