@@ -99,24 +99,24 @@ def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -
                 for name, values in zip(names, categories, strict=True)
             ]
         )
-        writer = pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN)
         repeats, last = 0, np.full((len(names), 1), -1)
-        for codes in _groups(_codes(table, categories)):
-            rows = np.concatenate([last, np.stack(codes)], axis=1)
-            repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
-            found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
-            for row, number in zip(found.T.tolist(), numbers.tolist(), strict=True):
-                counted[tuple(row)] += number
-            # Once it differs there is no need to write on, but all rows are counted.
-            if sink.differs is None and not (found < 0).any():
-                columns = [
-                    pa.DictionaryArray.from_arrays(
-                        pa.array(column, field.type.index_type), pa.array(values, pa.string())
-                    )
-                    for column, field, values in zip(codes, schema, categories, strict=True)
-                ]
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), row_group_size=len(codes[0]))
-        writer.close()
+        # Ended also where reading fails, while what it is compared with is still open.
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
+            for codes in _groups(_codes(table, categories)):
+                rows = np.concatenate([last, np.stack(codes)], axis=1)
+                repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
+                found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
+                for row, number in zip(found.T.tolist(), numbers.tolist(), strict=True):
+                    counted[tuple(row)] += number
+                # Once it differs there is no need to write on, but all rows are counted.
+                if sink.differs is None and not (found < 0).any():
+                    columns = [
+                        pa.DictionaryArray.from_arrays(
+                            pa.array(column, field.type.index_type), pa.array(values, pa.string())
+                        )
+                        for column, field, values in zip(codes, schema, categories, strict=True)
+                    ]
+                    writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), row_group_size=len(codes[0]))
     positions = [{text: i for i, text in enumerate(values)} for values in categories]
     symbols = {
         tuple(positions[j][part] for j, part in enumerate(symbol)): y for y, symbol in enumerate(outputs.symbols)

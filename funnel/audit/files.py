@@ -94,9 +94,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path} is missing; restore it from a backup") from error
     except OSError as error:
         raise DataError(f"{path} is no file that can be read ({error.strerror or type(error).__name__})") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DataError(f"{path} is no file: it is a folder, a pipe, a socket or a device")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise DataError(f"{path} is no file: it is a folder, a pipe, a socket or a device")
         yield file
 
 

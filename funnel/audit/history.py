@@ -34,7 +34,7 @@ def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: boo
         if not in_place or Version.parse(folder.root.name) is None:
             return
         if folder.root.name != said:
-            yield f"the folder is named {folder.root.name}, and datapackage.json says {said}"
+            yield f"the folder is named {folder.root.name}, and datapackage.json says another version"
         latest = folder.root.parent / LATEST
         there = versions(folder.root.parent)
         if latest.is_symlink():
