@@ -141,6 +141,7 @@ def _told(done: Done, cached: list[str]) -> dict[str, Any]:
         "version": done.published.version,
         "folder": done.published.folder,
         "report": done.published.report,
+        "key": done.published.key,
         "guarantee": findings.guarantee,
         "level": findings.level,
         "utility": findings.utility,

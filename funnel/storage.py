@@ -103,12 +103,13 @@ def filesystem(address: str) -> tuple[Any, str]:
 def _web_client() -> dict[str, Any]:
     """How web servers are asked: none may be silent, or send the reader to another host."""
     import aiohttp
+    from yarl import URL
 
     class Elsewhere(aiohttp.ClientError):
         """A server names another host for a file."""
 
     async def redirected(session: Any, context: Any, told: Any) -> None:
-        target = told.url.join(aiohttp.client.URL(told.response.headers.get("Location", "")))
+        target = told.url.join(URL(told.response.headers.get("Location", "")))
         if target.origin() != told.url.origin():
             raise Elsewhere
 

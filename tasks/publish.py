@@ -19,7 +19,7 @@ from funnel.release.publication import write_documents, write_package
 from funnel.release.record import Record
 from funnel.release.rows import Rows
 from funnel.release.series import Series
-from funnel.release.signature import sign_release
+from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.report import render_report
@@ -36,11 +36,14 @@ class Published:
     version : str
     folder, report : str
         Absolute paths, or URLs.
+    key : str or None
+        The public key (hex) that it was signed with.
     """
 
     version: str
     folder: str
     report: str
+    key: str | None
 
 
 @step
@@ -103,4 +106,5 @@ def publish(
     folder.record.write_bytes(record.to_bytes())
     tell("publishing")
     series.publish(folder, decision.version, tell)
-    return Published(str(decision.version), *series.shown(decision.version))
+    version = decision.version
+    return Published(str(version), *series.shown(version), signer_of(series.folder(version)))

@@ -100,8 +100,8 @@ def check_prior(document: ProtocolDocument, rows: int) -> Check:
         if any(share % step for share in shares):
             yield f"a share is no multiple of {float(step):g}, the step for {rows:,} records"
         slack = step / 2 * len(shares) + step * sum(share == step for share in shares)
-        if not abs(sum(shares) - 1) <= slack:
-            yield f"its shares add up to {float(sum(shares)):.6g}"
+        if abs(sum(shares, Fraction()) - 1) > slack:
+            yield f"its shares add up to {float(sum(shares, Fraction())):.6g}"
         if set(document.inputs.columns) == set(published) and document.prior.symbols != document.inputs.symbols:
             yield "its values are not those that the protocol reads"
 
