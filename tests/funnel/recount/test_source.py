@@ -1,0 +1,411 @@
+"""A source counted again: the same as the release is made from, whatever the source holds and the spec says."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import hashlib
+import io
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from funnel import DataError, FunnelError
+from funnel.progress import quiet
+from funnel.recount import Recount, recount
+from funnel.recount.rows import csv_cells
+from funnel.source import count_joint, open_source
+from funnel.spec import ReleaseSpec
+
+DATA = Path(__file__).parents[3] / "data"
+
+
+def spec_of(folder: Path, path: str, **said: Any) -> ReleaseSpec:
+    source = {"path": path, **said.pop("source", {})}
+    settings = {
+        "name": "x",
+        "title": "x",
+        "secret": ["s"],
+        "publish": ["u"],
+        "source": source,
+        "guarantee": "lip:1.0",
+        "metadata": {"licence": "CC0-1.0"},
+        "output": {"folder": str(folder / "out" / "releases")},
+        **said,
+    }
+    return ReleaseSpec.of(settings, folder=folder)
+
+
+def same(spec: ReleaseSpec) -> Recount | None:
+    """The recount, after making sure that it says what the joint law does; None where there is no joint law."""
+    try:
+        joint = count_joint(spec, quiet)
+    except FunnelError:
+        return None
+    counted = recount(spec)
+    assert set(counted.secret) == set(joint.secret.symbols)
+    assert set(counted.inputs) == set(joint.inputs.symbols)
+    assert counted.table(joint.secret.symbols, joint.inputs.symbols) == joint.counts.tolist()
+    assert counted.rows == joint.n
+    assert counted.sha256 == open_source(spec).digest()
+    return counted
+
+
+# Few symbols, so that values repeat; and those that readers of csv stumble over.
+TEXT = st.text(st.sampled_from([*list("ab,;\"\n\r\t ?'\x00é1.9-"), "\u2028", "\xa0", "𝔘", "٣"]), max_size=4)
+CATEGORY = st.one_of(st.sampled_from(["a", "b", "9th", "10th", "?", "", "Other", "nan", "1", "1.0", " 1", "-0"]), TEXT)
+NUMBER = st.one_of(
+    st.sampled_from(["0", "-0.0", "+1", "1.", ".5", "1e3", "25", "24.999999999999999", "0.1", "1e-400", ""]),
+    st.integers(-5, 70).map(str),
+    st.floats(-50, 50).map(repr),
+)
+GROUPS: list[dict[str, Any]] = [{}, {}, {"minimum_count": 2}, {"minimum_count": 3, "other": "rest"}]
+BINS: list[dict[str, Any]] = [{"bins": [0, 25]}, {"bins": [0.1, 25.0, 40]}, {"bins": [10], "minimum_count": 4}]
+SOURCES = st.fixed_dictionaries(
+    {
+        "missing": st.sampled_from([[""], [], ["?", ""], ["nan", "1.0", "0"]]),
+        "on_missing": st.sampled_from(["category", "drop"]),
+    }
+)
+
+
+@st.composite
+def recoded(
+    draw: st.DrawFn, values: st.SearchStrategy[Any], size: int, numeric: bool
+) -> tuple[list[Any], dict[str, Any]]:
+    """Cells of few values, and a recoding that they may have."""
+    few = draw(st.lists(st.none() | values, min_size=2, max_size=5, unique_by=repr))
+    cells = [*few, *draw(st.lists(st.sampled_from(few), min_size=size - len(few), max_size=size - len(few)))]
+    return draw(st.permutations(cells)), draw(st.sampled_from([*GROUPS, *(BINS if numeric else [])]))
+
+
+# How a field may be written, by programs and by people; what it says is for the readers to agree on.
+FIELDS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "",
+        " ",
+        '"a"',
+        '"b, c"',
+        '"a""b"',
+        '"d\ne"',
+        '"d\r\ne"',
+        '""',
+        '"a"b',
+        'a"b"',
+        'a""b',
+        ' "a"',
+        "é",
+        "\x00",
+    ]
+)
+LINES = st.sampled_from(["\n", "\n", "\r\n", "\r", "\n\n", "\r\n\n"])
+
+
+class TestCsv:
+    @settings(max_examples=60, deadline=None)
+    @given(
+        recoded(CATEGORY, 12, numeric=False) | recoded(NUMBER, 12, numeric=True),
+        SOURCES,
+        st.sampled_from([",", ";", "\t"]),
+        st.sampled_from(["\n", "\r\n", "\r"]),
+        st.booleans(),
+    )
+    def test_written_by_a_program(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        column: tuple[list[str | None], dict[str, Any]],
+        source: dict[str, Any],
+        delimiter: str,
+        end: str,
+        marked: bool,
+    ) -> None:
+        folder = tmp_path_factory.mktemp("csv")
+        cells, recode = column
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
+        writer.writerow(["s", "u", "unused"])
+        writer.writerows((s, u or "", "x") for s, u in zip("aabbbccaabbc", cells, strict=True))
+        (folder / "t.csv").write_bytes((b"\xef\xbb\xbf" if marked else b"") + text.getvalue().encode())
+        recodes = {"u": recode} if recode else {}
+        same(spec_of(folder, "t.csv", source={**source, "delimiter": delimiter}, recode=recodes))
+
+    @settings(max_examples=80, deadline=None)
+    @given(st.lists(st.tuples(FIELDS, FIELDS, LINES), max_size=8), st.text(st.sampled_from('",\n\ra'), max_size=2))
+    def test_written_by_hand(
+        self, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], slip: str
+    ) -> None:
+        folder = tmp_path_factory.mktemp("csv")
+        body = "".join(f"{s},{u}{end}" for s, u, end in rows)
+        (folder / "t.csv").write_bytes(f"s,u\na,a\nb,b\n{body}{slip}".encode())
+        same(spec_of(folder, "t.csv", source={"missing": ["", " "]}))
+
+    def test_one_column_and_blank_lines(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("\n\ns,u\n\na,1\r\n\rb,2\n,\n")
+        counted = same(spec_of(tmp_path, "t.csv"))
+        assert counted is not None
+        assert counted.counts[(("(missing)",), ("(missing)",))] == 1
+
+    def test_cells_longer_than_the_reader_allows_by_itself(self, tmp_path: Path) -> None:
+        before = csv.field_size_limit()
+        (tmp_path / "t.csv").write_text(f"s,u,note\na,1,{'x' * 300_000}\nb,2,y\n")
+        assert same(spec_of(tmp_path, "t.csv")) is not None
+        assert csv.field_size_limit() == before
+
+    @pytest.mark.parametrize("content", [b"s,u\na\n", b"s,u\n\xff,1\n", b"", b"s,s,u\na,b,c\n", b"x,y\na,b\n"])
+    def test_what_cannot_be_counted_is_refused(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(DataError):
+            recount(spec_of(tmp_path, "t.csv"))
+
+
+TIMES = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))
+COLUMNS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
+    (pa.string(), CATEGORY),
+    (pa.large_string(), CATEGORY),
+    (pa.string_view(), CATEGORY),
+    (pa.dictionary(pa.int8(), pa.string()), CATEGORY),
+    (pa.dictionary(pa.int32(), pa.int64()), st.integers(-2, 60)),
+    (pa.int8(), st.integers(-128, 127)),
+    (pa.int64(), st.sampled_from([0, -1, 25, 2**53 + 1, 2**63 - 1, -(2**63)])),
+    (pa.uint64(), st.sampled_from([0, 2**64 - 1, 2**63, 7])),
+    (pa.float16(), st.sampled_from([0.0, -0.0, 0.1, math.nan, 2.5])),
+    (pa.float32(), st.sampled_from([0.0, -0.0, 0.1, 1e-45, 3e38, math.nan, 25.0])),
+    (pa.float64(), st.sampled_from([0.0, -0.0, 0.1, 0.1 + 2**-56, 5e-324, 1e300, 1e16, 1e-5, math.nan, 25.0])),
+    (pa.decimal128(12, 3), st.decimals(-99, 99, places=3)),
+    (pa.decimal128(38, 10), st.sampled_from([Decimal("1E-10"), Decimal(0), Decimal("123456789012345678901234567.1")])),
+    (pa.bool_(), st.booleans()),
+    (pa.date32(), st.dates()),
+    (pa.date64(), st.dates()),
+    (pa.timestamp("s"), TIMES.map(lambda time: time.replace(microsecond=0))),
+    (pa.timestamp("ms"), TIMES.map(lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000))),
+    (pa.timestamp("us"), TIMES),
+    (pa.timestamp("ns"), st.integers(-(2**60), 2**62)),
+    (pa.timestamp("us", "UTC"), TIMES),
+    (pa.timestamp("ns", "UTC"), st.integers(-(2**60), 2**62)),
+    (pa.timestamp("ms", "+05:30"), TIMES.map(lambda time: time.replace(microsecond=0))),
+    (pa.timestamp("us", "Europe/Amsterdam"), TIMES),
+    (pa.time32("ms"), st.times().map(lambda time: time.replace(microsecond=1000))),
+    (pa.time64("us"), st.times()),
+    (pa.time64("ns"), st.integers(0, 86_399_999_999_999)),
+]
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[pa.Array, dict[str, Any]]:
+    kind, values = draw(st.sampled_from(COLUMNS))
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    cells, recode = draw(recoded(values, 9, numeric))
+    if pa.types.is_dictionary(kind):
+        return pa.array(cells, kind.value_type).dictionary_encode().cast(kind), recode
+    return pa.array(cells, kind), recode
+
+
+class TestParquet:
+    @settings(max_examples=60, deadline=None)
+    @given(columns(), SOURCES)
+    def test_of_any_type(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        column: tuple[pa.Array, dict[str, Any]],
+        source: dict[str, Any],
+    ) -> None:
+        folder = tmp_path_factory.mktemp("parquet")
+        values, recode = column
+        table = pa.table({"unused": [[1]] * 9, "U": ["x"] * 9, "u": values, "s": list("aabbbbccc")})
+        pq.write_table(table, folder / "t.parquet", row_group_size=4)
+        same(spec_of(folder, "t.parquet", source=source, recode={"u": recode} if recode else {}))
+
+    def test_points_in_time_as_older_programs_store_them(self, tmp_path: Path) -> None:
+        times = pa.array([dt.datetime(2020, 1, 2, 3, 4, 5, 6), dt.datetime(1969, 1, 1), None], pa.timestamp("ns"))
+        table = pa.table({"s": ["a", "b", "a"], "u": times})
+        pq.write_table(table, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True, store_schema=False)
+        assert same(spec_of(tmp_path, "t.parquet")) is not None
+
+    @pytest.mark.parametrize(
+        ("kind", "edges"),
+        [
+            (pa.int64(), [2**53 + 1]),
+            (pa.int64(), [0.5, 2**53 + 1]),
+            (pa.int64(), [-(2**70), 2**53 + 1, 2**70]),
+            (pa.uint64(), [2**53 + 1]),
+            (pa.uint64(), [-7, 2**53 + 1, 2**63 + 1]),
+        ],
+    )
+    def test_whole_numbers_that_no_float_holds(self, tmp_path: Path, kind: pa.DataType, edges: list[float]) -> None:
+        largest = 2**63 if pa.types.is_uint64(kind) else 2**62
+        values = pa.array([2**53, 2**53 + 1, 0, largest, largest + 1], kind)
+        pq.write_table(pa.table({"s": list("aabbb"), "u": values}), tmp_path / "t.parquet")
+        assert same(spec_of(tmp_path, "t.parquet", recode={"u": {"bins": edges}})) is not None
+
+    @pytest.mark.parametrize("name", ["a[1].parquet", "it's.parquet", "b*.parquet", "ü ?.parquet"])
+    def test_names_that_are_patterns_elsewhere(self, tmp_path: Path, name: str) -> None:
+        pq.write_table(pa.table({"s": ["a", "b"], "u": ["x", "y"]}), tmp_path / name)
+        pq.write_table(pa.table({"s": ["c", "d"], "u": ["x", "y"]}), tmp_path / "a1.parquet")
+        assert same(spec_of(tmp_path, name)) is not None
+
+    def test_names_of_columns_that_differ_in_case_alone(self, tmp_path: Path) -> None:
+        table = pa.table({"U": ["x", "y", "x"], "u": ["1", "2", "2"], "S": ["p", "p", "q"], "s": ["a", "b", "a"]})
+        pq.write_table(table, tmp_path / "t.parquet")
+        assert same(spec_of(tmp_path, "t.parquet")) is not None
+        assert same(spec_of(tmp_path, "t.parquet", secret=["S"], publish=["U"])) is not None
+
+    def test_a_decimal_too_wide_for_the_second_reader_is_refused(self, tmp_path: Path) -> None:
+        wide = pa.array([Decimal("1.5"), Decimal("2.5")], pa.decimal256(60, 5))
+        pq.write_table(pa.table({"s": ["a", "b"], "u": wide}), tmp_path / "t.parquet")
+        with pytest.raises(DataError, match="'u'"):
+            recount(spec_of(tmp_path, "t.parquet"))
+
+    @pytest.mark.parametrize("content", [b"", b"PAR1 no", b"s,u\n1,2\n"])
+    def test_what_is_no_parquet_file_is_refused(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "t.parquet").write_bytes(content)
+        with pytest.raises(DataError):
+            recount(spec_of(tmp_path, "t.parquet"))
+
+    def test_a_file_cut_short_is_refused(self, tmp_path: Path) -> None:
+        table = pa.table({"s": ["a", "b"] * 5000, "u": [str(k) for k in range(10_000)]})
+        pq.write_table(table, tmp_path / "t.parquet")
+        whole = (tmp_path / "t.parquet").read_bytes()
+        (tmp_path / "t.parquet").write_bytes(whole[:3000] + bytes(1000) + whole[4000:])
+        with pytest.raises(DataError):
+            recount(spec_of(tmp_path, "t.parquet", limits={"max_symbols": 20_000}))
+
+
+def _dataset(folder: Path, files: dict[str, Sequence[tuple[str, str]]], drop: Sequence[str] = ()) -> None:
+    for name, rows in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = pa.table({"s": [s for s, _ in rows], "u": [u for _, u in rows]})
+        pq.write_table(table.drop_columns(list(drop)), path)
+
+
+class TestManyFiles:
+    FILES = {  # noqa: RUF012
+        "2026/b.parquet": [("a", "x"), ("b", "y")],
+        "2025/a.pq": [("a", "x"), ("a", "y")],
+        "2025/A.PARQUET": [("c", "y")],
+        "2025/deep/er/c.parquet": [("c", "z")],
+        ".hidden.parquet": [("no", "no")],
+        "_tmp/d.parquet": [("no", "no")],
+        "2025/note.txt": [("no", "no")],
+    }
+
+    @pytest.mark.parametrize(
+        "path", ["people", "people/", "people/*/*.parquet", "people/**/*.parquet", "people/202?/*"]
+    )
+    def test_of_a_folder_or_a_pattern(self, tmp_path: Path, path: str) -> None:
+        _dataset(tmp_path / "people", self.FILES)
+        (tmp_path / "people" / "link").symlink_to(tmp_path / "people" / "2025")
+        counted = same(spec_of(tmp_path, path, source={"format": "parquet"}))
+        assert counted is not None
+        assert ("no",) not in counted.secret
+
+    def test_columns_that_folders_state(self, tmp_path: Path) -> None:
+        files = {"s=a%20b/1.parquet": [("", "x"), ("", "y")], "s=__HIVE_DEFAULT_PARTITION__/1.parquet": [("", "y")]}
+        _dataset(tmp_path / "people", files, drop=["s"])
+        counted = same(spec_of(tmp_path, "people"))
+        assert counted is not None
+        assert set(counted.secret) == {("a b",), ("(missing)",)}
+
+    def test_whole_numbers_of_other_widths(self, tmp_path: Path) -> None:
+        (tmp_path / "people").mkdir()
+        for name, kind, value in (("a", pa.int8(), 5), ("b", pa.int64(), 2**40), ("c", pa.null(), None)):
+            table = pa.table({"s": ["a", "b"], "u": pa.array([value, value], kind)})
+            pq.write_table(table, tmp_path / "people" / f"{name}.parquet")
+        assert same(spec_of(tmp_path, "people")) is not None
+
+    def test_at_a_url(self, tmp_path: Path) -> None:
+        import fsspec
+
+        storage = fsspec.filesystem("memory")
+        _dataset(tmp_path, {"a.parquet": [("a", "x"), ("b", "y")], "b.parquet": [("b", "x"), ("b", "x")]})
+        (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
+        try:
+            for name in ("a.parquet", "b.parquet", "t.csv"):
+                storage.pipe_file(f"/recount/{name}", (tmp_path / name).read_bytes())
+            for path in ("memory://recount/a.parquet", "memory://recount/", "memory://recount/t.csv"):
+                said = {} if path.endswith("csv") else {"format": "parquet"}
+                assert same(spec_of(tmp_path, path, source=said)) is not None
+        finally:
+            storage.rm("/recount", recursive=True)
+
+    def test_a_source_that_changed_has_another_digest(self, tmp_path: Path) -> None:
+        _dataset(tmp_path / "people", {"a.parquet": [("a", "x"), ("b", "y")]})
+        before = recount(spec_of(tmp_path, "people"))
+        _dataset(tmp_path / "people", {"b.parquet": [("a", "x")]})
+        after = recount(spec_of(tmp_path, "people"))
+        assert before.sha256 != after.sha256
+        assert after.rows == 3
+
+    def test_digest_of_one_file_is_that_of_its_content(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
+        assert recount(spec_of(tmp_path, "t.csv")).sha256 == hashlib.sha256(b"s,u\na,1\nb,2\n").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("secret", "publish", "said"),
+    [
+        (["income"], ["education", "sex"], {}),
+        (["marital-status", "sex"], ["occupation"], {"source": {"missing": ["?"], "on_missing": "drop"}}),
+        (
+            ["relationship"],
+            ["native-country", "age"],
+            {"recode": {"age": {"bins": [25, 45.5, 65]}, "native-country": {"minimum_count": 300}}},
+        ),
+    ],
+)
+def test_adult(tmp_path: Path, secret: list[str], publish: list[str], said: dict[str, Any]) -> None:
+    counted = same(spec_of(tmp_path, str(DATA / "adult.parquet"), secret=secret, publish=publish, **said))
+    assert counted is not None
+    assert counted.rows + counted.dropped == 48_842
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_more_combinations_than_are_remembered(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"s": list("aabbbcc"), "u": list("xyxyzzx")})
+    pq.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("s,u\n" + "".join(f"{row['s']},{row['u']}\n" for row in table.to_pylist()))
+    monkeypatch.setattr("funnel.recount.source._REMEMBERED", 3)
+    recode = {"u": {"minimum_count": 3}}
+    assert same(spec_of(tmp_path, name, recode=recode)) is not None
+
+
+@pytest.mark.parametrize("remembered", [0, 1 << 18])
+def test_a_source_that_changes_meanwhile_is_refused(
+    tmp_path: Path, remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
+    monkeypatch.setattr("funnel.recount.source._REMEMBERED", remembered)
+    reads = csv_cells
+
+    def changing(file: Path, *rest: Any) -> Iterator[Any]:
+        yield from reads(file, *rest)
+        file.write_text(file.read_text() + "b,1\n")
+
+    monkeypatch.setattr("funnel.recount.source.csv_cells", changing)
+    with pytest.raises(DataError, match="changed"):
+        recount(spec_of(tmp_path, "t.csv"))
+
+
+class TestTables:
+    def test_of_another_order(self, tmp_path: Path) -> None:
+        (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\nb,2\n")
+        counted = recount(spec_of(tmp_path, "t.csv"))
+        assert counted.table([("b",), ("never",), ("a",)], [("2",), ("1",)]) == [[2, 0], [0, 0], [0, 1]]
+
+    @pytest.mark.parametrize("secret", [[("a",)], [("a",), ("b",), ("a",)]])
+    def test_that_would_leave_records_out_or_count_them_twice(
+        self, tmp_path: Path, secret: list[tuple[str, ...]]
+    ) -> None:
+        (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
+        with pytest.raises(DataError):
+            recount(spec_of(tmp_path, "t.csv")).table(secret, [("1",), ("2",)])
