@@ -72,6 +72,8 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     click.echo(f"Release: {result['folder']}")
     click.echo(f"Report:  {result['report']}")
+    if result["key"] is not None:
+        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
 
 
 def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:

@@ -112,7 +112,7 @@ def _go(
         )
         # From here on no public file is touched: what is judged is what is published.
         verdict = validate(spec, decision, snapshot, folder, earlier)
-        published = publish(decision, snapshot, verdict, series, folder, created)
+        published = publish(spec, decision, snapshot, verdict, series, folder, created)
     _tidy(workspace, snapshot, secret)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
     done = Done(decision, published, snapshot, joint, optimised, findings, tuple(warnings))
@@ -134,6 +134,7 @@ def _told(done: Done, cached: list[str]) -> dict[str, Any]:
         "version": done.published.version,
         "folder": done.published.folder,
         "report": done.published.report,
+        "key": done.published.key,
         "guarantee": findings.guarantee,
         "level": findings.level,
         "utility": findings.utility,

@@ -12,8 +12,10 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
 from funnel.release.record import Record
 from funnel.release.series import Series
+from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,19 @@ class Published:
     version : str
     folder, report : str
         Absolute paths, or URLs.
+    key : str or None
+        The public key (hex) that it was signed with.
     """
 
     version: str
     folder: str
     report: str
+    key: str | None
 
 
 @step
 def publish(
+    spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
     verdict: Verdict,
@@ -56,6 +62,7 @@ def publish(
     if not verdict.passed:
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
     write_whole(folder.verdict, verdict.to_bytes())
+    files = sign_release(spec, folder, str(decision.version), created, verdict.files)
     record = Record(
         version=str(decision.version),
         created=created,
@@ -63,10 +70,11 @@ def publish(
         rows=snapshot.rows,
         fresh=decision.fresh,
         rotated=decision.rotated,
-        files=dict(verdict.files),
+        files=files,
         software=software(),
     )
     folder.record.write_bytes(record.to_bytes())
     tell("publishing")
     series.publish(folder, decision.version, verdict, tell)
-    return Published(str(decision.version), *series.shown(decision.version))
+    version = decision.version
+    return Published(str(version), *series.shown(version), signer_of(series.folder(version)))

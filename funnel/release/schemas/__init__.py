@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.audit.document import AuditDocument
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.record import Record
+from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
 from funnel.release.words import WordsDocument
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
+    AuditDocument,
     ComparisonDocument,
     DrawsDocument,
     FindingsDocument,
     JointDocument,
     ProtocolDocument,
     Record,
+    SignatureDocument,
     Verdict,
     WordsDocument,
 )
