@@ -28,8 +28,8 @@ from funnel.pipeline.expectations.said import Said
 from funnel.recount import (
     PlainLevel,
     Recount,
+    ReleasedProtocol,
     first_csv_difference,
-    plain_level,
     recount,
     recount_published,
 )
@@ -99,20 +99,12 @@ class Finished:
     @cached_property
     def laws(self) -> Laws:
         """The law of secret, input and output under the recounted records."""
-        return Laws.of(self.recount, self.protocol, self.said.secret, self.said.publish)
+        return Laws(self.recount, ReleasedProtocol.parse(self.folder.protocol.read_bytes()))
 
     @cached_property
     def level(self) -> PlainLevel:
         """The level for the bound in the text of the spec, in plain fractions."""
-        found = self.recount
-        return plain_level(
-            self.said.promise,
-            found.table(found.secret, found.inputs),
-            self.laws.matrix,
-            self.laws.denominator,
-            reads_secret=self.laws.reads_secret,
-            published=found.inputs,
-        )
+        return self.laws.released.level(self.said.promise, self.recount)
 
     @cached_property
     def evidence(self) -> Evidence:
