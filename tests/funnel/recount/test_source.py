@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import csv
 import datetime as dt
 import hashlib
 import io
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -19,9 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import DataError, FunnelError
+from funnel.errors import PipelineError
 from funnel.progress import quiet
 from funnel.recount import Recount, recount
 from funnel.recount.rows import csv_cells
+from funnel.recount.zones import zones_of
 from funnel.source import count_joint, open_source
 from funnel.spec import ReleaseSpec
 
@@ -286,6 +291,38 @@ def _dataset(folder: Path, files: dict[str, Sequence[tuple[str, str]]], drop: Se
         path.parent.mkdir(parents=True, exist_ok=True)
         table = pa.table({"s": [s for s, _ in rows], "u": [u for _, u in rows]})
         pq.write_table(table.drop_columns(list(drop)), path)
+
+
+class TestDamage:
+    @settings(max_examples=12, deadline=None)
+    @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4))
+    def test_ends_in_a_sentence(self, tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]) -> None:
+        folder = tmp_path_factory.mktemp("damaged")
+        times = pa.array([dt.datetime(2020, 1, day) for day in (1, 2, 3)], pa.timestamp("us", "Europe/Amsterdam"))
+        pq.write_table(pa.table({"s": ["a", "b", "a"], "u": times}), folder / "t.parquet")
+        content = bytearray((folder / "t.parquet").read_bytes())
+        for place, value in changes:
+            content[place % len(content)] = value
+        (folder / "t.parquet").write_bytes(content)
+        with contextlib.suppress(FunnelError):
+            recount(spec_of(folder, "t.parquet"))
+
+    @pytest.mark.parametrize("stored", [b"", b"!", base64.b64encode(b"\xff\xff\xff\xff"), base64.b64encode(bytes(6))])
+    def test_of_the_stored_schema(self, stored: bytes) -> None:
+        with pytest.raises(DataError, match="damaged"):
+            zones_of([(stored,)], "t.parquet")
+
+    def test_an_unknown_zone_is_refused(self, tmp_path: Path) -> None:
+        times = pa.array([1, 2], pa.timestamp("us", "Nowhere/Atall"))
+        pq.write_table(pa.table({"s": ["a", "b"], "u": times}), tmp_path / "t.parquet")
+        with pytest.raises(DataError, match="Nowhere/Atall"):
+            recount(spec_of(tmp_path, "t.parquet"))
+
+    def test_without_the_second_reader(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pq.write_table(pa.table({"s": ["a", "b"], "u": ["x", "y"]}), tmp_path / "t.parquet")
+        monkeypatch.setitem(sys.modules, "duckdb", None)
+        with pytest.raises(PipelineError, match="funnel\\[pipeline\\]"):
+            recount(spec_of(tmp_path, "t.parquet"))
 
 
 class TestManyFiles:
