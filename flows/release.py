@@ -34,8 +34,8 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
     -------
     dict
         ``status`` is ``"published"`` or ``"unchanged"``; with both: version, folder, report, public key, cached steps.
-        Published: guarantee, level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were drawn or taken
-        over, and whether that is a fresh draw about these people.
+        Published: guarantee, level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were
+        drawn or taken over, and whether that is a fresh draw about these people.
 
     Raises
     ------

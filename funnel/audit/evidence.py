@@ -26,6 +26,7 @@ from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
 from funnel.errors import DataError, FunnelError
 from funnel.joint import IntArray, Joint
+from funnel.recount.levels import PlainLevel, plain_level
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
 from funnel.release.findings import FindingsDocument
@@ -96,12 +97,16 @@ def _document(kind: type[T], path: Path) -> T:
 
 def check_evidence(evidence: Evidence, document: ProtocolDocument, table: Table | None) -> list[Check]:
     """All that can be told with the joint law and the counts of the draw."""
+    try:
+        level = _plain_level(evidence.joint, document)
+    except FunnelError as error:
+        return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     checks = [
-        _check_leakage(evidence, document),
+        _check_leakage(level, evidence.joint, document),
         judged(
             "law", _law_complaints(evidence.joint, document), "prior, posterior, utility and marginal follow from it"
         ),
-        judged("findings", _finding_complaints(evidence, document), "what was found then is found again"),
+        judged("findings", _finding_complaints(level, evidence, document), "what was found then is found again"),
         judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
     ]
     if table is not None:
@@ -115,24 +120,59 @@ def check_evidence(evidence: Evidence, document: ProtocolDocument, table: Table 
     return checks
 
 
-def _check_leakage(evidence: Evidence, document: ProtocolDocument) -> Check:
-    try:
-        guarantee, protocol = guarantee_of(document), document.protocol
-        level = guarantee.level(evidence.joint, protocol).value
-        holds = guarantee.holds(evidence.joint, protocol)
-    except FunnelError as error:
-        return judged("leakage", [f"the level cannot be computed: {error}"], "")
-    said = f"level {level:.12g} nats, declared {guarantee}, {guarantee.arithmetic}"
+def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) -> Check:
+    said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
+    budget = guarantee_of(document).budget
+    # The level is at most a few units of its last place above the exact one, which may be a round number.
+    public = {min(rounded_up(level.nats * factor), budget) for factor in (1, 1 - _RELATIVE)}
 
     def complaints() -> Iterator[str]:
-        if not holds:
+        if not level.holds:
             yield said
-        elif document.guarantee.level != min(rounded_up(level), guarantee.budget):
-            yield f"the public level {document.guarantee.level:.12g} is not {level:.12g} rounded up"
-        if document.guarantee.secret != evidence.joint.secret.columns:
+        elif document.guarantee.level not in public:
+            yield f"the public level {document.guarantee.level:.12g} is not {level.nats:.12g} rounded up"
+        if document.guarantee.secret != joint.secret.columns:
             yield "the secret is not that of the joint law"
 
     return judged("leakage", complaints(), said)
+
+
+def _plain_level(joint: Joint, document: ProtocolDocument) -> PlainLevel:
+    """The level by the room that nothing is made with.
+
+    Raises
+    ------
+    FunnelError
+        If the joint law does not fit the protocol.
+    """
+    reads, symbols = not reads_published_only(document), _symbols(joint, document)
+    read = [symbol for row in (symbols if reads else symbols[:1]) for symbol in row]
+    weights = [
+        [int(marginal if symbol < 0 else row[symbol]) for symbol in read]
+        for row, marginal in zip(document.weights, document.marginal, strict=True)
+    ]
+    return plain_level(
+        document.guarantee.declared,
+        joint.counts.tolist(),
+        weights,
+        WHOLE,
+        reads_secret=reads,
+        published=joint.inputs.symbols,
+    )
+
+
+def _symbols(joint: Joint, document: ProtocolDocument) -> list[list[int]]:
+    """The symbol that the protocol reads for every secret and published value; -1 for none of its symbols."""
+    columns = joint.secret.columns + joint.inputs.columns
+    missing = set(document.inputs.columns) - set(columns)
+    if missing:
+        raise DataError("the protocol reads a column that the joint law does not have")
+    place = {symbol: i for i, symbol in enumerate(document.inputs.symbols)}
+    order = [columns.index(column) for column in document.inputs.columns]
+    return [
+        [place.get(tuple((secret + value)[i] for i in order), -1) for value in joint.inputs.symbols]
+        for secret in joint.secret.symbols
+    ]
 
 
 def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
@@ -176,16 +216,11 @@ def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
 
 def _cells(joint: Joint, document: ProtocolDocument) -> dict[tuple[int, int], int]:
     """Records by published value and by symbol that the protocol reads; -1 for none of its symbols."""
-    columns = joint.secret.columns + joint.inputs.columns
-    place = {symbol: i for i, symbol in enumerate(document.inputs.symbols)}
-    order = [columns.index(column) for column in document.inputs.columns]
     totals: dict[tuple[int, int], int] = {}
-    for s, secret in enumerate(joint.secret.symbols):
-        for x, value in enumerate(joint.inputs.symbols):
-            both = secret + value
-            symbol = place.get(tuple(both[i] for i in order), -1)
-            if count := int(joint.counts[s, x]):
-                totals[x, symbol] = totals.get((x, symbol), 0) + count
+    for counts, symbols in zip(joint.counts.tolist(), _symbols(joint, document), strict=True):
+        for x, (count, symbol) in enumerate(zip(counts, symbols, strict=True)):
+            if count:
+                totals[x, symbol] = totals.get((x, symbol), 0) + int(count)
     return totals
 
 
@@ -207,7 +242,7 @@ def _public_share(share: Fraction, step: Fraction) -> Fraction:
     return max(Fraction(round(share / step)), Fraction(1)) * step if share else Fraction()
 
 
-def _finding_complaints(evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
+def _finding_complaints(level: PlainLevel, evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
     found = evidence.findings
     if found.guarantee != document.guarantee.declared:
         yield "they are about another guarantee"
@@ -215,11 +250,7 @@ def _finding_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
         yield "they say that the guarantee does not hold"
     if (found.rows, found.outside) != (int(evidence.pairs.sum()), int(evidence.pairs[-1].sum())):
         yield "their number of records is not that of the draw"
-    try:
-        level = guarantee_of(document).level(evidence.joint, document.protocol).value
-    except FunnelError:
-        return
-    if found.level is None or not math.isclose(found.level, level, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
+    if found.level is None or not math.isclose(found.level, level.nats, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
         yield "their level is not the one that is found now"
 
 
