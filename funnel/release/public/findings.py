@@ -14,6 +14,7 @@ from funnel.release.public.laws import PublicLaws
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
     TEXT_DIGITS,
+    level_step,
     p_value,
     public_level,
     rounded,
@@ -55,7 +56,8 @@ class PublicFindings:
         An upper bound of the worst ratio of two probabilities: e to what is told of its logarithm, three digits,
         rounded up. None where the guarantee bounds something else.
     ratios : ndarray, shape (b,)
-        Largest ratio between two secrets under each output, two digits, rounded up to no more than a limit that holds.
+        Largest ratio between two secrets under each output, rounded up to the grid of levels and to two digits, to no
+        more than a limit that holds.
     lift : ndarray, shape (c, b)
         As `PublicLaws.lifts`.
     """
@@ -173,10 +175,19 @@ def _within(lifts: FloatArray, guarantee: Guarantee, holds: bool) -> FloatArray:
 
 
 def _ratios(findings: Findings, guarantee: Guarantee) -> FloatArray:
-    ratios = np.array([rounded_up(float(ratio), LIFT_DIGITS) for ratio in largest_ratios(findings.lift)])
+    # On the grid of levels: finer ratios would tell those who know everybody else what the last one has.
+    step = level_step(guarantee.budget)
+    ratios = np.array([_ratio_told(float(ratio), step) for ratio in largest_ratios(findings.lift)])
     limit = guarantee.ratio_limit
     # Rounding must not seem to break a limit that is proven to hold.
     return ratios if limit is None or not findings.holds else np.minimum(ratios, rounded_up(limit))
+
+
+def _ratio_told(ratio: float, step: float) -> float:
+    """A ratio up to the next power of e^step, and to two digits."""
+    if step == 0 or not 1 < ratio < math.inf:
+        return rounded_up(ratio, LIFT_DIGITS)
+    return rounded_up(max(ratio, math.exp(math.ceil(math.log(ratio) / step) * step)), LIFT_DIGITS)
 
 
 def _factor(findings: Findings, levels: _Levels) -> float | None:
