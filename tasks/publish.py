@@ -11,7 +11,7 @@ from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.decision import Draw, TakeOver, fresh_draws
+from funnel.release.decision import Draw, TakeOver
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
 from funnel.release.public import PublicFindings, PublicLaws
@@ -21,8 +21,8 @@ from funnel.release.rows import Rows
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
-from funnel.report import render_report
 from funnel.report.gathering import report_content
+from funnel.report.writing import write_internal_report, write_report
 from funnel.spec import ReleaseSpec
 
 
@@ -73,6 +73,7 @@ def publish(
     guarantee = parse_guarantee(spec.guarantee.canonical)
     write_documents(spec, joint, protocol, guarantee, rows, folder)
     public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
+    judged = [(result.name, result.description) for result in verdict.results]
     content = report_content(
         spec,
         snapshot,
@@ -81,12 +82,18 @@ def publish(
         guarantee,
         findings,
         comparison,
-        verdict,
+        judged,
         version=str(decision.version),
         created=created,
-        earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
+        earlier=series.earlier,
+        decision=decision,
+        rows_sha256=rows.data.sha256,
     )
-    folder.report.write_text(render_report(content), encoding="utf-8")
+    write_report(content, folder)
+    tell("computing attacks")
+    write_internal_report(
+        content, verdict, spec, snapshot, comparison, decision, series.earlier, rows.data.sha256, folder
+    )
     files = write_package(spec, protocol, public, decision.version, created, folder)
     record = Record(
         version=str(decision.version),

@@ -85,8 +85,13 @@ class ReleaseFolder:
 
     @property
     def report(self) -> Path:
-        """The public audit report."""
+        """The public report."""
         return self.root / "report.html"
+
+    @property
+    def numbers(self) -> Path:
+        """Every figure of the public report."""
+        return self.root / "report.json"
 
     @property
     def audit(self) -> Path:
@@ -117,6 +122,16 @@ class ReleaseFolder:
     def verdict(self) -> Path:
         """What validation judged; internal."""
         return self.audit / "verdict.json"
+
+    @property
+    def internal_report(self) -> Path:
+        """All evidence as a page; internal."""
+        return self.audit / "report.html"
+
+    @property
+    def internal_numbers(self) -> Path:
+        """Every figure of the internal report; internal."""
+        return self.audit / "report.json"
 
     @property
     def record(self) -> Path:

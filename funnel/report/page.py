@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, no script, no second file."""
+"""A page as one HTML file that needs nothing else: no network, no script, no second file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from funnel.guarantees import Guarantee
-from funnel.release.public import count_of_records
-from funnel.report import numbers, tables
-from funnel.report.content import PublicContent, ReportContent
-from funnel.report.figures import heat_map, is_labelled, lift_chart, ratio_chart, utility_chart
-from funnel.report.promise import Promise
+from funnel.release.public_report import LiftCell
+from funnel.report import numbers
 
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
@@ -26,63 +23,15 @@ _LONGEST_WORD = 22
 _LARGEST_LEVEL = 709.0
 
 
-def render_report(content: ReportContent) -> str:
-    """The whole page, in UTF-8 text; the same content gives the same page, to the byte.
-
-    Tables of more than 50 rows show the 50 most important ones and say what is left out, so that the page of a
-    protocol of any size can be opened and printed.
-
-    Parameters
-    ----------
-    content : ReportContent
+def render(template: str, values: dict[str, Any]) -> str:
+    """A whole page, in UTF-8 text; the same values give the same page, to the byte.
 
     Notes
     -----
     Labels, names and texts are escaped wherever they stand. The page's content security policy allows no resource
     outside the page, whatever is in it.
     """
-    return _page(content.public())
-
-
-def _page(content: PublicContent) -> str:
-    promised = content.promised
-    strength = tables.lift_strength(content, promised)
-    worst = tables.worst(content)
-    return (
-        _environment()
-        .get_template("report.html.jinja")
-        .render(
-            content=content,
-            findings=content.findings,
-            promised=promised,
-            worst=worst,
-            beliefs=tables.belief_rows(content, promised),
-            example=_example(content, promised),
-            outputs=tables.output_rows(content),
-            lift_blocks=tables.lift_blocks(content, strength),
-            lift_rows=tables.lift_rows(content, strength),
-            bound=_bound(content.guarantee),
-            infinite=math.isinf(content.findings.level),
-            heat_map=heat_map(content.protocol),
-            heat_map_labelled=is_labelled(content.protocol),
-            leakage_chart=_leakage_chart(content, promised),
-            utility_chart=utility_chart(content.plan, content.mechanism.name),
-        )
-    )
-
-
-def _example(content: PublicContent, promised: Promise) -> tables.BeliefRow | None:
-    """The belief in the most common value of the secret; None where the guarantee sets beliefs no limits."""
-    if promised.belief is None:
-        return None
-    return tables.belief_row(content, promised, int(content.laws.p_secret.argmax()))
-
-
-def _leakage_chart(content: PublicContent, promised: Promise) -> Markup:
-    findings = content.findings
-    if promised.ratio_limit is not None:
-        return ratio_chart(findings.ratios, content.protocol.outputs.labels, promised.ratio_limit)
-    return lift_chart(findings.lift, content.laws.secret.labels, promised.lift_limits)
+    return _environment().get_template(template).render(**values)
 
 
 @cache
@@ -100,11 +49,17 @@ def _environment() -> Environment:
         "breakable": _breakable,
         "columns": _columns,
         "quoted": _quoted,
+        "exact": numbers.exact,
         "knowledge": _knowledge,
         "link": _link,
         "readable": _readable,
+        "plural": numbers.plural,
         "count": numbers.count,
-        "records": count_of_records,
+        "things": numbers.things,
+        "short": numbers.short,
+        "tint": tint,
+        "whole_percent": numbers.whole_percent,
+        "points": numbers.points,
         "percent": numbers.percent,
         "percent_in_detail": numbers.percent_in_detail,
         "percent_at_most": numbers.percent_at_most,
@@ -119,7 +74,7 @@ def _environment() -> Environment:
         "probability": numbers.probability,
     }
     environment.filters.update(filters)
-    environment.tests["infinite"] = math.isinf
+    environment.tests["infinite"] = lambda value: value == "infinite" or value == math.inf
     return environment
 
 
@@ -158,7 +113,15 @@ def _exponential(level: float) -> float:
     return math.exp(level) if level < _LARGEST_LEVEL else math.inf
 
 
-def _bound(guarantee: Guarantee) -> str:
+def tint(cell: LiftCell) -> str:
+    """Name of the shade of a lift: ``up1`` to ``up4`` or ``down1`` to ``down4``, or nothing where it tells little."""
+    if cell.lift is None or cell.strength is None:
+        return ""
+    shade = min(4, int(cell.strength * 4 + 0.5))
+    return f"{'up' if cell.lift > 1 else 'down'}{shade}" if shade else ""
+
+
+def bound(guarantee: Guarantee) -> str:
     """The numbers of a guarantee: ε = 1, or each by its name."""
     values = [(field.name, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
     texts = [f"{'ε' if name == 'epsilon' else name} = {numbers.plain(value)}" for name, value in values]
