@@ -1,4 +1,4 @@
-"""A classifier as an attacker: what a forest of decision trees learns about the secret, with the release and without."""
+"""A classifier as an attacker: what a forest of decision trees learns of the secret, with the release and without."""
 
 from __future__ import annotations
 

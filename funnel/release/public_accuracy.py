@@ -11,7 +11,7 @@ from funnel.release.public import PublicLaws, rounded_up
 
 DIGITS = 2
 # The eigenvalues of a matrix of more values take longer than all the rest of a report.
-LARGEST = 1_000
+LARGEST = 500
 # Directions in which the information is smaller than this part of the largest tell nothing.
 _NOTHING = 1e-10
 
@@ -33,9 +33,9 @@ class PublicAccuracy:
     def of(cls, laws: PublicLaws) -> PublicAccuracy | None:
         """Of published laws; None where there are too many values.
 
-        The law of the outputs is that of one column of Q = P(y|x) for each value, so the Fisher information of n records
-        about the shares p is ``I = n Qᵀ diag(1/q) Q``, restricted to changes of p that sum to zero. Its inverse is the
-        covariance of an efficient estimate of p; of that, ``p (1 - p) / n`` is there without any protocol.
+        The law of the outputs is that of one column of Q = P(y|x) for each value, so the Fisher information of n
+        records about the shares p is ``I = n Qᵀ diag(1/q) Q``, restricted to changes of p that sum to zero. Its
+        inverse is the covariance of an efficient estimate of p; of that, ``p (1 - p) / n`` is there without a protocol.
         """
         occurring = laws.p_input > 0
         shares = laws.p_input[occurring] / laws.p_input.sum()

@@ -36,9 +36,9 @@ class PublicRarity:
     @classmethod
     def of(cls, joint: Joint, laws: PublicLaws) -> PublicRarity:
         """Of exact counts and their published laws."""
-        rare = [int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret)]
+        inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
         share = float((joint.counts < RECORDS).mean())
         words: Words = (
             "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
         )
-        return cls(int(np.ceil(1.5 * laws.step * laws.n)), *rare, words)
+        return cls(int(np.ceil(1.5 * laws.step * laws.n)), inputs, secrets, words)

@@ -115,8 +115,8 @@ class Figures(Part):
 class Belief(Part):
     """What an observer may come to believe about one value of the secret, by the bound and in this release.
 
-    None for ``least`` and ``most`` where the bound sets no limit one by one, and for ``lowest`` and ``highest`` where it
-    is not told.
+    None for ``least`` and ``most`` where the bound sets no limit one by one, and for the others where they are not
+    told.
     """
 
     label: str
@@ -217,7 +217,7 @@ class StrongLift(Part):
 
 
 class Spread(Part):
-    """One line of the chart: a value of the secret with the lifts it has, or a published value with its largest ratio."""
+    """A line of the chart: a value of the secret with its lifts, or a published value with its largest ratio."""
 
     label: str
     values: tuple[Level, ...]

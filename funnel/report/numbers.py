@@ -59,6 +59,11 @@ def points(error: float) -> str:
     return "0" if error == 0 else f"±{_SPACE}{significant(100 * error, 2)}"
 
 
+def gain(share: float) -> str:
+    """A rise of a share in percentage points, two digits."""
+    return "0" if share < _ROUNDING else f"+{_SPACE}{significant(100 * share, 2)}"
+
+
 def percent_in_detail(share: float | None) -> str:
     """A share as a percentage that is told to two digits however small it is, for comparing two of them."""
     if share is None:

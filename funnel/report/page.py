@@ -60,6 +60,7 @@ def _environment() -> Environment:
         "tint": tint,
         "whole_percent": numbers.whole_percent,
         "points": numbers.points,
+        "gain": numbers.gain,
         "percent": numbers.percent,
         "percent_in_detail": numbers.percent_in_detail,
         "percent_at_most": numbers.percent_at_most,

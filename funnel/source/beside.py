@@ -75,8 +75,9 @@ class Beside:
 def look_beside(spec: ReleaseSpec, joint: Joint, codings: Mapping[str, Coding]) -> Beside:
     """Read the source once more and count all its other columns, in one streaming pass.
 
-    A column of more than 100 values is put into 20 classes of about as many records each, if its values are numbers,
-    by the limits found in the first batch; else it is left out: of a column of names nearly every value is one person.
+    A column of more than 100 values is put into about 20 classes, if its values are numbers: the most common number,
+    and others of about as many records each, by the limits found in the first batch. Else it is left out: of a column
+    of names nearly every value is one person.
 
     Parameters
     ----------
@@ -236,7 +237,12 @@ class _Counter:
         if numbers is None or self.most < CLASSES + 2:
             return False
         there = numbers[~np.isnan(numbers)]
-        self.edges = np.unique(np.quantile(there, np.linspace(0, 1, CLASSES + 1)[1:-1]))
+        # The most common number, often a zero, is a class of its own, and does not eat up the others.
+        different, times = np.unique(there, return_counts=True)
+        common = different[times.argmax()]
+        others = there[there != common]
+        shares = np.linspace(0, 1, CLASSES)[1:-1]
+        self.edges = np.unique([common, np.nextafter(common, np.inf), *np.quantile(others, shares)])
         return True
 
     def _classes(self, values: pa.Array) -> CodeArray | None:

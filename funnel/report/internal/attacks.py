@@ -1,4 +1,4 @@
-"""The attacks on a release as figures of the internal report: the record alone, columns beside it, versions, a forest."""
+"""The attacks on a release as figures of the internal report: one record, columns beside it, versions, a forest."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ TOP_SOURCES = 3
 # As many columns of names as a page can show beside the names of rows.
 MAX_COLUMNS = 28
 MAX_HEAT = 24
+MAX_FREQUENCIES = 30
 
 
 def largest(keys: FloatArray | Sequence[float], most: int = MAX_ROWS) -> list[int]:
@@ -233,7 +234,7 @@ def accuracy(content: PublicContent) -> Accuracy | None:
     return Accuracy(
         rows=tuple(
             Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=told(errors[x]))
-            for x in largest(shares)
+            for x in largest(shares, MAX_FREQUENCIES)
         ),
         total=len(shares),
         unknown=int((np.isnan(errors) & (shares > 0)).sum()),

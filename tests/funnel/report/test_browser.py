@@ -15,7 +15,7 @@ from PIL import Image
 from funnel import LIP, Joint, plan
 from funnel.audit import audit_release
 from funnel.planning import choose
-from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, render_report
+from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, public_report, render_public
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.words import WordStream
 
@@ -94,7 +94,7 @@ def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
 def visit(adult: ReportContent, tmp_path_factory: pytest.TempPathFactory) -> Visit:
     folder = tmp_path_factory.mktemp("report")
     page = folder / "report.html"
-    page.write_text(render_report(adult), encoding="utf-8")
+    page.write_text(render_public(public_report(adult)), encoding="utf-8")
     return _visit(page, folder)
 
 
@@ -138,7 +138,7 @@ def test_it_prints_on_a4(visit: Visit) -> None:
 def test_the_policy_of_the_page_stops_whatever_is_smuggled_in(adult: ReportContent, tmp_path: Path) -> None:
     smuggled = '<img src="https://example.org/pixel.png"><script>document.title = "owned"</script></header>'
     page = tmp_path / "smuggled.html"
-    page.write_text(render_report(adult).replace("</header>", smuggled), encoding="utf-8")
+    page.write_text(render_public(public_report(adult)).replace("</header>", smuggled), encoding="utf-8")
     found = _visit(page, tmp_path)
     assert len([line for line in found.console if "Content Security Policy" in line]) == 2
     assert "<title>owned" not in found.document

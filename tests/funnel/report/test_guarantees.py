@@ -12,7 +12,7 @@ import pytest
 
 from funnel import Alphabet, Guarantee, Joint, Protocol, parse_guarantee
 from funnel.guarantees import names
-from funnel.report import ReportContent, numbers, render_report
+from funnel.report import ReportContent, numbers, public_report, render_public
 from funnel.report.figures import lift_chart
 from funnel.report.promise import promise
 from funnel.wording import at_most
@@ -67,7 +67,7 @@ def test_every_kind_is_rendered_here() -> None:
 def test_the_page_of_every_guarantee(text: str, protocol: Protocol, make_content: Builder, read_page: Reader) -> None:
     guarantee = declared(text, protocol)
     content = make_content(JOINT, protocol, guarantee)
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     summary, person, leakage = (page.sections[name] for name in ("summary", "person", "leakage"))
     assert summary.startswith("Pass")
     assert guarantee.title in summary
@@ -96,7 +96,7 @@ def test_the_page_of_perfect_privacy(
 ) -> None:
     perfect = parse_guarantee("perfect")
     silent = make_protocol(JOINT, np.full((4, 4), 0.25), list(JOINT.inputs.symbols), perfect)
-    page = read_page(render_report(make_content(JOINT, silent, perfect)))
+    page = read_page(render_public(public_report(make_content(JOINT, silent, perfect))))
     assert perfect.meaning in page.sections["summary"]
     assert "perfect holds." in page.sections["leakage"]
     assert "every lift is 1" in page.sections["leakage"]
@@ -108,7 +108,7 @@ def test_the_page_names_what_the_observer_knows(protocol: Protocol, make_content
     content = make_content(JOINT, protocol, declared("srlip:1", protocol))
     given = content.findings.witness_given
     assert len(given) == 1
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     knowledge = f"whose {given[0][0]} is “{given[0][1]}”"
     assert f"Among the people {knowledge}, a record that shows" in page.sections["person"]
     assert knowledge in page.sections["leakage"]
@@ -123,7 +123,7 @@ def test_the_page_of_an_observer_who_rules_a_value_out(
     exact = make_protocol(joint, [[1, 0, 1, 0], [0, 1, 0, 1]], [("any", "yes"), ("any", "no")], guarantee)
     content = make_content(joint, exact, guarantee)
     assert content.findings.level == math.inf
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     assert page.sections["summary"].startswith("Fail")
     assert "Nobody whose S is “single” whose city is “south” can have the published value" in page.sections["person"]
     assert "infinite: a published value rules out a value" in page.sections["leakage"]
@@ -136,7 +136,7 @@ def test_a_budget_of_zero_that_is_exceeded_rules_nothing_out(
     """The level is infinite, because no scale of the two budgets would do, but every belief stays possible."""
     content = make_content(JOINT, protocol, parse_guarantee(text))
     assert content.findings.level == math.inf
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     assert page.sections["summary"].startswith("Fail")
     assert "rule" not in page.sections["person"]
     assert "rules out" not in page.sections["leakage"]
@@ -155,7 +155,7 @@ def test_both_sides_of_a_bound_are_named(
 ) -> None:
     guarantee = parse_guarantee(text)
     content = make_content(JOINT, protocol, guarantee)
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     assert words in page.sections["leakage"]
     chart = str(lift_chart(content.findings.lift, JOINT.secret.labels, guarantee.lift_limits))
     for drawn in (page.figure_text, chart):
@@ -176,7 +176,7 @@ WHATEVER = {"ldp", "rldp", "perfect"}
 
 
 def person(make_content: Builder, read_page: Reader, joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
-    section: str = read_page(render_report(make_content(joint, protocol, guarantee))).sections["person"]
+    section: str = read_page(render_public(public_report(make_content(joint, protocol, guarantee)))).sections["person"]
     return section
 
 
@@ -211,7 +211,7 @@ def test_what_rules_a_value_out_and_is_within_the_bound_is_said(
     content = make_content(EXCLUDING, exact, guarantee)
     assert content.findings.holds
     assert math.isinf(content.findings.plain_level)
-    told = read_page(render_report(content)).sections["person"]
+    told = read_page(render_public(public_report(content))).sections["person"]
     assert "Already under the estimate some published value rules a value of status out." in told
     assert "infinite" not in told
     assert "apart" not in told
@@ -222,7 +222,7 @@ def test_factors_of_the_worst_law_are_rounded_up(
     text: str, protocol: Protocol, make_content: Builder, read_page: Reader
 ) -> None:
     content = make_content(JOINT, protocol, declared(text, protocol))
-    told = read_page(render_report(content)).sections["person"]
+    told = read_page(render_public(public_report(content))).sections["person"]
     found = re.search(r"are at most a factor ([0-9.]+) apart .* they are at most a factor ([0-9.]+) apart", told)
     assert found is not None
     robust = content.findings.robust_level
@@ -242,7 +242,7 @@ def test_a_robust_bound_is_claimed_for_its_own_set_of_laws_only(
         guarantee = declared(f"rldp:1,{alpha}", protocol)
         content = make_content(JOINT, protocol, guarantee)
         assert content.findings.confidence.alpha == 0.05
-        page = read_page(render_report(content))
+        page = read_page(render_public(public_report(content)))
         assert sentence in page.sections["person"]
         assert "The proven level" in page.sections["leakage"]
         assert "exact level" not in page.text.lower()

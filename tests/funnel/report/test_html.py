@@ -25,7 +25,7 @@ from funnel.report import (
     SourceNote,
     VerdictLine,
     numbers,
-    render_report,
+    public_report, render_public,
 )
 
 Builder = Callable[..., ReportContent]
@@ -60,12 +60,12 @@ def ldp(make_content: Builder) -> ReportContent:
 
 @pytest.fixture(scope="module")
 def lip_page(lip: ReportContent, read_page: Reader) -> Any:
-    return read_page(render_report(lip))
+    return read_page(render_public(public_report(lip)))
 
 
 @pytest.fixture(scope="module")
 def ldp_page(ldp: ReportContent, read_page: Reader) -> Any:
-    return read_page(render_report(ldp))
+    return read_page(render_public(public_report(ldp)))
 
 
 @pytest.mark.parametrize("kind", ["lip", "ldp"])
@@ -103,7 +103,7 @@ def test_tables_have_captions_and_headers_and_figures_a_text(lip_page: Any) -> N
 
 
 def test_the_styles_need_nothing_from_elsewhere(lip: ReportContent) -> None:
-    styles = "".join(re.findall(r"<style>(.*?)</style>", render_report(lip), flags=re.DOTALL))
+    styles = "".join(re.findall(r"<style>(.*?)</style>", render_public(public_report(lip)), flags=re.DOTALL))
     assert len(styles) > 3000
     assert "url(" not in styles
     assert "@import" not in styles
@@ -189,7 +189,7 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
     assert "doubtful" not in text
     rare = dataclasses.replace(lip.findings.confidence, few=3)
     doubtful = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, confidence=rare))
-    assert "doubtful here: some of the combinations have fewer" in read_page(render_report(doubtful)).sections["person"]
+    assert "doubtful here: some of the combinations have fewer" in read_page(render_public(public_report(doubtful))).sections["person"]
 
 
 def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
@@ -197,11 +197,11 @@ def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, lip_
     assert page.sections["summary"].startswith("Pass Summary")
     assert "must not be published" not in page.text
     failing = VerdictLine("released_counts", "fits the protocol", False, "p = 1e-30")
-    page = read_page(render_report(dataclasses.replace(lip, verdict=(*lip.verdict, failing))))
+    page = read_page(render_public(public_report(dataclasses.replace(lip, verdict=(*lip.verdict, failing)))))
     assert page.sections["summary"].startswith("Fail Summary This release must not be published.")
     assert "1 of 2 checks failed: released_counts." in page.sections["summary"]
     assert "Fail fits the protocol released_counts p = 1e-30" in page.sections["verdict"]
-    page = read_page(render_report(dataclasses.replace(lip, verdict=())))
+    page = read_page(render_public(public_report(dataclasses.replace(lip, verdict=()))))
     assert page.sections["summary"].startswith(
         "Fail Summary This release must not be published. No check was evaluated"
     )
@@ -209,7 +209,7 @@ def test_the_verdict_is_stated_first_and_check_by_check(lip: ReportContent, lip_
 
 def test_a_bound_that_does_not_hold_is_a_failure(make_content: Builder, read_page: Reader) -> None:
     content = make_content(JOINT, fit("grr", JOINT, LIP(0.5)), LIP(0.1))
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     assert page.sections["summary"].startswith("Fail Summary")
     level = numbers.level(content.public().findings.level)
     assert f"The declared bound lip:0.1 does not hold: the exact level is {level} nats." in page.sections["summary"]
@@ -230,7 +230,7 @@ def test_mechanisms_are_compared_with_reasons(lip: ReportContent, lip_page: Any,
         if line.utility is not None:
             assert numbers.plain(line.utility) in text
     assert text.count("used for this release") == 2
-    without = read_page(render_report(dataclasses.replace(lip, plan=())))
+    without = read_page(render_public(public_report(dataclasses.replace(lip, plan=()))))
     assert "Mechanisms compared" not in without.text
 
 
@@ -248,14 +248,14 @@ def test_how_well_the_draws_fit_is_put_in_words(
     lip: ReportContent, read_page: Reader, consistency: Consistency, words: str
 ) -> None:
     changed = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, consistency=consistency))
-    assert words in read_page(render_report(changed)).sections["draws"]
+    assert words in read_page(render_public(public_report(changed))).sections["draws"]
 
 
 def test_order_of_rows_and_unknown_values_are_told(lip: ReportContent, lip_page: Any, read_page: Reader) -> None:
     text = lip_page.sections["draws"]
     assert "shuffled: the order tells nothing about the source" in text
     assert "4, whose value the protocol does not know" in text
-    kept = read_page(render_report(dataclasses.replace(lip, shuffled=False))).sections["draws"]
+    kept = read_page(render_public(public_report(dataclasses.replace(lip, shuffled=False)))).sections["draws"]
     assert "as in the source, not shuffled." in kept
 
 
@@ -269,7 +269,7 @@ def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_pa
         ),
         recodings=("status: rare values became “Other”",),
     )
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     text = page.sections["provenance"]
     for words in (
         lip.protocol.digest,
@@ -285,7 +285,7 @@ def test_provenance_names_source_licence_and_digests(lip: ReportContent, read_pa
 
 
 def test_an_address_that_is_not_a_web_address_is_no_link(lip: ReportContent, read_page: Reader) -> None:
-    page = read_page(render_report(dataclasses.replace(lip, licence=Licence("Free", "javascript:alert(1)"))))
+    page = read_page(render_public(public_report(dataclasses.replace(lip, licence=Licence("Free", "javascript:alert(1)")))))
     assert "Free (javascript:alert(1))" in page.sections["provenance"]
     assert not [value for _, name, value in page.attributes if name == "href" and "javascript" in value]
 
@@ -313,7 +313,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
         plan=(PlanLine(evil, 0.1, 0.5, 0.4, 1.0, evil),),
         verdict=(VerdictLine(evil, evil, False, evil),),
     )
-    html = render_report(content)
+    html = render_public(public_report(content))
     page = read_page(html)
     assert "script" not in page.tags
     assert "b" not in page.tags
@@ -328,13 +328,13 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(make_content: Builde
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_label_gives_a_well_formed_page(make_content: Builder, read_page: Reader, labels: list[str]) -> None:
     joint = Joint.from_counts([[5, 3, 2], [2, 9, 4], [1, 1, 7]], labels, labels)
-    page = read_page(render_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))))
+    page = read_page(render_public(public_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))))
     assert list(page.sections) == SECTIONS
 
 
 def test_characters_that_turn_the_writing_direction_are_taken_out(make_content: Builder) -> None:
     joint = Joint.from_counts([[5, 3], [2, 9]], ["\u202egnp.exe", "b\x00"], ["x", "y"])
-    html = render_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))
+    html = render_public(public_report(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))))
     assert "\u202e" not in html
     assert "\x00" not in html
     assert "<bdi>\N{REPLACEMENT CHARACTER}gnp.exe</bdi>" in html
@@ -342,13 +342,13 @@ def test_characters_that_turn_the_writing_direction_are_taken_out(make_content: 
 
 def test_the_same_content_gives_the_same_page(lip: ReportContent, ldp: ReportContent) -> None:
     for content in (lip, ldp):
-        assert render_report(content) == render_report(content)
+        assert render_public(public_report(content)) == render_public(public_report(content))
 
 
 def test_a_protocol_that_reads_the_secret_says_so(make_content: Builder, read_page: Reader) -> None:
     protocol = fit("conditional-reporting", JOINT, LIP(0.5))
     note = MechanismNote.of("conditional-reporting")
-    page = read_page(render_report(make_content(JOINT, protocol, LIP(0.5), mechanism=note)))
+    page = read_page(render_public(public_report(make_content(JOINT, protocol, LIP(0.5), mechanism=note))))
     assert "The protocol reads the secret." in page.sections["person"]
     assert "It reads status and schooling of a record, and so the secret itself" in page.sections["protocol"]
 
@@ -356,7 +356,7 @@ def test_a_protocol_that_reads_the_secret_says_so(make_content: Builder, read_pa
 def test_a_guarantee_without_words_of_its_own_is_reported_by_its_level(
     make_content: Builder, read_page: Reader, novel: Guarantee
 ) -> None:
-    page = read_page(render_report(make_content(JOINT, fit("grr", JOINT, novel), novel)))
+    page = read_page(render_public(public_report(make_content(JOINT, fit("grr", JOINT, novel), novel))))
     assert "The declared bound is novel:1.0" in page.sections["summary"]
     assert "novel:1.0 holds." in page.sections["leakage"]
     assert "Allowed at most" not in page.text
@@ -393,7 +393,7 @@ def test_edge_cases_render(
     joint = Joint.from_counts(counts)
     protocol = make_protocol(joint, matrix, [f"y{i}" for i in range(len(matrix))], guarantee)
     content = make_content(joint, protocol, guarantee, plan=(PlanLine("optimal", 0.0, 0.0, 0.0, 0.0, None),))
-    page = read_page(render_report(content))
+    page = read_page(render_public(public_report(content)))
     assert list(page.sections) == SECTIONS
     assert not re.search(r"\b(nan|inf|None|undefined)\b", page.text + page.figure_text)
     if case.startswith("infinite"):
@@ -418,7 +418,7 @@ def test_a_very_large_protocol_gives_a_small_page(
     matrix = np.full((size, size), 0.9 / size) + 0.1 * np.eye(size)
     for guarantee in (LIP(0.5), LDP(0.5)):
         protocol = make_protocol(joint, matrix, [f"y{i}" for i in range(size)], guarantee)
-        html = render_report(make_content(joint, protocol, guarantee))
+        html = render_public(public_report(make_content(joint, protocol, guarantee)))
         assert len(html.encode()) < 3_000_000
         page = read_page(html)
         assert page.tags.count("tr") < 250
