@@ -38,26 +38,28 @@ def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
     pairs[:-1] = np.round(joint.counts.sum(axis=0)[:, np.newaxis] * protocol.matrix.T)
     findings = audit_release(joint, protocol, guarantee, pairs)
     # The draws are what is published anyway: only what is told of the counts is compared.
-    return render_public(public_report(
-        ReportContent(
-            name="r",
-            title="R",
-            description="",
-            version="1.0.0",
-            created="2025-03-04T05:06:07Z",
-            contact=Contact(),
-            licence=Licence(name="CC0"),
-            source=SourceNote("people.csv"),
-            mechanism=MechanismNote.of("optimal"),
-            protocol=protocol,
-            guarantee=guarantee,
-            random_source="",
-            software="funnel",
-            judged=(Judged(name="v", description=""),),
-            joint=joint,
-            findings=dataclasses.replace(findings, rows=joint.n, consistency=Consistency(0.5, 0, 9, 0)),
+    return render_public(
+        public_report(
+            ReportContent(
+                name="r",
+                title="R",
+                description="",
+                version="1.0.0",
+                created="2025-03-04T05:06:07Z",
+                contact=Contact(),
+                licence=Licence(name="CC0"),
+                source=SourceNote("people.csv"),
+                mechanism=MechanismNote.of("optimal"),
+                protocol=protocol,
+                guarantee=guarantee,
+                random_source="",
+                software="funnel",
+                judged=(Judged(name="v", description=""),),
+                joint=joint,
+                findings=dataclasses.replace(findings, rows=joint.n, consistency=Consistency(0.5, 0, 9, 0)),
+            )
         )
-    ))
+    )
 
 
 @pytest.mark.parametrize("guarantee", [LIP(1.0), LDP(1.0)])

@@ -15,7 +15,11 @@ from funnel.report.figures.axis import Axis, reach, ticks
 
 
 def test_every_factor_is_at_its_logarithm() -> None:
-    spreads = [Spread(label="a", values=(0.5, 1.0, 2.0)), Spread(label="b", values=(1.5,)), Spread(label="c", values=())]
+    spreads = [
+        Spread(label="a", values=(0.5, 1.0, 2.0)),
+        Spread(label="b", values=(1.5,)),
+        Spread(label="c", values=()),
+    ]
     chart = spread_chart(spreads, (math.exp(-1), math.e), True, "values")
     half = 1.12
     for line, spread in zip(chart.lines, spreads, strict=True):
