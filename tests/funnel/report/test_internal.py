@@ -87,7 +87,7 @@ def test_figures_are_exact(content: ReportContent, read_page: Reader) -> None:
     for exact in (found.level_ratio, repr(found.level), repr(found.utility), repr(found.secret_information)):
         assert exact in page.sections["exact"]
     assert found.witness_output in page.sections["exact"]
-    assert "Rows are there. expect_rows rows: 1,290, whole: yes" in page.sections["verdict"]
+    assert "Rows are there. expect_rows rows: 1,290, all: yes" in page.sections["verdict"]
 
 
 def test_sparse_combinations_are_counted_and_the_rarest_named(content: ReportContent, read_page: Reader) -> None:

@@ -28,7 +28,7 @@ def table(n: int = N) -> pa.Table:
             "town": generator.choice(["north", "south", "west"], n),
             "age": generator.integers(0, 60, n),
             "income": np.where(generator.random(n) < 0.6, 0.0, generator.normal(size=n) ** 2),
-            "sex": pa.array(generator.choice(["f", "m"], n).tolist()[:-1] + [None], pa.string()),
+            "sex": pa.array([*generator.choice(["f", "m"], n - 1).tolist(), None], pa.string()),
             "tags": [["a"]] * n,
         }
     )
