@@ -10,7 +10,7 @@ from funnel.joint import FloatArray
 from funnel.release.public import PublicLaws, rounded_up
 
 DIGITS = 2
-# The eigenvalues of a matrix of more values take longer than all the rest of a report.
+# The singular values of a matrix of more values take longer than all the rest of a report.
 LARGEST = 500
 # Directions in which the information is smaller than this part of the largest tell nothing.
 _NOTHING = 1e-10
@@ -50,12 +50,12 @@ class PublicAccuracy:
         # In units of √p, where the information is between 0 and n whatever the shares.
         roots = np.sqrt(shares)
         scaled = channel * roots / np.sqrt(output)[:, np.newaxis]
-        known, directions = np.linalg.eigh(scaled.T @ scaled)
-        telling = known > _NOTHING * known[-1]
-        # The direction of all shares growing alike is the largest of them, and is known without any record.
-        blind = directions[:, ~telling]
-        told = np.abs(blind).max(axis=1, initial=0.0) < np.sqrt(_NOTHING)
-        within = directions[:, telling] / np.sqrt(known[telling])
+        _, roots_known, directions = np.linalg.svd(scaled, full_matrices=False)
+        telling = roots_known**2 > _NOTHING * roots_known[0] ** 2
+        seen_along = directions[telling].T
+        # What of the direction of one share alone lies in none that is told; all growing alike is the largest of these.
+        told = 1 - (seen_along**2).sum(axis=1) < np.sqrt(_NOTHING)
+        within = seen_along / roots_known[telling]
         variance = shares * ((within**2).sum(axis=1) - shares) / laws.n
         added = np.sqrt(np.maximum(0.0, variance - shares * (1 - shares) / laws.n))
         # What is left of a difference of equal numbers is no error.

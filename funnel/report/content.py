@@ -11,7 +11,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
-from funnel.release.public import PublicFindings, PublicLaws, public_text, rounded, rounded_up
+from funnel.release.public import PublicFindings, PublicLaws, public_text, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Reference
@@ -70,7 +70,6 @@ class PlanLine:
         I(X;Y) / H(X).
     level : float or None
         Exact level, nats, or the best level the mechanism can reach.
-    seconds : float
     reason : str or None
         Why it may not be used; None if it may.
     """
@@ -79,13 +78,12 @@ class PlanLine:
     utility: float | None
     share: float | None
     level: float | None
-    seconds: float
     reason: str | None
 
     @classmethod
     def of(cls, row: PlanRow) -> PlanLine:
         """The line of a row of `funnel.plan`."""
-        return cls(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
+        return cls(row.mechanism, row.utility, row.share, row.level, row.reason)
 
     def public(self, laws: PublicLaws) -> PlanLine:
         """The line as it is published."""
@@ -94,7 +92,6 @@ class PlanLine:
             None if self.utility is None else laws.nats(self.utility),
             None if self.share is None else laws.nats(self.share),
             None if self.level is None else rounded_up(self.level),
-            rounded(self.seconds, 2),
             None if self.reason is None else public_text(self.reason),
         )
 

@@ -80,10 +80,7 @@ def report_content(
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
-        plan=tuple(
-            PlanLine(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
-            for row in comparison.rows
-        ),
+        plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
         recodings=_recodings(spec, snapshot.read_codings()),
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),

@@ -19,8 +19,6 @@ from funnel.report import numbers
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _LONGEST_WORD = 22
-# e to this power is still a float.
-_LARGEST_LEVEL = 709.0
 
 
 def render(template: str, values: dict[str, Any]) -> str:
@@ -70,7 +68,6 @@ def _environment() -> Environment:
         "significant_at_least": numbers.significant_at_least,
         "level": numbers.level,
         "plain": numbers.plain,
-        "exponential": _exponential,
         "seconds": numbers.seconds,
         "probability": numbers.probability,
     }
@@ -107,11 +104,6 @@ def _knowledge(given: tuple[tuple[str, str], ...]) -> Markup:
     """What an observer knows besides, as a phrase after a noun; nothing where they know nothing."""
     parts = [Markup("{} is {}").format(_isolated(column, "column"), _quoted(value)) for column, value in given]
     return Markup(" whose ") + Markup(" and ").join(parts) if parts else Markup("")
-
-
-def _exponential(level: float) -> float:
-    """The factor that a level in nats stands for; infinite where it exceeds the floats."""
-    return math.exp(level) if level < _LARGEST_LEVEL else math.inf
 
 
 def tint(cell: LiftCell) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from funnel.release.public_report import Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent
 
+# What judges and attacks, beside the libraries that compute.
+_JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
 MAX_LIFTS = 30
 MAX_RARE = 30
 
@@ -62,9 +65,19 @@ def internal_report(
         learned=learned,
         verdict=verdict.results,
         compared=tuple(compared),
-        software={**software, "python": platform.python_version(), "system": platform.platform()},
+        software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
     )
+
+
+def _beside() -> dict[str, str]:
+    found = {}
+    for name in _JUDGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def _figures(found: Findings) -> ExactFigures:

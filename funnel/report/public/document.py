@@ -22,7 +22,7 @@ from funnel.report.public.tables import level
 
 
 def public_report(content: ReportContent) -> PublicReport:
-    """Every figure of the public report of a release, rounded; O(a b c), and O(a³) for up to 500 published values."""
+    """Every figure of the public report of a release, rounded; O(a b c + a b min(a, b))."""
     return _document(content.public())
 
 

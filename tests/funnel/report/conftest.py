@@ -105,7 +105,6 @@ class Page:
     """What a strict reading of a page found."""
 
     text: str = ""
-    figure_text: str = ""
     tags: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     attributes: list[tuple[str, str, str]] = field(default_factory=list)
@@ -141,9 +140,6 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         inside = [tag for tag, _ in self.open]
         if "style" in inside:
-            return
-        if "svg" in inside:
-            self.page.figure_text += data
             return
         self.page.text += data
         for tag, name in self.open:
