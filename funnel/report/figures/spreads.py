@@ -12,22 +12,21 @@ from funnel.report.figures.axis import Axis, reach
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a chart: its name, the places of its dots, and whether something lies beyond an end of the axis."""
+    """One line of a chart: its name, where it starts, its dots, and whether something lies beyond an end of the axis.
+
+    A line starts at its first dot, or at no change where that is the end of the axis.
+    """
 
     label: str
+    start: float
     dots: tuple[float, ...]
     below: bool
     above: bool
 
     @property
-    def start(self) -> float:
-        """Place of the first dot."""
-        return min(self.dots)
-
-    @property
     def width(self) -> float:
-        """From the first dot to the last."""
-        return round(max(self.dots) - min(self.dots), 1)
+        """From the start to the last dot."""
+        return round(max(self.dots) - self.start, 1)
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ def spread_chart(
 def _line(spread: Spread, axis: Axis) -> Line:
     values = [_number(value) for value in spread.values]
     dots = {axis.place(value) for value in values if 0 < value < math.inf}
-    return Line(spread.label, tuple(sorted(dots)), 0.0 in values, math.inf in values)
+    start = min(dots, default=0.0) if axis.both_sides else 0.0
+    return Line(spread.label, start, tuple(sorted(dots)), 0.0 in values, math.inf in values)
 
 
 def _number(value: Level) -> float:

@@ -36,7 +36,7 @@ def render_internal(numbers: InternalReport) -> str:
 def observed(value: Any) -> str:
     """What a check observed, in words and digits."""
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {observed(part)}" for key, part in value.items())
+        return ", ".join(f"{key}: {observed(part)}" for key, part in sorted(value.items()))
     if isinstance(value, (list, tuple)):
         return ", ".join(observed(part) for part in value)
     if isinstance(value, bool):

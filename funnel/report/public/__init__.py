@@ -44,5 +44,5 @@ def render_public(numbers: PublicReport) -> str:
 
 def _chart(numbers: PublicReport, promised: Promise) -> SpreadChart:
     if promised.ratio_limit is not None:
-        return spread_chart(numbers.lifts.spreads, (1.0, promised.ratio_limit), False, _NAMES_OF_OUTPUTS)
+        return spread_chart(numbers.lifts.spreads, (0.0, promised.ratio_limit), False, _NAMES_OF_OUTPUTS)
     return spread_chart(numbers.lifts.spreads, promised.lift_limits, True, _NAMES_OF_SECRETS)

@@ -57,6 +57,8 @@ axe.run(document, {resultTypes: ["violations"]}).then(found => {
     dark: matchMedia("(prefers-color-scheme: dark)").matches,
     scrolled: document.scrollingElement.scrollWidth,
     width: innerWidth,
+    cut: [...document.querySelectorAll("figure, .scroll:has(table.plan), .scroll:has(table.checks)")]
+      .filter(box => box.scrollWidth > box.clientWidth).map(box => box.outerHTML.slice(0, 80)),
   };
   parent.postMessage(JSON.stringify(told), "*");
 });
@@ -224,6 +226,8 @@ def test_no_rule_of_accessible_pages_is_broken_and_no_page_is_wider_than_its_win
     assert told["dark"] is dark
     assert told["width"] == size[0]
     assert told["scrolled"] <= told["width"]
+    # Charts, and tables of words, are there in full without scrolling in their own box either.
+    assert told["cut"] == []
 
 
 def test_the_rules_find_what_is_wrong(pages: dict[str, str], tmp_path: Path) -> None:

@@ -37,7 +37,11 @@ def test_what_excludes_a_value_or_is_not_limited_is_an_arrow() -> None:
     assert both.lines[0].below
     assert not both.lines[0].above
     assert len(both.lines[0].dots) == 1
-    one = spread_chart([Spread(label="y", values=("infinite",))], (1.0, 2.0), False, "outputs")
+    one = spread_chart(
+        [Spread(label="y", values=("infinite",)), Spread(label="z", values=(1.5,))], (0, 2), False, "outputs"
+    )
+    assert [text for _, text in one.limits] == ["limit ×\u00a02"]
+    assert (one.lines[1].start, one.lines[1].width) == (0, one.lines[1].dots[0])
     assert one.lines[0].above
     assert one.lines[0].dots == ()
     assert both.limits == ()
