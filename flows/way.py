@@ -14,6 +14,7 @@ from funnel.pipeline.flows.look import release_secret, unchanged
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
+from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
 from funnel.pipeline.tasks.publish import Published, publish
@@ -107,11 +108,13 @@ def _go(
         rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        describe(
+        content = describe(
             spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
         )
         # From here on no public file is touched: what is judged is what is published.
         verdict = validate(spec, decision, snapshot, folder, earlier)
+        if verdict.passed:
+            explain(spec, decision, snapshot, optimised.comparison, rows, content, verdict, series, folder)
         published = publish(spec, decision, snapshot, verdict, series, folder, created)
     _tidy(workspace, snapshot, secret)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
