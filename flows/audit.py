@@ -13,6 +13,7 @@ from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
 from funnel.release.public import public_text
+from funnel.report.rendering import page_renderer
 
 
 @flow(name="audit", persist_result=False)
@@ -46,4 +47,4 @@ def audit(release: str, public: bool = False) -> list[dict[str, Any]]:
 
 @plain_errors
 def _audit(release: str, public: bool) -> list[Check]:
-    return recheck(find_release(Path(release)), Told(public=public))
+    return recheck(find_release(Path(release)), Told(public=public, render=page_renderer()))

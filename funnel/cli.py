@@ -230,6 +230,7 @@ def audit_command(release: str, key: str | None, public: bool, as_json: bool) ->
     from funnel.release.fetch import fetch_release
     from funnel.release.layout import find_release
     from funnel.release.signature import parse_public_key
+    from funnel.report.rendering import page_renderer
     from funnel.storage import check_address, local_path
 
     try:
@@ -242,10 +243,10 @@ def audit_command(release: str, key: str | None, public: bool, as_json: bool) ->
             console.progress("fetching the release", 0, None)
             fetched = fetch_release(release, Path(folder))
             root, found = fetched.url, fetched.folder
-            told = Told(known, public, fetched=True, unlisted=fetched.unlisted)
+            told = Told(known, public, fetched=True, unlisted=fetched.unlisted, render=page_renderer())
         else:
             found = find_release(place)
-            root, told = str(found.root), Told(known, public)
+            root, told = str(found.root), Told(known, public, render=page_renderer())
         console.progress("checking the release", 0, None)
         checks = recheck(found, told)
     console.print_checks(root, checks)

@@ -101,6 +101,8 @@ def _expected(
             "readsSecret": inputs != document.prior.columns,
             "protocol": {"path": "protocol.json", "hash": f"sha256:{protocol}"},
             "protocolDigest": document.digest,
+            # Releases from before the figures of a report were a file say nothing of it.
+            **({"report": _report(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
@@ -108,6 +110,10 @@ def _expected(
             "scope": _SCOPE,
         },
     }
+
+
+def _report(facts: Facts) -> dict[str, str]:
+    return {"path": "report.json", "hash": f"sha256:{facts['report.json'][0]}", "page": "report.html"}
 
 
 def _resource(

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-from funnel.audit.check import Check, judged
+from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.errors import DataError, FunnelError
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.provenance import software_name
+from funnel.release.public_report import PublicReport
 
 Render = Callable[[bytes], str]
 """Makes the page from the bytes of the document of its numbers."""
@@ -65,7 +67,6 @@ def check_report(
     document: ProtocolDocument,
     package: dict[str, Any],
     rows: int | None,
-    render: Render | None = None,
 ) -> Check:
     """Whether the report is there, needs nothing else, and is about this release.
 
@@ -76,9 +77,6 @@ def check_report(
     package : JSON object
     rows : int or None
         Records released.
-    version : str
-    render : callable, optional
-        Makes the page again from ``report.json``; then it has to be the same to the byte.
     """
     try:
         page = read_document(folder.report).decode("utf-8")
@@ -100,11 +98,69 @@ def check_report(
             yield "report.html is about other columns"
         if any(text not in shown for text in _texts(package)):
             yield "report.html has another title, description, licence or contact than datapackage.json"
-        if render is not None:
-            try:
-                if render(read_document(folder.root / "report.json")) != page:
-                    yield "report.html is not what its numbers make"
-            except FunnelError as error:
-                yield f"report.html cannot be made again: {error}"
 
     return judged("report", complaints(), "stands by itself, about this version")
+
+
+def check_numbers(
+    folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], rows: int | None
+) -> Check:
+    """Whether the figures of the report are those of the protocol and of the data package.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    document : ProtocolDocument
+    package : JSON object
+    rows : int or None
+        Records released.
+    """
+    try:
+        told = PublicReport.from_json(read_document(folder.numbers), str(folder.numbers))
+    except DataError as error:
+        return judged("report figures", [str(error)], "")
+    figures, utility = told.figures, document.utility
+    pairs = {
+        **{key: (getattr(told, key), package.get(key)) for key in ("name", "title", "version", "created")},
+        "description": (told.description, package.get("description", "")),
+        "guarantee": (told.guarantee, document.guarantee.declared),
+        "level": (figures.level, document.guarantee.level),
+        "utility": (figures.utility, utility.mutual_information_nats),
+        "entropy": (figures.entropy, utility.entropy_nats),
+        "share": (figures.share, utility.share),
+        "mechanism": (told.mechanism.name, document.mechanism),
+        "channel.digest": (told.channel.digest, document.digest),
+        "channel.inputs": (told.channel.inputs, len(document.inputs.symbols)),
+        "channel.outputs": (told.channel.outputs, len(document.outputs.symbols)),
+        "secret": (told.secret.columns, document.guarantee.secret),
+        "published": (told.published.columns, document.prior.columns),
+        "holds": (figures.holds, True),
+        **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
+    }
+    wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
+    return judged("report figures", wrong, "those of the protocol and the data package")
+
+
+def check_rendered(folder: ReleaseFolder, render: Render | None) -> Check:
+    """Whether the page is, to the byte, what its figures make.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    render : callable or None
+        Makes the page again from ``report.json``; None where what that takes is not installed.
+    """
+    name = "report page"
+    if render is None:
+        return unchecked(name, 'to make it again from its figures install the extra: pip install "funnel[pipeline]"')
+    try:
+        numbers, page = read_document(folder.numbers), read_document(folder.report)
+        told = PublicReport.from_json(numbers, str(folder.numbers))
+        if told.software != software_name():
+            return unchecked(name, f"it was made by {told.software}, and this is {software_name()}")
+        same = render(numbers).encode() == page
+    except FunnelError as error:
+        return judged(name, [str(error)], "")
+    return judged(
+        name, [] if same else ["report.html is not what its figures make"], "to the byte what its figures make"
+    )

@@ -21,7 +21,7 @@ from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
 from funnel.audit.package import Facts, check_package, check_texts
-from funnel.audit.page import Render, check_report
+from funnel.audit.page import Render, check_numbers, check_rendered, check_report
 from funnel.audit.signing import check_signature, read_signature
 from funnel.errors import DataError, SpecError
 from funnel.release.documents import ProtocolDocument
@@ -107,8 +107,10 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         check_labels(document),
         *(_figures(document, table) if table is not None else ()),
         *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),
-        check_report(folder, document, package, rows, told.render),
+        check_report(folder, document, package, rows),
     ]
+    if folder.numbers.name in facts:
+        checks += [check_numbers(folder, document, package, rows), check_rendered(folder, told.render)]
     if not told.public:
         checks += _internal(folder, document, package, facts, table, told)
     return checks

@@ -27,6 +27,11 @@ def code_digest() -> str:
     return hashlib.sha256("\n".join([_package_digest(), *names(), *added]).encode()).hexdigest()
 
 
+def software_name() -> str:
+    """This package and its version, as documents name what wrote them."""
+    return f"funnel {version('funnel')}"
+
+
 def software() -> dict[str, str]:
     """Versions of this package and of the libraries that compute, by name; those not installed are left out."""
     found = {}

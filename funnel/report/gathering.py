@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version as installed_version
 from typing import Literal
 
 from funnel.audit import Findings
@@ -12,6 +11,7 @@ from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
+from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
 from funnel.release.public_report import Change, Contact, Judged, Licence, Reference
 from funnel.release.snapshot import Snapshot
@@ -78,7 +78,7 @@ def report_content(
         guarantee=guarantee,
         findings=findings,
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
-        software=f"funnel {installed_version('funnel')}",
+        software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
         recodings=_recodings(spec, snapshot.read_codings()),
