@@ -327,7 +327,7 @@ class PublicReport(Document):
     figures: Figures
     beliefs: Beliefs
     example: Belief | None
-    strongest: StrongestCase
+    strongest: StrongestCase | None
     outputs: Outputs
     heat: Heat
     lifts: Lifts

@@ -52,6 +52,9 @@ class PublicFindings:
     level, plain_level, robust_level, robust_lift_level : float
         Upper bounds, as `funnel.release.public.public_level`: the budget where they keep it. Zero is told of a protocol
         that publishes the same of everybody.
+    witness_output, witness_secret, witness_other_secret, witness_upward, witness_given
+        Only of a release that does not keep its bound, or that rules a value out. Which output of one that does comes
+        closest to it would tell those who know everybody else what the last one has.
     level_factor : float or None
         An upper bound of the worst ratio of two probabilities: e to what is told of its logarithm, three digits,
         rounded up. None where the guarantee bounds something else.
@@ -68,8 +71,8 @@ class PublicFindings:
     level_factor: float | None
     rules_out: bool
     worst_of_many_laws: bool
-    witness_output: str
-    witness_secret: str
+    witness_output: str | None
+    witness_secret: str | None
     witness_other_secret: str | None
     witness_upward: bool
     witness_given: tuple[tuple[str, str], ...]
@@ -93,6 +96,7 @@ class PublicFindings:
     def of(cls, findings: Findings, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
         """Of exact findings."""
         levels = _Levels(guarantee, findings.holds, _is_constant(laws))
+        named = not findings.holds or _rules_out(findings)
         return cls(
             guarantee=findings.guarantee,
             holds=findings.holds,
@@ -100,11 +104,11 @@ class PublicFindings:
             level_factor=_factor(findings, levels),
             rules_out=_rules_out(findings),
             worst_of_many_laws=findings.level_ratio is None,
-            witness_output=findings.witness_output,
-            witness_secret=findings.witness_secret,
-            witness_other_secret=findings.witness_other_secret,
-            witness_upward=findings.witness_upward,
-            witness_given=findings.witness_given,
+            witness_output=findings.witness_output if named else None,
+            witness_secret=findings.witness_secret if named else None,
+            witness_other_secret=findings.witness_other_secret if named else None,
+            witness_upward=findings.witness_upward and named,
+            witness_given=findings.witness_given if named else (),
             utility=laws.nats(findings.utility),
             # Something to know does not look like nothing.
             entropy=max(laws.nats(findings.entropy), laws.step) if findings.entropy > 0 else 0.0,

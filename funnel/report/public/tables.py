@@ -241,9 +241,11 @@ def accuracy(content: PublicContent) -> Accuracy | None:
     )
 
 
-def strongest_case(content: PublicContent) -> StrongestCase:
-    """The witness of the findings, in beliefs."""
+def strongest_case(content: PublicContent) -> StrongestCase | None:
+    """The witness of the findings, in beliefs; None where it is not public."""
     findings, laws = content.findings, content.laws
+    if findings.witness_output is None or findings.witness_secret is None:
+        return None
     columns = _positions(content.protocol.outputs.labels, findings.witness_output)
     secrets = _positions(laws.secret.labels, findings.witness_secret)
     # Labels of several columns can coincide: the witness is then the strongest of the places they name.

@@ -101,8 +101,11 @@ def test_shades_say_how_much_of_the_limit_is_used(lift: float | None, shade: str
 
 @pytest.mark.parametrize("guarantee", [LIP(0.7), LDP(0.7)])
 def test_the_worst_case_in_beliefs_is_the_witness(make_content: Builder, guarantee: LIP | LDP) -> None:
-    content = make_content(JOINT, fit("grr", JOINT, guarantee), guarantee).public()
+    assert tables.strongest_case(make_content(JOINT, fit("grr", JOINT, guarantee), guarantee).public()) is None
+    # Of a release that breaks its bound it is told.
+    content = make_content(JOINT, fit("grr", JOINT, guarantee), type(guarantee)(0.3)).public()
     found = tables.strongest_case(content)
+    assert found is not None
     assert found.posterior is not None
     change = found.posterior / found.prior
     if found.other is not None:
