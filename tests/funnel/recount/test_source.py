@@ -406,6 +406,27 @@ def test_adult(tmp_path: Path, secret: list[str], publish: list[str], said: dict
     assert counted.rows + counted.dropped == 48_842
 
 
+@pytest.mark.parametrize(
+    ("values", "joins"),
+    [
+        (["10th", "9th"], "9th"),
+        (["b", "a"], "a"),
+        (["10", "9.5"], "9.5"),
+        (["x", "(missing)"], "x"),
+        (["a1b", "a1"], "a1"),
+    ],
+)
+def test_of_rare_values_of_one_size_the_first_in_order_joins(tmp_path: Path, values: list[str], joins: str) -> None:
+    # The value of one record needs another to be two together.
+    rows = ["7" if values[0] == "10" else "z", *values, *values, *["many"] * (values[0] != "10") * 9]
+    cells = ["" if value == "(missing)" else value for value in rows]
+    (tmp_path / "t.csv").write_text("s,u\n" + "".join(f"{'ab'[k % 2]},{cell}\n" for k, cell in enumerate(cells)))
+    counted = same(spec_of(tmp_path, "t.csv", recode={"u": {"minimum_count": 2}}))
+    assert counted is not None
+    assert (joins,) not in counted.inputs
+    assert ("Other",) in counted.inputs
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_more_combinations_than_are_remembered(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"s": list("aabbbcc"), "u": list("xyxyzzx")})
