@@ -111,7 +111,7 @@ def _go(
             spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, decision, snapshot, folder, earlier)
+        verdict = validate(spec, decision, snapshot, folder, earlier, secret)
         published = publish(decision, snapshot, verdict, series, folder, created)
     _tidy(workspace, snapshot, secret)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
