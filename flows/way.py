@@ -112,7 +112,7 @@ def _go(
             spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, decision, snapshot, folder, earlier)
+        verdict = validate(spec, decision, snapshot, folder, earlier, secret)
         if verdict.passed:
             explain(spec, decision, snapshot, optimised.comparison, rows, content, verdict, series, folder)
         published = publish(spec, decision, snapshot, verdict, series, folder, created)
