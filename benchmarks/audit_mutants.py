@@ -61,7 +61,7 @@ def main() -> None:
     lines = [
         "# Mutants of a published release",
         "",
-        "Made by `python benchmarks/audit_mutants.py` from a release of 3,000 records, with its csv. Each mutant is one "
+        "Made by `python benchmarks/audit_mutants.py` from a release of 3,000 records with its csv. Each is one "
         "change by a forger who makes all digests and sizes fit and signs again with a key of their own. With the "
         "publisher's key (`funnel audit --key`) every change of a public file is noticed by the check *signature*, "
         "those too that nothing else can tell.",

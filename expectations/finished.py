@@ -313,8 +313,8 @@ def _handed_on(spec: ReleaseSpec) -> object:
 
 def _rendered(numbers: Path) -> str:
     """The page that is made of the figures in a file."""
-    from funnel.release.public_report import PublicReport  # type: ignore[import-not-found]
-    from funnel.report import render_public  # type: ignore[attr-defined]
+    from funnel.release.public_report import PublicReport
+    from funnel.report import render_public
 
     return str(render_public(PublicReport.read(numbers)))
 

@@ -70,10 +70,10 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
         click.echo(f"Warning: {warning}.")
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
-    click.echo(f"Release: {result['folder']}")
-    click.echo(f"Report:  {result['report']}")
     if result["key"] is not None:
         click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
+    click.echo(f"Release: {result['folder']}")
+    click.echo(f"Report:  {result['report']}")
 
 
 def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:

@@ -54,8 +54,8 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol) -> Protoco
     -----
     On each grid an integer programme looks for weights within two steps of those there are, inside the cone of the
     guarantee, that lose least by the tangent of I(X;Y). Where the guarantee is no cone, or the programme would be too
-    large, weights are mixed with the marginal and rounded, which takes finer grids. Either way the guarantee is decided
-    on the integers, in exact arithmetic.
+    large, weights that are not zero are mixed with the marginal and rounded, which takes finer grids. Either way the
+    guarantee is decided on the integers, in exact arithmetic.
 
     A column of the coarse marginal r is drawn from by records outside the alphabet. Whatever r is, the output of such a
     record is independent of its secret. That its presence does not change what the *others'* outputs say is exact for
@@ -97,13 +97,17 @@ def _weights(steps: FloatArray, bits: int) -> WeightArray:
 
 
 def _mixed(read: Joint, matrix: FloatArray, bits: int) -> WeightArray | None:
-    """Weights mixed with so much of the marginal that a step of the grid hardly matters; None where that is much."""
+    """Weights mixed with so much of the marginal that a step of the grid hardly matters; None where that is much.
+
+    What is impossible stays so: names of outputs rest on it.
+    """
     marginal = matrix @ read.p_input
     rarest = float(marginal[marginal > 0].min())
     share = min(1.0, 2.0 ** (4 - bits) / rarest)
     if share > LARGEST_COST:
         return None
-    return on_grid((1 - share) * matrix + share * marginal[:, np.newaxis], bits)
+    mixed = np.where(matrix > 0, (1 - share) * matrix + share * marginal[:, np.newaxis], 0.0)
+    return on_grid(mixed / mixed.sum(axis=0), bits)
 
 
 def _programmed(read: Joint, guarantee: Guarantee, matrix: FloatArray, bits: int) -> WeightArray | None:

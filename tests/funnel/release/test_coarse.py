@@ -59,19 +59,22 @@ def test_columns_on_a_grid_sum_to_one() -> None:
 
 
 @pytest.mark.parametrize("grid", [14, 16, 20, 28])
-def test_what_is_mixed_is_sixteen_steps_of_the_rarest_output(grid: int) -> None:
+def test_what_is_mixed_in_is_sixteen_steps_of_the_rarest_output(grid: int) -> None:
     read = Joint.from_counts([[30, 20, 50], [100, 40, 70]])
-    matrix = np.eye(3)
-    rarest = float(read.p_input.min())
+    matrix = np.array([[0.9, 0.2, 0.0], [0.1, 0.5, 0.25], [0.0, 0.3, 0.75]])
+    marginal = matrix @ read.p_input
+    share = 16 / 2**grid / float(marginal.min())
     mixed = _mixed(read, matrix, grid)
-    if 16 / 2**grid / rarest > LARGEST_COST:
+    if share > LARGEST_COST:
         assert mixed is None
         return
     assert mixed is not None
-    steps = np.asarray(mixed // np.uint64(2 ** (WORD_BITS - grid)), dtype=np.int64)
-    # Off the diagonal there is nothing but what was mixed in: sixteen steps of the rarest output, and more of others.
-    expected = 16 * np.broadcast_to(read.p_input[:, np.newaxis] / rarest, (3, 3))
-    assert np.abs(steps - expected)[~np.eye(3, dtype=bool)].max() < 1.0
+    assert (mixed[matrix == 0] == 0).all()
+    # No name is changed by it: what is impossible stays so. The middle column has no zero.
+    steps = mixed[:, 1] / 2.0 ** (WORD_BITS - grid)
+    expected = 2.0**grid * ((1 - share) * matrix[:, 1] + share * marginal)
+    assert np.abs(steps - expected).max() < 1.0
+    assert np.abs(2.0**grid * matrix[:, 1] - expected).max() > 1.0
 
 
 def test_grids_too_coarse_to_mix_are_known_by_the_rarest_output() -> None:
