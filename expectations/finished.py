@@ -25,7 +25,7 @@ from funnel.pipeline.expectations.keyed_answers import keyed_claims
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
-from funnel.pipeline.expectations.report_claims import page_claims, report_claims
+from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import (
     PlainLevel,
@@ -285,8 +285,6 @@ class Finished:
     def _report(self) -> list[Claim]:
         page = self.folder.report.read_text(encoding="utf-8")
         checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
-        if public_files.NUMBERS not in public_files.ALWAYS:
-            return page_claims(page, self.protocol, self.said, [description for _, description in checks])
         path = self.folder.root / public_files.NUMBERS
         numbers = path.read_bytes()
         content, package = _json(numbers, path), _json(self.folder.package.read_bytes(), self.folder.package)

@@ -84,11 +84,6 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee) -> list[Relea
 
 
 def _on_the_report() -> ReleaseExpectation:
-    if public_files.NUMBERS not in public_files.ALWAYS:
-        return ExpectReportToFollowRecount(
-            claims=list(report_claims.PAGE_CLAIMS),
-            description="The report tells the declared bound and what was judged, and holds nothing that acts.",
-        )
     return ExpectReportToFollowRecount(
         claims=list(report_claims.CLAIMS),
         description="The figures of the report follow from the recount, and its page is made of them alone.",

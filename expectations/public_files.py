@@ -8,13 +8,11 @@ from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim
-from funnel.release.layout import ReleaseFolder
 
 # What a version consists of for its readers, named here once more: a file that is written and not named is refused.
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
 CSV, NUMBERS = "data/records.csv", "report.json"
-# Reports have their figures in a file of their own once the layout of a release has a place for it.
-ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, *([NUMBERS] if hasattr(ReleaseFolder, "numbers") else [])})
+ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS})
 FOLDERS = frozenset({"data", "audit"})
 INTERNAL = "audit"
 CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")

@@ -15,7 +15,6 @@ from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
 
-PAGE_CLAIMS = ("nothing active", "bound", "channel", "checks")
 CLAIMS = (
     "canonical text",
     "page",
@@ -37,18 +36,13 @@ _LOADING = frozenset({"src", "srcset", "action", "formaction", "data", "backgrou
 
 
 class _Page(HTMLParser):
-    """The text of a page, and what of it could do something."""
+    """What of a page could do something."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.words: list[str] = []
         self.active: list[str] = []
         self.feed(page)
         self.close()
-        self.text = " ".join("".join(self.words).split())
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         names = {name for name, value in attrs if name in _LOADING or name.startswith("on")}
@@ -56,29 +50,6 @@ class _Page(HTMLParser):
         links = {value for name, value in attrs if tag == "link" and name == "href" and value != "data:,"}
         if tag in _ACTIVE or names or links:
             self.active.append(tag)
-
-
-def page_claims(page: str, protocol: Mapping[str, Any], said: Said, checks: Sequence[str]) -> list[Claim]:
-    """What holds of a page without figures of its own.
-
-    Parameters
-    ----------
-    page : str
-        HTML.
-    protocol : mapping
-        Content of ``protocol.json``.
-    said : Said
-    checks : sequence of str
-        Descriptions of all expectations.
-    """
-    read = _Page(page)
-    bound = protocol["guarantee"]["declared"]
-    return [
-        _inactive(read),
-        all_of("bound", [guarantee_claim("bound", bound, said), claim("page", bound in read.text, "does not tell it")]),
-        claim("channel", protocol["digest"] in read.text, "is not told by its digest"),
-        _told_checks(read, checks),
-    ]
 
 
 def report_claims(
@@ -140,11 +111,6 @@ def report_claims(
 
 def _inactive(page: _Page) -> Claim:
     return claim("nothing active", not page.active, f"but {', '.join(sorted(set(page.active)))} in the page")
-
-
-def _told_checks(page: _Page, checks: Sequence[str]) -> Claim:
-    missing = [check for check in checks if " ".join(check.split()) not in page.text]
-    return claim("checks", not missing, f"are not all told: {len(missing)} of {len(checks)} are missing")
 
 
 def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
