@@ -53,6 +53,13 @@ def judge(evidence: Evidence) -> Verdict:
     return Verdict.of(tuple(judgements))
 
 
+def announced(evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    """Names and descriptions of the expectations that a release will be judged by; nothing of it is read."""
+    from funnel.pipeline.expectations.suite import declare
+
+    return tuple((_configured(one)[0], str(one.description)) for one in declare(evidence))
+
+
 def _evaluate(declared: list[ReleaseExpectation], evidence: Evidence) -> list[ExpectationValidationResult]:
     """Results of one suite for each table of the evidence."""
     from funnel.pipeline.expectations.engine import ExpectationSuite, context

@@ -36,9 +36,9 @@ SERVER = "PREFECT_API_URL"
 def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None:
     """Sanitise the source of SPEC and publish it, or refuse and say why.
 
-    The steps are ingest, estimate, optimise, sanitise, audit, validate and publish. A release appears whole or not at
-    all, under releases/NAME/VERSION, and releases/NAME/latest points to it last. If neither the source nor the spec
-    has changed since the last version, nothing is drawn: every fresh draw about the same people reveals more.
+    The steps are ingest, estimate, optimise, sanitise, audit, describe, validate and publish. A release appears whole
+    or not at all, under releases/NAME/VERSION, and releases/NAME/latest points to it last. If neither the source nor
+    the spec has changed since the last version, nothing is drawn: every fresh draw about the same people reveals more.
 
     The steps run in this command; set PREFECT_API_URL to run them as a flow of that Prefect server, which shows them.
     """

@@ -12,6 +12,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.flows.look import release_secret, unchanged
 from funnel.pipeline.tasks.audit import audit
+from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
@@ -105,21 +106,13 @@ def _go(
     with series.incoming() as folder:
         rows = sanitise(spec, decision, snapshot, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
-        verdict = validate(spec, snapshot, joint, protocol, rows, folder)
-        published = publish(
-            spec,
-            decision,
-            snapshot,
-            joint,
-            protocol,
-            optimised.comparison,
-            rows,
-            findings,
-            verdict,
-            series,
-            folder,
-            datetime.now(UTC).isoformat(timespec="seconds"),
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        describe(
+            spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
         )
+        # From here on no public file is touched: what is judged is what is published.
+        verdict = validate(spec, snapshot, joint, protocol, rows, folder)
+        published = publish(decision, snapshot, verdict, series, folder, created)
     _tidy(workspace, snapshot, secret)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
     done = Done(decision, published, snapshot, joint, optimised, findings, tuple(warnings))

@@ -6,7 +6,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
-from funnel.release.files import write_whole
+from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
@@ -27,6 +27,7 @@ def validate(
     from funnel.pipeline.expectations import Evidence, judge
 
     tell("judging the release")
+    files = public_digests(folder.root)
     verdict = judge(
         Evidence(
             released=rows.data.checked(),
@@ -39,5 +40,4 @@ def validate(
             pair_counts=rows.pairs,
         )
     )
-    write_whole(folder.verdict, verdict.to_bytes())
-    return verdict
+    return Verdict.of(verdict.results, files)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.pipeline.flows.way import go
+from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder
+from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
 
 
@@ -14,3 +16,9 @@ def make_release(spec_path: Path) -> ReleaseFolder:
     told, done = go(ReleaseSpec.load(spec_path), again=False, rotate=False)
     assert done is not None
     return ReleaseFolder(Path(told["folder"]))
+
+
+def judged(folder: ReleaseFolder) -> Verdict:
+    """A verdict that passes the files that are there, for tests of what is done with judged releases."""
+    passed = Judgement(name="expect_a", description="A holds.", passed=True)
+    return Verdict.of((passed,), public_digests(folder.root))

@@ -32,18 +32,18 @@ def write_documents(
     Raises
     ------
     ReleaseRefused
-        If the rows are no longer those that were judged, or the csv does not say the same.
+        If the rows are no longer those that were drawn, or the csv does not say the same.
     """
     if file_digest(folder.data) != rows.data.sha256:
-        raise ReleaseRefused("the drawn rows changed after they were validated; run the release again")
+        raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
     folder.spec.write_bytes(spec.text.encode())
     folder.joint.write_bytes(joint_document(joint).to_bytes())
     folder.protocol.write_bytes(protocol_document(joint, protocol, guarantee).to_bytes())
     if spec.output.csv:
-        # From the file that was judged, so that both say the same.
+        # From the released rows, so that both say the same.
         _write_csv(folder)
         if (differs := csv_difference(folder.data, folder.csv)) is not None:
-            raise ReleaseRefused(f"the csv is not what was validated: {differs}; run the release again")
+            raise ReleaseRefused(f"the csv is not what was drawn: {differs}; run the release again")
 
 
 def write_package(

@@ -16,10 +16,12 @@ from funnel.errors import DataError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
 from funnel.release.decision import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
+from funnel.release.judged import require_judged
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.release.remote import RemoteSeries
+from funnel.release.verdict import Verdict
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from funnel.storage import joined
@@ -136,15 +138,22 @@ class Series:
                     "so that what was published stays known"
                 )
 
-    def publish(self, incoming: ReleaseFolder, version: Version, progress: Progress) -> None:
+    def publish(self, incoming: ReleaseFolder, version: Version, verdict: Verdict, progress: Progress) -> None:
         """Put a version that is complete in its place, and ``latest`` after it.
 
         All is forced to disk before the rename: until then nothing is visible, after it everything is.
+
+        Raises
+        ------
+        ReleaseRefused
+            If the verdict is negative, or its public files are not, byte for byte, those that were judged.
         """
         # The folder was private while it was put together; what is in audit/ stays so.
         incoming.root.chmod(0o755)
         sync_tree(incoming.root)
         announced = self.records.announce(_token(incoming.root), version, incoming.record.read_bytes())
+        # The last thing before they are public.
+        require_judged(incoming.root, verdict)
         incoming.root.rename(self.folder(version).root)
         sync_folder(self.root)
         if self.remote is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from funnel.release.document import Document, Part
+from funnel.release.document import Document, Part, Sha256
 
 
 class Judgement(Part):
@@ -57,12 +58,16 @@ class Verdict(Document):
     passed : bool
     results : tuple of Judgement
         In the order in which the expectations were declared.
+    files : mapping of str to str
+        SHA-256 (hex) of every public file that was judged, by its path in the folder of the version: nothing else is
+        published. Empty in a verdict on a table alone, and in those from before they were noted.
     """
 
     described: ClassVar[str] = "the verdict"
-    schema_: Literal["funnel/verdict/1"] = Field(default="funnel/verdict/1", alias="schema")
+    schema_: Literal["funnel/verdict/2"] = Field(default="funnel/verdict/2", alias="schema")
     passed: bool
     results: tuple[Judgement, ...] = Field(min_length=1)
+    files: Mapping[str, Sha256] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _follows_from_its_judgements(self) -> Self:
@@ -71,14 +76,14 @@ class Verdict(Document):
         return self
 
     @classmethod
-    def of(cls, results: tuple[Judgement, ...]) -> Self:
-        """The verdict that follows from judgements; none at all is a failure."""
+    def of(cls, results: tuple[Judgement, ...], files: Mapping[str, str] | None = None) -> Self:
+        """The verdict that follows from judgements, on these files; none at all is a failure."""
         judged = results or (NOTHING,)
-        return cls(passed=all(result.passed for result in judged), results=judged)
+        return cls(passed=all(result.passed for result in judged), results=judged, files=files or {})
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it only did not name its schema."""
+        """Before version 1 it only did not name its schema; before version 2 not the files that it is about."""
         return content
 
     @property

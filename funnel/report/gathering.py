@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version as installed_version
-from typing import Any
 
 from funnel.audit import Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.public import count_of_records, public_level, public_observation
+from funnel.release.public import count_of_records
 from funnel.release.snapshot import Snapshot
-from funnel.release.verdict import Judgement, Verdict
 from funnel.report.content import (
     Contact,
     Licence,
@@ -42,13 +41,17 @@ def report_content(
     guarantee: Guarantee,
     findings: Findings,
     comparison: ComparisonDocument,
-    verdict: Verdict,
+    checks: Sequence[tuple[str, str]],
     *,
     version: str,
     created: str,
     earlier_releases: int,
 ) -> ReportContent:
-    """What the report of a release shows; ``earlier_releases`` counts fresh draws about the same people before it."""
+    """What the report of a release shows.
+
+    ``checks`` are the names and descriptions of what the finished release will be judged by: the page is published only
+    if all of them are met. ``earlier_releases`` counts fresh draws about the same people before it.
+    """
     metadata = spec.metadata
     return ReportContent(
         name=spec.name,
@@ -70,10 +73,7 @@ def report_content(
         findings=findings,
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
-        verdict=tuple(
-            VerdictLine(result.name, result.description, result.passed, _observed(_seen(result, findings, guarantee)))
-            for result in verdict.results
-        ),
+        verdict=tuple(VerdictLine(name, description, True, "") for name, description in checks),
         plan=tuple(
             PlanLine(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
             for row in comparison.rows
@@ -82,25 +82,6 @@ def report_content(
         shuffled=spec.output.shuffle,
         earlier_releases=earlier_releases,
     )
-
-
-def _seen(result: Judgement, findings: Findings, guarantee: Guarantee) -> Any:
-    """What a check observed, rounded to be published: the level as elsewhere in the report."""
-    if result.observed == findings.level:
-        return public_level(findings.level, guarantee, findings.holds)
-    return public_observation(result.observed)
-
-
-def _observed(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {_observed(part)}" for key, part in value.items())
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_observed(part) for part in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "" if value is None else str(value)
 
 
 def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pytest
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.way import go
-from funnel.pipeline.tasks import publish as module
+from funnel.pipeline.tasks import describe as module
 from funnel.release.layout import versions
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec

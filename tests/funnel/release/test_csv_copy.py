@@ -78,6 +78,6 @@ def test_a_csv_that_says_otherwise_is_not_published(tmp_path: Path, monkeypatch:
         pacsv.write_csv(pq.read_table(tmp_path / "people.parquet", columns=["relationship"]), folder.csv)
 
     monkeypatch.setattr(publication, "_write_csv", from_the_source)
-    with pytest.raises(ReleaseRefused, match=r"the csv is not what was validated: its row [0-9]+ is not that of"):
+    with pytest.raises(ReleaseRefused, match=r"the csv is not what was drawn: its row [0-9]+ is not that of"):
         make_release(spec)
     assert not list((tmp_path / "releases" / "people").iterdir())

@@ -24,19 +24,19 @@ from funnel.sampling import PairCounts
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
-from tests.releases import make_release
+from tests.releases import judged, make_release
 
 
-def test_rows_that_changed_after_they_were_judged_are_refused(tmp_path: Path) -> None:
+def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> None:
     joint = Joint.from_counts([[3, 1], [1, 3]])
     protocol = fit("grr", joint, LIP(1.0))
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir()
     folder.audit.mkdir()
-    folder.data.write_bytes(b"judged")
+    folder.data.write_bytes(b"drawn")
     rows = Rows(FileRef.of(folder.data), PairCounts(2, 2).table())
     folder.data.write_bytes(b"exchanged")
-    with pytest.raises(ReleaseRefused, match="changed after they were validated"):
+    with pytest.raises(ReleaseRefused, match="changed after they were drawn"):
         write_documents(spec_of("x.parquet", tmp_path), joint, protocol, LIP(1.0), rows, folder)
     assert not folder.protocol.exists()
 
@@ -65,7 +65,7 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", fsync)
             patch.setattr(Path, "rename", rename)
-            series.publish(folder, Version(1, 0, 0), lambda *_: None)
+            series.publish(folder, Version(1, 0, 0), judged(folder), lambda *_: None)
         at = happened.index(("rename", "1.0.0"))
         before, after = happened[:at], happened[at + 1 :]
         assert {"rows", "protocol.json", "data", folder.root.name} <= {name for kind, name in before if kind == "sync"}

@@ -17,6 +17,7 @@ from funnel.release.series import Series, open_series
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
+from tests.releases import judged
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
 SHA = "0" * 64
@@ -49,7 +50,7 @@ def put_together(series: Series, version: Version, rows: str) -> Iterator[Releas
 
 def publish(folder: Path, version: Version, rows: str, progress: Progress = quiet) -> None:
     with open_series(spec(folder)) as series, put_together(series, version, rows) as incoming:
-        series.publish(incoming, version, progress)
+        series.publish(incoming, version, judged(incoming), progress)
 
 
 def broken(what: str, done: int, total: int | None) -> None:

@@ -18,6 +18,7 @@ from funnel.release.record import Origin, Record
 from funnel.release.series import Series, open_series
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
+from tests.releases import judged
 
 
 def spec(folder: Path, name: str = "x") -> ReleaseSpec:
@@ -98,7 +99,8 @@ def put(series: Series, version: str) -> None:
     with series.incoming() as folder:
         private_folder(folder.audit)
         folder.record.write_bytes(record(version).to_bytes())
-        series.publish(folder, Version(*map(int, version.split("."))), lambda *_: None)
+        folder.protocol.write_text(version)
+        series.publish(folder, Version(*map(int, version.split("."))), judged(folder), lambda *_: None)
 
 
 def counted(folder: Path) -> list[tuple[str, bool]]:

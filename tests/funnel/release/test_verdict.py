@@ -70,6 +70,11 @@ def test_a_verdict_as_json_values() -> None:
         "expected": 2,
         "failure": "3 instead of 2: 1 more",
     }
-    assert Verdict.of((BAD,)).content() == {"schema": "funnel/verdict/1", "passed": False, "results": [judged]}
+    assert Verdict.of((BAD,)).content() == {
+        "schema": "funnel/verdict/2",
+        "passed": False,
+        "results": [judged],
+        "files": {},
+    }
     # As it was written before documents named their schema.
     assert Verdict.from_json(json.dumps({"passed": False, "results": [judged]})) == Verdict.of((BAD,))

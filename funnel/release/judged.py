@@ -1,0 +1,83 @@
+"""Judged: what is published is, byte for byte and file for file, what a passing verdict is about."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from funnel.errors import ReleaseRefused
+from funnel.release.verdict import Verdict
+
+# The folder of internal evidence, which is not published.
+INTERNAL = "audit"
+# Signs the manifest of what was judged, so it can only be written afterwards.
+SIGNATURE = "signature.json"
+
+
+def public_digests(root: Path) -> dict[str, str]:
+    """SHA-256 (hex) of every file in a version's folder but those of its internal evidence, by path in the folder.
+
+    Parameters
+    ----------
+    root : Path
+
+    Raises
+    ------
+    ReleaseRefused
+        If something is neither a file nor a folder: a link could lead to other bytes the next time it is read.
+
+    Notes
+    -----
+    One pass over the files in constant memory.
+    """
+    found: dict[str, str] = {}
+    folders = [root]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                name = Path(entry.path).relative_to(root).as_posix()
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if S_ISDIR(mode):
+                    if name != INTERNAL:
+                        folders.append(Path(entry.path))
+                elif S_ISREG(mode):
+                    with Path(entry.path).open("rb") as opened:
+                        found[name] = hashlib.file_digest(opened, "sha256").hexdigest()
+                else:
+                    raise ReleaseRefused(
+                        f"{name!r} in the release is neither a file nor a folder; nothing was published"
+                    )
+    return dict(sorted(found.items()))
+
+
+def require_judged(root: Path, verdict: Verdict) -> None:
+    """Make sure that a version's folder may be published: its verdict passed and is about the files that are there.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the coming version.
+    verdict : Verdict
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative or about nothing, or a public file is missing, was changed or came since.
+    """
+    if not verdict.passed:
+        raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
+    if not verdict.files:
+        raise ReleaseRefused("nothing was published: the verdict names no file that it is about")
+    found = public_digests(root)
+    for name in sorted({*verdict.files, *found} - {SIGNATURE}):
+        if name not in found:
+            what = "is gone"
+        elif name not in verdict.files:
+            what = "came"
+        elif found[name] != verdict.files[name]:
+            what = "was changed"
+        else:
+            continue
+        raise ReleaseRefused(f"nothing was published: {name!r} {what} after the release was judged; run it again")

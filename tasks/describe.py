@@ -1,0 +1,86 @@
+"""Describe: every public document of a version, written beside its rows before anything is judged."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from funnel.audit import Findings
+from funnel.errors import ReleaseRefused
+from funnel.guarantees import parse_guarantee
+from funnel.joint import Joint
+from funnel.pipeline.tasks.step import step, tell
+from funnel.protocol import Protocol
+from funnel.release.comparison import ComparisonDocument
+from funnel.release.decision import Draw, TakeOver, fresh_draws
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.publication import write_documents, write_package
+from funnel.release.rows import Rows
+from funnel.release.series import Series
+from funnel.release.snapshot import Snapshot
+from funnel.report import render_report
+from funnel.report.gathering import report_content
+from funnel.spec import ReleaseSpec
+
+
+@step
+def describe(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    joint: Joint,
+    protocol: Protocol,
+    comparison: ComparisonDocument,
+    rows: Rows,
+    findings: Findings,
+    series: Series,
+    folder: ReleaseFolder,
+    created: str,
+) -> None:
+    """Write the protocol, the csv, the report and the data package, and what of them stays internal.
+
+    Raises
+    ------
+    ReleaseRefused
+        If a figure cannot be written down, such as a level that is infinite or no number.
+    """
+    tell("writing the report")
+    from funnel.pipeline.expectations import Evidence, announced
+
+    guarantee = parse_guarantee(spec.guarantee.canonical)
+    try:
+        write_documents(spec, joint, protocol, guarantee, rows, folder)
+        public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
+        evidence = Evidence(
+            folder.data, protocol, joint, guarantee, snapshot.rows, spec.secret, spec.publish, rows.pairs
+        )
+        content = report_content(
+            spec,
+            snapshot,
+            joint,
+            protocol,
+            guarantee,
+            findings,
+            comparison,
+            announced(evidence),
+            version=str(decision.version),
+            created=created,
+            earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
+        )
+        folder.report.write_text(render_report(content), encoding="utf-8")
+        write_package(spec, protocol, public, decision.version, created, folder)
+    except ValidationError as error:
+        refused = _unwritable(error)
+    else:
+        return
+    raise refused
+
+
+def _unwritable(error: ValidationError) -> ReleaseRefused:
+    """A document refuses to be written with such a figure; which one is told, never its value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "a part of it"
+    reason = str(first["msg"])
+    return ReleaseRefused(
+        f"nothing was published: {place} cannot be written to a public document: {reason[:1].lower()}{reason[1:]}"
+    )
