@@ -10,6 +10,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
+from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver, fresh_draws
 from funnel.release.layout import ReleaseFolder
@@ -36,6 +37,7 @@ def describe(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    approval: Approval | None = None,
 ) -> None:
     """Write the protocol, the csv, the report and the data package, and what of them stays internal.
 
@@ -66,6 +68,7 @@ def describe(
             version=str(decision.version),
             created=created,
             earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
+            approval=approval,
         )
         folder.report.write_text(render_report(content), encoding="utf-8")
         write_package(spec, protocol, public, decision.version, created, folder)

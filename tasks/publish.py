@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.step import step, tell
+from funnel.release.approval import Approval
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
@@ -40,6 +41,7 @@ def publish(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    approval: Approval | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -53,6 +55,27 @@ def publish(
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
+    complete(decision, snapshot, verdict, folder, created, approval)
+    tell("publishing")
+    series.publish(folder, decision.version, verdict, tell)
+    return Published(str(decision.version), *series.shown(decision.version))
+
+
+def complete(
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    verdict: Verdict,
+    folder: ReleaseFolder,
+    created: str,
+    approval: Approval | None,
+) -> None:
+    """Write what a judged version still lacks, all of it internal: the verdict and the record.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative.
+    """
     if not verdict.passed:
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
     write_whole(folder.verdict, verdict.to_bytes())
@@ -65,8 +88,6 @@ def publish(
         rotated=decision.rotated,
         files=dict(verdict.files),
         software=software(),
+        approval=approval,
     )
     folder.record.write_bytes(record.to_bytes())
-    tell("publishing")
-    series.publish(folder, decision.version, verdict, tell)
-    return Published(str(decision.version), *series.shown(decision.version))

@@ -60,6 +60,14 @@ class SourceNote:
 
 
 @dataclass(frozen=True)
+class ApprovalNote:
+    """Who approved of the publication, as they said, and when (ISO 8601, UTC)."""
+
+    by: str
+    at: str
+
+
+@dataclass(frozen=True)
 class MechanismNote:
     """How the protocol was made, in one line, and whether it looks at the secret."""
 
@@ -163,6 +171,8 @@ class Described:
         Where the random numbers come from, in words.
     software : str
         Name and version of the software, such as ``"funnel 0.1.0"``.
+    approval : ApprovalNote or None
+        None where nobody was asked, and while nobody has approved.
     """
 
     name: str
@@ -183,6 +193,7 @@ class Described:
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
     earlier_releases: int = 0
+    approval: ApprovalNote | None = None
 
     @property
     def failed(self) -> tuple[VerdictLine, ...]:

@@ -9,10 +9,12 @@ from funnel.audit import Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.public import count_of_records
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import (
+    ApprovalNote,
     Contact,
     Licence,
     MechanismNote,
@@ -46,6 +48,7 @@ def report_content(
     version: str,
     created: str,
     earlier_releases: int,
+    approval: Approval | None = None,
 ) -> ReportContent:
     """What the report of a release shows.
 
@@ -81,6 +84,7 @@ def report_content(
         recodings=_recodings(spec, snapshot.read_codings()),
         shuffled=spec.output.shuffle,
         earlier_releases=earlier_releases,
+        approval=None if approval is None else ApprovalNote(approval.by, approval.at),
     )
 
 

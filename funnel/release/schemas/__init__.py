@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.release.approval import Outcome
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
@@ -17,6 +18,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     DrawsDocument,
     FindingsDocument,
     JointDocument,
+    Outcome,
     ProtocolDocument,
     Record,
     Verdict,

@@ -186,9 +186,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("name", ["independent-reporting", "robust-conditional-reporting", "identity"])
 def test_what_cannot_be_decided_within_the_limit_is_not_begun(name: str, decided: list[int]) -> None:
-    with pytest.raises(
-        SpecError, match=r"takes about .* more than the time limit leaves"
-    ):
+    with pytest.raises(SpecError, match=r"takes about .* more than the time limit leaves"):
         funnel.fit(name, WIDE, RLDP(1.0), time_limit=0.5)
     assert decided == []
 
