@@ -173,7 +173,8 @@ class Series:
         else:
             self.records.settle(announced)
         self.point_latest()
-        self.held.put_right(self.records.known)
+        if self.held.waiting is not None:
+            self.held.put_right(self.records.known)
 
     def put_right(self) -> None:
         """Remove or finish what a killed run left behind.
