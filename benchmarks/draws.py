@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from funnel.protocol import DENOMINATOR
-from funnel.sampling import ChannelSampler, PairCounts, WordStream
+from funnel.sampling import CellCounts, ChannelSampler, WordStream
 
 _PIECE = 1 << 16
 
@@ -25,7 +25,7 @@ def p_values(rows: int = 100_000_000, inputs: int = 16, outputs: int = 16) -> di
     weights = (shares * float(DENOMINATOR)).astype(np.uint64)
     weights[np.argmax(weights, axis=0), np.arange(inputs)] += np.uint64(DENOMINATOR) - weights.sum(axis=0)
     sampler, stream = ChannelSampler(weights, weights[:, 0].copy()), WordStream()
-    counts = PairCounts(inputs, outputs)
+    counts = CellCounts(inputs, outputs)
     follow = np.zeros((outputs, outputs), dtype=np.int64)
     last = np.empty(0, dtype=np.uint8)
     for start in range(0, rows, _PIECE):
@@ -37,7 +37,7 @@ def p_values(rows: int = 100_000_000, inputs: int = 16, outputs: int = 16) -> di
             follow.shape
         )
         last = drawn[-1:]
-    pairs, law = counts.table(), weights / DENOMINATOR
+    pairs, law = counts.counts().pairs, weights / DENOMINATOR
     expected = law.T * pairs[:inputs].sum(axis=1, keepdims=True)
     chi2 = float(((pairs[:inputs] - expected) ** 2 / expected).sum())
     both = np.outer(law[:, 0], law[:, 0]) * follow.sum()

@@ -8,7 +8,11 @@ with warnings.catch_warnings():
     # It imports two modules of the standard library by names that are deprecated.
     warnings.filterwarnings("ignore", r"module 'sre_(constants|parse)' is deprecated", DeprecationWarning)
     import great_expectations as gx
-    from great_expectations.core import ExpectationSuite, ExpectationValidationResult
+    from great_expectations.core import (
+        ExpectationSuite,
+        ExpectationSuiteValidationResult,
+        ExpectationValidationResult,
+    )
     from great_expectations.core.metric_domain_types import MetricDomainTypes
     from great_expectations.data_context.data_context.ephemeral_data_context import EphemeralDataContext
     from great_expectations.data_context.types.base import (
@@ -37,6 +41,7 @@ def context() -> EphemeralDataContext:
 __all__ = [
     "BatchExpectation",
     "ExpectationSuite",
+    "ExpectationSuiteValidationResult",
     "ExpectationValidationResult",
     "MetricDomainTypes",
     "PandasExecutionEngine",

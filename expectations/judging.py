@@ -5,72 +5,126 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from funnel.pipeline.expectations.evidence import Evidence
+import pandas as pd
+
+from funnel.errors import FunnelError
 from funnel.release.verdict import Judgement, Verdict
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
-    from funnel.pipeline.expectations.engine import ExpectationValidationResult
+    from funnel.pipeline.expectations.engine import ExpectationSuiteValidationResult, ExpectationValidationResult
+    from funnel.pipeline.expectations.evidence import Evidence
 
 Key = tuple[str, str]
 
 
-def judge(evidence: Evidence) -> Verdict:
-    """Judge a release that is about to be published.
+class Judged(Protocol):
+    """What can be judged: expectations, and the tables that they are on."""
+
+    def declared(self) -> list[ReleaseExpectation]:
+        """All expectations, each with a description in plain words."""
+        ...
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The table of this name; whatever this raises fails all expectations on it."""
+        ...
+
+
+def judge(evidence: Judged) -> Verdict:
+    """Judge a release, or a released table.
 
     Great Expectations fails open: an expectation it does not know is left out, and the rest succeeds. So what it
     evaluated is compared with what was declared, as multisets of type and arguments: an expectation that is missing,
-    one that was not declared, and one that raised an exception each fail the verdict.
+    one that was not declared, and one that raised an exception each fail the verdict; so does evidence that cannot be
+    gathered.
 
     Parameters
     ----------
-    evidence : Evidence
-        The file, and what it was drawn with and declared to be.
-
-    Raises
-    ------
-    ReleaseRefused
-        If the file cannot be read as parquet.
+    evidence : Evidence, TableEvidence or Finished
 
     Notes
     -----
     The first call imports Great Expectations, which takes some seconds. Nothing is written, printed or sent.
     """
-    from funnel.pipeline.expectations.suite import declare
+    return Verdict.of(evaluate(evidence).judgements)
 
-    declared = declare(evidence)
-    keys = [_key(*_configured(expectation)) for expectation in declared]
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What was judged, and the results as Great Expectations has them.
+
+    Attributes
+    ----------
+    judgements : tuple of Judgement
+    results : mapping of table name to ExpectationSuiteValidationResult
+        Of tables that could be gathered.
+    """
+
+    judgements: tuple[Judgement, ...]
+    results: Mapping[str, ExpectationSuiteValidationResult]
+
+
+def evaluate(evidence: Judged) -> Evaluated:
+    """As `judge`, with the results of Great Expectations."""
+    try:
+        declared = evidence.declared()
+    except Exception as error:
+        return Evaluated((_undeclarable(_sentence(error)),), {})
+    tables: dict[str, pd.DataFrame] = {}
+    without: dict[str, str] = {}
+    for name in dict.fromkeys(expectation.evidence_table for expectation in declared):
+        try:
+            tables[name] = evidence.table(name)
+        except Exception as error:
+            without[name] = _sentence(error)
+    results = _evaluate(declared, tables)
     evaluated: dict[Key, list[ExpectationValidationResult]] = defaultdict(list)
-    for result in _evaluate(declared, evidence):
+    for result in (one for suite in results.values() for one in suite.results):
         evaluated[_evaluated_key(result)].append(result)
-    judgements = [
-        _judged(expectation, evaluated[key].pop(0)) if evaluated[key] else _missing(expectation)
-        for expectation, key in zip(declared, keys, strict=True)
-    ]
-    judgements += [_undeclared(key) for key, results in evaluated.items() for _ in results]
-    return Verdict.of(tuple(judgements))
+    judgements = []
+    for expectation in declared:
+        key = _key(*_configured(expectation))
+        if expectation.evidence_table in without:
+            judgements.append(_without_evidence(expectation, without[expectation.evidence_table]))
+        else:
+            judgements.append(_judged(expectation, evaluated[key].pop(0)) if evaluated[key] else _missing(expectation))
+    judgements += [_undeclared(key) for key, left in evaluated.items() for _ in left]
+    return Evaluated(tuple(judgements), results)
 
 
-def announced(evidence: Evidence) -> tuple[tuple[str, str], ...]:
-    """Names and descriptions of the expectations that a release will be judged by; nothing of it is read."""
-    from funnel.pipeline.expectations.suite import declare
+def announced(evidence: Evidence, csv: bool) -> tuple[tuple[str, str], ...]:
+    """Names and descriptions of the expectations that a release will be judged by, in their order.
 
-    return tuple((_configured(one)[0], str(one.description)) for one in declare(evidence))
+    Parameters
+    ----------
+    evidence : Evidence
+        What the release is made of; its file is not read.
+    csv : bool
+        Whether the release has a csv.
+    """
+    from funnel.pipeline.expectations.finished_suite import declare_finished
+
+    declared = [*evidence.declared(), *declare_finished(csv, evidence.guarantee)]
+    return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 
-def _evaluate(declared: list[ReleaseExpectation], evidence: Evidence) -> list[ExpectationValidationResult]:
+def _evaluate(
+    declared: list[ReleaseExpectation], tables: Mapping[str, pd.DataFrame]
+) -> dict[str, ExpectationSuiteValidationResult]:
     """Results of one suite for each table of the evidence."""
     from funnel.pipeline.expectations.engine import ExpectationSuite, context
 
     source = context().data_sources.add_pandas("evidence")
-    results: list[ExpectationValidationResult] = []
-    for name, table in evidence.tables.items():
+    results = {}
+    for name, table in tables.items():
         mine = [expectation for expectation in declared if expectation.evidence_table == name]
         batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
         suite = ExpectationSuite(name=name, expectations=mine)
-        results += batch.get_batch({"dataframe": table}).validate(suite).results
+        results[name] = batch.get_batch({"dataframe": table}).validate(suite)
     return results
 
 
@@ -111,6 +165,23 @@ def _judged(expectation: ReleaseExpectation, result: ExpectationValidationResult
         expected=details.get("expected"),
         failure=failure,
     )
+
+
+def _without_evidence(expectation: ReleaseExpectation, why: str) -> Judgement:
+    kind, _ = _configured(expectation)
+    return Judgement(name=kind, description=str(expectation.description), passed=False, failure=why)
+
+
+def _undeclarable(why: str) -> Judgement:
+    description = "What the release declares can be read."
+    return Judgement(name="evidence", description=description, passed=False, failure=why)
+
+
+def _sentence(error: Exception) -> str:
+    """Why evidence is missing; only errors of this package are quoted, since others may hold a row."""
+    if isinstance(error, FunnelError):
+        return f"its evidence could not be gathered: {error}"
+    return f"its evidence could not be gathered because {type(error).__name__} was raised"
 
 
 def _missing(expectation: ReleaseExpectation) -> Judgement:

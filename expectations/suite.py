@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from funnel.audit.false_alarms import SHARES
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.categories import ExpectReleasedCategoriesToEqualDeclared
 from funnel.pipeline.expectations.custom.category_types import ExpectReleasedColumnsToBeCategories
@@ -10,12 +11,19 @@ from funnel.pipeline.expectations.custom.counts import ExpectReleasedCountsToEqu
 from funnel.pipeline.expectations.custom.drawn_inputs import ExpectDrawnInputsToEqualSnapshot
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol
 from funnel.pipeline.expectations.custom.hidden_columns import ExpectNoSecretOrUndeclaredColumn
+from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret
 from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound
 from funnel.pipeline.expectations.custom.metadata import ExpectReleasedFileToCarryNoMetadata
 from funnel.pipeline.expectations.custom.nulls import ExpectReleasedColumnsToHoldNoNulls
+from funnel.pipeline.expectations.custom.order import ExpectRowOrderToTellNothing, ExpectRowsInSourceOrder
 from funnel.pipeline.expectations.custom.outputs import ExpectReleasedSymbolsToBeOutputs
 from funnel.pipeline.expectations.custom.rows import ExpectReleasedRowsToEqualSnapshot
+from funnel.pipeline.expectations.custom.thresholds import ExpectSamplerToMeetThresholds
+from funnel.pipeline.expectations.custom.words import ExpectRandomWordsNeverToRepeat, ExpectRandomWordsToBeUniform
+from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.ordering import LABELS
+from funnel.pipeline.expectations.table_evidence import TableEvidence
 from funnel.wording import listed, plain_number
 
 
@@ -29,19 +37,26 @@ def declare(evidence: Evidence) -> list[ReleaseExpectation]:
     evidence : Evidence
         Only what is declared is read here; the released file is not.
     """
-    return [*_on_the_file(evidence), *_on_the_categories(evidence), *_on_the_channel(evidence)]
+    drawing = [] if evidence.drawing is None else _on_the_drawing(evidence, evidence.drawing)
+    return [*_on_the_file(evidence), *_on_the_categories(evidence), *_on_the_channel(evidence), *drawing]
 
 
-def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
-    published, secret = list(evidence.published), list(evidence.secret)
+def declare_table(evidence: TableEvidence) -> list[ReleaseExpectation]:
+    """All expectations on a released table by itself, for somebody who has it and its protocol and nothing else.
+
+    Parameters
+    ----------
+    evidence : TableEvidence
+        Only the protocol is read here; the released file is not.
+    """
+    return [*_on_the_columns(evidence), *_on_the_categories(evidence)]
+
+
+def _on_the_columns(evidence: TableEvidence) -> list[ReleaseExpectation]:
+    published = list(evidence.protocol.outputs.columns)
     return [
         ExpectReleasedColumnsToEqualDeclared(
             columns=published, description=f"The file has exactly the columns {listed(published)}, in this order."
-        ),
-        ExpectNoSecretOrUndeclaredColumn(
-            published=published,
-            secret=secret,
-            description=f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file.",
         ),
         ExpectReleasedColumnsToBeCategories(
             columns=published, description="Every published column is stored as categories."
@@ -50,6 +65,18 @@ def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
             allowed=[], description="The file carries no metadata that came along from the source."
         ),
         ExpectReleasedColumnsToHoldNoNulls(allowed=0, description="Every record has a value in every column."),
+    ]
+
+
+def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
+    published, secret = list(evidence.published), list(evidence.secret)
+    return [
+        *_on_the_columns(evidence),
+        ExpectNoSecretOrUndeclaredColumn(
+            published=published,
+            secret=secret,
+            description=f"Neither a secret column ({listed(secret)}) nor an undeclared one is in the file.",
+        ),
         ExpectReleasedRowsToEqualSnapshot(
             rows=evidence.snapshot_rows,
             description=f"The file has one record for each of the {evidence.snapshot_rows:,} in the snapshot.",
@@ -57,7 +84,7 @@ def _on_the_file(evidence: Evidence) -> list[ReleaseExpectation]:
     ]
 
 
-def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
+def _on_the_categories(evidence: TableEvidence) -> list[ReleaseExpectation]:
     outputs = evidence.protocol.outputs
     by_column: list[ReleaseExpectation] = []
     for position, column in enumerate(outputs.columns):
@@ -75,17 +102,18 @@ def _on_the_categories(evidence: Evidence) -> list[ReleaseExpectation]:
             outputs=len(outputs),
             description=f"Every record is one of the {len(outputs):,} outputs of the protocol.",
         ),
-        ExpectReleasedCountsToEqualDrawn(
-            labels=list(outputs.labels),
-            drawn=evidence.pair_counts.sum(axis=0).tolist(),
-            description="The file holds every output exactly as often as it was drawn.",
-        ),
     ]
 
 
 def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
     guarantee, digest = evidence.guarantee, evidence.protocol.digest
+    outputs = evidence.protocol.outputs
     return [
+        ExpectReleasedCountsToEqualDrawn(
+            labels=list(outputs.labels),
+            drawn=evidence.pair_counts.sum(axis=0).tolist(),
+            description="The file holds every output exactly as often as it was drawn.",
+        ),
         ExpectDrawnInputsToEqualSnapshot(
             rows=evidence.snapshot_rows,
             description="Every record of the snapshot drew once: draws and records agree for every input.",
@@ -103,5 +131,41 @@ def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
                 f"The protocol keeps {guarantee.title} within {guarantee} (level at most "
                 f"{plain_number(guarantee.budget)} nats), decided exactly on its integer weights."
             ),
+        ),
+    ]
+
+
+def _on_the_drawing(evidence: Evidence, drawing: Drawing) -> list[ReleaseExpectation]:
+    digest, rows = evidence.protocol.digest, evidence.snapshot_rows
+    order: ReleaseExpectation = ExpectRowsInSourceOrder(
+        rows=rows,
+        description="Rows are not shuffled, as the spec asks: they stand in the order of the source.",
+    )
+    if drawing.shuffled:
+        order = ExpectRowOrderToTellNothing(
+            significance=SHARES["order"],
+            labels=list(LABELS),
+            description="The order of the rows looks random: it follows neither the source nor inputs or secrets.",
+        )
+    return [
+        ExpectDrawsToIgnoreTheSecret(
+            significance=SHARES["independence"],
+            protocol_digest=digest,
+            description="Among records with the same input, outputs look drawn without regard to the secret.",
+        ),
+        order,
+        ExpectRandomWordsToBeUniform(
+            significance=SHARES["words"],
+            rows=rows,
+            purposes=["draw", "order"] if drawing.shuffled else ["draw"],
+            description="The random words that rows were drawn with and ordered by look uniform.",
+        ),
+        ExpectRandomWordsNeverToRepeat(
+            allowed=0,
+            description="No random words were used twice, in this release or in an earlier version.",
+        ),
+        ExpectSamplerToMeetThresholds(
+            protocol_digest=digest,
+            description="The sampler gives every output exactly the share of words that its weight says.",
         ),
     ]

@@ -160,7 +160,7 @@ def _go(
     holding = spec.approval.required and approval is None
     published = None
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, snapshot, protocol, folder, workspace, secret)
+        rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         describe(
@@ -178,7 +178,7 @@ def _go(
             approval,
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, snapshot, joint, protocol, rows, folder)
+        verdict = validate(spec, decision, snapshot, folder, earlier)
         if holding:
             hold(decision, snapshot, verdict, series, folder, created)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import ValidationError
 
 from funnel.audit import Findings
@@ -48,13 +50,23 @@ def describe(
     """
     tell("writing the report")
     from funnel.pipeline.expectations import Evidence, announced
+    from funnel.pipeline.expectations.drawing import Drawing
 
     guarantee = parse_guarantee(spec.guarantee.canonical)
     try:
         write_documents(spec, joint, protocol, guarantee, rows, folder)
         public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
+        drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(snapshot.data.path), spec.output.shuffle)
         evidence = Evidence(
-            folder.data, protocol, joint, guarantee, snapshot.rows, spec.secret, spec.publish, rows.pairs
+            folder.data,
+            protocol,
+            joint,
+            guarantee,
+            snapshot.rows,
+            spec.secret,
+            spec.publish,
+            rows.pairs,
+            drawing=drawing,
         )
         content = report_content(
             spec,
@@ -64,7 +76,7 @@ def describe(
             guarantee,
             findings,
             comparison,
-            announced(evidence),
+            announced(evidence, spec.output.csv),
             version=str(decision.version),
             created=created,
             earlier_releases=fresh_draws(series.earlier, rows.data.sha256),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
@@ -20,12 +21,13 @@ def sanitise(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
+    joint: Joint,
     protocol: Protocol,
     folder: ReleaseFolder,
     workspace: Path,
     secret: ReleaseSecret | None = None,
 ) -> Rows:
-    """Put the rows of the coming version into its folder, and count the pairs drawn.
+    """Put the rows of the coming version into its folder, with the evidence of its drawing.
 
     Raises
     ------
@@ -45,6 +47,7 @@ def sanitise(
         workspace,
         shuffle=spec.output.shuffle,
         record_key=key,
+        secret=joint.secret,
         engine=spec.engine,
         progress=tell,
     )

@@ -1,14 +1,13 @@
-"""Validate: Great Expectations judges the files that are about to be published."""
+"""Validate: Great Expectations judges the finished folder, from the source and the spec alone."""
 
 from __future__ import annotations
 
-from funnel.guarantees import parse_guarantee
-from funnel.joint import Joint
+from collections.abc import Sequence
+
 from funnel.pipeline.tasks.step import step, tell
-from funnel.protocol import Protocol
+from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder
-from funnel.release.rows import Rows
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
@@ -16,28 +15,33 @@ from funnel.spec import ReleaseSpec
 
 @step
 def validate(
-    spec: ReleaseSpec, snapshot: Snapshot, joint: Joint, protocol: Protocol, rows: Rows, folder: ReleaseFolder
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    folder: ReleaseFolder,
+    earlier: Sequence[Earlier],
 ) -> Verdict:
-    """Judge the drawn files against what the spec declares, and store the verdict beside them.
+    """Judge every public file of a coming version, and note the digests of what was judged.
 
-    The verdict may be negative: refusing to publish is the caller's part.
+    Nothing that the steps before computed is taken over: counts are counted again from the source, the bound is read
+    again from the text of the spec, and everything else from the files in the folder. Of the snapshot only what it says
+    of itself is judged, and the order of its records is what that of the released rows must not follow. The verdict may
+    be negative: refusing to publish is the caller's part.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the folder holds something that is neither a file nor a folder.
     """
     tell("loading the validator")
     # Takes seconds to import: only runs that validate pay for it.
-    from funnel.pipeline.expectations import Evidence, judge
+    from funnel.pipeline.expectations import Finished, judge
 
     tell("judging the release")
+    # Before anything is read: what changes from here on is not what was judged.
     files = public_digests(folder.root)
-    verdict = judge(
-        Evidence(
-            released=rows.data.checked(),
-            protocol=protocol,
-            joint=joint,
-            guarantee=parse_guarantee(spec.guarantee.canonical),
-            snapshot_rows=snapshot.rows,
-            secret=spec.secret,
-            published=spec.publish,
-            pair_counts=rows.pairs,
-        )
-    )
-    return Verdict.of(verdict.results, files)
+    taken_over = isinstance(decision, TakeOver)
+    # Rows that are taken over have the words of the version that they are of.
+    before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
+    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before)
+    return Verdict.of(judge(finished).results, files)

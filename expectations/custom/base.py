@@ -16,7 +16,7 @@ from funnel.pipeline.expectations.engine import (
     TableMetricProvider,
     metric_value,
 )
-from funnel.pipeline.expectations.evidence import ROWS
+from funnel.pipeline.expectations.table_evidence import ROWS
 
 _LISTED = 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from funnel.joint import IntArray, Joint
@@ -44,6 +45,17 @@ class Channel:
         if len(held) != 1 or not isinstance(held[0], cls):
             raise TypeError("the table holds no channel")
         return held[0]
+
+
+def snapshot_inputs(channel: Channel) -> IntArray:
+    """Records of the snapshot by input symbol of the protocol, and outside its alphabet; shape (a + 1,)."""
+    read = channel.joint.read_by(channel.protocol.inputs.columns)
+    a = len(channel.protocol.inputs)
+    totals = np.zeros(a + 1, dtype=np.int64)
+    for symbol, count in zip(read.inputs.symbols, read.counts.sum(axis=0).tolist(), strict=True):
+        place = channel.protocol.inputs.get(symbol)
+        totals[place if place >= 0 else a] += count
+    return totals
 
 
 def other_protocol(found: str, declared: str) -> str:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from funnel.joint import IntArray
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
-from funnel.pipeline.expectations.custom.channel import Channel
+from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
 
 OUTSIDE = "records outside the alphabet"
 
@@ -37,17 +35,6 @@ class DrawnInputs(EvidenceMetric):
         names = [*(f"input {label!r}" for label in channel.protocol.inputs.labels), OUTSIDE]
         different = {name: gap for name, gap in zip(names, gaps, strict=True) if gap}
         return MeasuredInputs(int(channel.drawn.sum()), len(names), different)
-
-
-def snapshot_inputs(channel: Channel) -> IntArray:
-    """Records of the snapshot by input symbol of the protocol, and outside its alphabet; shape (a + 1,)."""
-    read = channel.joint.read_by(channel.protocol.inputs.columns)
-    a = len(channel.protocol.inputs)
-    totals = np.zeros(a + 1, dtype=np.int64)
-    for symbol, count in zip(read.inputs.symbols, read.counts.sum(axis=0).tolist(), strict=True):
-        place = channel.protocol.inputs.get(symbol)
-        totals[place if place >= 0 else a] += count
-    return totals
 
 
 class ExpectDrawnInputsToEqualSnapshot(ReleaseExpectation):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funnel.pipeline.expectations.custom.base import Finding, ReleaseExpectation, counted
-from funnel.pipeline.expectations.evidence import ROWS
+from funnel.pipeline.expectations.table_evidence import ROWS
 
 
 class ExpectReleasedRowsToEqualSnapshot(ReleaseExpectation):

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, gammaincc
 
+from funnel.audit.tails import binomial_two_sided, fisher
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol, WeightArray
 
 # Outputs expected in fewer records are one class in the test of all outputs together: alone they would dilute it.
 _RARE = 5
-# Outweighs the error of a probability of 2^-52 in the exponent of up to 2^31 records, and that of the tails themselves.
-_ROUNDING = 1 + 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,11 @@ def draw_consistency(pair_counts: IntArray, protocol: Protocol) -> Consistency:
     drawn = pair_counts - forbidden
     p_values: list[tuple[float, int]] = []
     for x in np.flatnonzero(drawn.any(axis=1)):
-        p_values.extend((float(p), int(x)) for p in _p_values(drawn[x], weights[x]))
+        single, together, classes = law_p_values(drawn[x], weights[x])
+        p_values.extend((float(p), int(x)) for p in single)
+        # One test of two classes is among the single ones, or as good as one of them.
+        if classes > 2:
+            p_values.append((together, int(x)))
     impossible = int(forbidden.sum())
     if impossible:
         return Consistency(0.0, int(forbidden.sum(axis=1).argmax()), len(p_values), impossible)
@@ -84,35 +86,30 @@ def draw_consistency(pair_counts: IntArray, protocol: Protocol) -> Consistency:
     return Consistency(min(1.0, smallest * len(p_values)), worst, len(p_values), 0)
 
 
-def _p_values(counts: IntArray, weights: WeightArray) -> FloatArray:
-    """The p-value of each output of one input that can occur and need not, and that of all of them together."""
+def law_p_values(counts: IntArray, weights: WeightArray) -> tuple[FloatArray, float, int]:
+    """P-values of draws from one law: of each output that can occur and need not, and of all of them together.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (b,)
+        Draws by output; none of them of weight zero, and at least one.
+    weights : ndarray of uint64, shape (b,)
+
+    Returns
+    -------
+    tuple of ndarray, float and int
+        The last is the number of classes of outputs that are told apart in the test of all of them together. See
+        `draw_consistency` for the proof.
+    """
     total, whole = counts.sum(), weights.sum()
     open_ = (weights > 0) & (weights < whole)
-    single = _two_sided(counts[open_], np.full(open_.sum(), total), weights[open_], np.full(open_.sum(), whole))
+    single = binomial_two_sided(counts[open_], np.full(open_.sum(), total), weights[open_], np.full(open_.sum(), whole))
     common = weights >= _RARE * (whole / total)
     order = np.flatnonzero(common)[np.argsort(weights[common], kind="stable")[::-1]]
     classes, seen = weights[order], counts[order]
     if not common.all() and (rare := weights[~common].sum()) > 0:
         classes, seen = np.append(classes, rare), np.append(seen, counts[~common].sum())
-    if len(classes) < 3:
-        # One test of two classes, which is among the single ones.
-        return single
     # What is left at each class: it and all after it.
     left, among = classes[::-1].cumsum()[::-1], seen[::-1].cumsum()[::-1]
-    chain = _two_sided(seen[:-1], among[:-1], classes[:-1], left[:-1])
-    with np.errstate(divide="ignore"):
-        surprise = -np.log(chain).sum()
-    together = 0.0 if np.isinf(surprise) else min(1.0, float(gammaincc(len(chain), surprise)) * _ROUNDING)
-    return np.append(single, together)
-
-
-def _two_sided(counts: IntArray, totals: IntArray, weights: WeightArray, wholes: WeightArray) -> FloatArray:
-    """Twice the smaller tail of Binomial(total, weight/whole) at each count, at most 1; all shapes (k,)."""
-    others = wholes - weights
-    rest = totals - counts
-    q = np.minimum(weights, others).astype(np.float64) / wholes.astype(np.float64)
-    counts, rest = np.where(weights > others, rest, counts), np.where(weights > others, counts, rest)
-    # P(K >= k) and P(K <= k) as incomplete beta functions, which are not defined where a tail is everything.
-    at_least = np.where(counts > 0, betainc(np.maximum(counts, 1), rest + 1, q), 1.0)
-    at_most = np.where(rest > 0, betainc(np.maximum(rest, 1), counts + 1, 1 - q), 1.0)
-    return np.asarray(np.minimum(1.0, 2 * _ROUNDING * np.minimum(at_least, at_most)))
+    chain = binomial_two_sided(seen[:-1], among[:-1], classes[:-1], left[:-1])
+    return single, fisher(chain), len(classes)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from funnel import measures
 from funnel.alphabet import Alphabet
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import IntArray, Joint
@@ -22,6 +23,7 @@ __all__ = [
     "DrawsDocument",
     "JointDocument",
     "ProtocolDocument",
+    "drawn_pairs",
     "draws_document",
     "joint_document",
     "protocol_document",
@@ -77,11 +79,28 @@ class JointDocument(Document):
 
 
 class DrawsDocument(Document):
-    """Records by the input that they drew with (the last row: outside the alphabet) and by output; internal."""
+    """Records by the input that they drew with (the last row: outside the alphabet) and by output; internal.
+
+    By secret too, sparse: ``cells`` are numbers of cells, in C order, of the table of (secret, input, output) whose
+    last secret and last input stand for values outside their alphabets, and ``records`` their counts. ``probe`` is what
+    the sampler answered where outputs meet (`funnel.sampling.probe`). None in documents from before they were kept.
+    """
 
     described: ClassVar[str] = "the table of drawn pairs"
-    schema_: Literal["funnel/draws/1"] = Field(default="funnel/draws/1", alias="schema")
+    schema_: Literal["funnel/draws/2"] = Field(default="funnel/draws/2", alias="schema")
     pairs: tuple[tuple[Count, ...], ...] = Field(min_length=2)
+    secret: Symbols | None
+    cells: tuple[Count, ...] | None
+    records: tuple[Count, ...] | None
+    probe: str | None = Field(pattern=r"^[0-9a-f]{32}$")
+
+    @cached_property
+    def counts(self) -> DrawnCounts | None:
+        """The counts by secret, if they were kept."""
+        if self.secret is None or self.cells is None or self.records is None:
+            return None
+        cells, records = (np.array(numbers, dtype=np.int64) for numbers in (self.cells, self.records))
+        return DrawnCounts((len(self.secret.symbols) + 1, len(self.pairs), len(self.pairs[0])), cells, records)
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Self:
@@ -89,12 +108,19 @@ class DrawsDocument(Document):
             raise ValueError("has rows of different length")
         if max(map(max, filter(None, self.pairs)), default=0) >= 2**63:
             raise ValueError("counts more than 64 bits hold")
+        if len({part is None for part in (self.secret, self.cells, self.records)}) > 1:
+            raise ValueError("counts by secret only in part")
+        if max((*(self.cells or ()), *(self.records or ())), default=0) >= 2**63:
+            raise ValueError("counts more than 64 bits hold")
+        counts = _built(lambda: self.counts)
+        if counts is not None and not np.array_equal(counts.pairs, np.array(self.pairs, dtype=np.int64)):
+            raise ValueError("counts by secret other records than without")
         return self
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it only did not name its schema."""
-        return content
+        """Before version 1 it did not name its schema; before version 2 it held nothing but the pairs."""
+        return {**content, "secret": None, "cells": None, "records": None, "probe": None}
 
 
 class Promise(Part):
@@ -206,9 +232,17 @@ def read_joint(text: str | bytes, place: str = "") -> Joint:
     return JointDocument.from_json(text, place).joint
 
 
-def draws_document(pairs: IntArray) -> DrawsDocument:
-    """The document of drawn pairs, shape (a + 1, b)."""
-    return DrawsDocument(pairs=tuple(map(tuple, pairs.tolist())))
+def draws_document(
+    pairs: IntArray, counts: DrawnCounts | None = None, secret: Alphabet | None = None, probe: str | None = None
+) -> DrawsDocument:
+    """The document of drawn pairs, shape (a + 1, b), and, where they were kept, of counts by secret and the probe."""
+    return DrawsDocument(
+        pairs=tuple(map(tuple, pairs.tolist())),
+        secret=None if secret is None else Symbols.of(secret),
+        cells=None if counts is None else tuple(counts.cells.tolist()),
+        records=None if counts is None else tuple(counts.records.tolist()),
+        probe=probe,
+    )
 
 
 def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> IntArray:
@@ -219,8 +253,19 @@ def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> IntArr
     DataError
         If the text is damaged or does not fit the protocol.
     """
+    return drawn_pairs(DrawsDocument.from_json(text, place), protocol)
+
+
+def drawn_pairs(document: DrawsDocument, protocol: Protocol) -> IntArray:
+    """The counts of drawn pairs in a document, shape (a + 1, b).
+
+    Raises
+    ------
+    DataError
+        If they do not fit the protocol.
+    """
     b, a = protocol.size
-    pairs = np.array(DrawsDocument.from_json(text, place).pairs, dtype=np.int64)
+    pairs = np.array(document.pairs, dtype=np.int64)
     if pairs.shape != (a + 1, b):
         raise DataError(f"the stored counts of drawn pairs have shape {pairs.shape}, not {(a + 1, b)}")
     return pairs

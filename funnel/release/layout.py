@@ -105,8 +105,13 @@ class ReleaseFolder:
 
     @property
     def draws(self) -> Path:
-        """Counts of drawn (input, output) pairs; internal."""
+        """Counts of drawn (secret, input, output); internal."""
         return self.audit / "draws.json"
+
+    @property
+    def words(self) -> Path:
+        """Statistics of the random words that rows were drawn with and ordered by; internal."""
+        return self.audit / "words.json"
 
     @property
     def findings(self) -> Path:

@@ -7,14 +7,17 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from funnel.alphabet import Alphabet
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import IntArray
 from funnel.progress import Progress
 from funnel.protocol import Protocol
-from funnel.release.documents import draws_document, read_draws
+from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
 from funnel.release.files import FileRef, private_folder, remove_tree
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
+from funnel.release.words import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.engines import workers_of
 from funnel.settings import EngineSettings
@@ -32,11 +35,24 @@ class Rows:
     data : FileRef
         Parquet of the published columns.
     pairs : ndarray of int64, shape (a + 1, b)
-        Counts of drawn (input, output) pairs; internal.
+        Counts of drawn (input, output) pairs; internal, as is all that follows.
+    counts : DrawnCounts or None
+        Counts of drawn (secret, input, output), whose margin the pairs are.
+    secret : Alphabet or None
+        What their secrets are.
+    probe : str or None
+        What the sampler answered where outputs meet, see `funnel.sampling.probe`.
+    words : WordsDocument or None
+        Statistics of the words that were drawn with. None, as ``counts``, ``secret`` and ``probe`` are, for rows that
+        are taken over from a version of a funnel that did not keep them.
     """
 
     data: FileRef
     pairs: IntArray
+    counts: DrawnCounts | None = None
+    secret: Alphabet | None = None
+    probe: str | None = None
+    words: WordsDocument | None = None
 
 
 def draw_rows(
@@ -47,6 +63,7 @@ def draw_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None,
+    secret: Alphabet,
     engine: EngineSettings,
     progress: Progress,
 ) -> Rows:
@@ -64,6 +81,8 @@ def draw_rows(
         Whether rows come in random order.
     record_key : RecordKey or None
         To give every record the answer that it gets in every release with this secret.
+    secret : Alphabet
+        The values of the secret, by which draws are counted.
     engine : EngineSettings
         Who does the work.
     progress : callable
@@ -77,7 +96,14 @@ def draw_rows(
     # Fresh draws go with the folder of this run: what was drawn for a run that was killed is not used by another one.
     work = folder.root / f".{ROWS}"
     plan = plan_rows(
-        data, snapshot.data.sha256, protocol, work, shuffle=shuffle, record_key=record_key, sizes=snapshot.sizes
+        data,
+        snapshot.data.sha256,
+        protocol,
+        work,
+        shuffle=shuffle,
+        record_key=record_key,
+        secret=secret,
+        sizes=snapshot.sizes,
     )
     if record_key is not None:
         # Answers of records are the same whoever draws them and when: a further run takes up what there is.
@@ -90,15 +116,17 @@ def draw_rows(
     folder.data.parent.mkdir(parents=True, exist_ok=True)
     progress("drawing", 0, snapshot.rows)
     with workers_of(engine) as workers:
-        pairs = release_rows(plan, folder.data, workers, progress)
+        drawn = release_rows(plan, folder.data, workers, progress)
     if record_key is None:
         remove_tree(work)
-    _write_draws(folder, pairs)
-    return Rows(FileRef.of(folder.data), pairs)
+    words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
+    rows = Rows(FileRef.of(folder.data), drawn.pairs, drawn.counts, secret, drawn.probe, words)
+    _write_evidence(folder, rows)
+    return rows
 
 
 def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, folder: ReleaseFolder) -> Rows:
-    """Take over the rows of an earlier version, byte for byte, with the counts of their draw.
+    """Take over the rows of an earlier version, byte for byte, with the evidence of their draw.
 
     Raises
     ------
@@ -109,9 +137,13 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     shutil.copyfile(earlier.data, folder.data)
     if file_digest(folder.data) != rows_sha256:
         raise DataError(f"the rows of {earlier.root} were changed since they were drawn; restore them from a backup")
-    pairs = read_draws(earlier.draws.read_bytes(), protocol, str(earlier.draws))
-    _write_draws(folder, pairs)
-    return Rows(FileRef(str(folder.data), rows_sha256), pairs)
+    draws = DrawsDocument.read(earlier.draws)
+    words = WordsDocument.read(earlier.words) if earlier.words.exists() else None
+    secret = None if draws.secret is None else draws.secret.alphabet()
+    pairs = drawn_pairs(draws, protocol)
+    rows = Rows(FileRef(str(folder.data), rows_sha256), pairs, draws.counts, secret, draws.probe, words)
+    _write_evidence(folder, rows)
+    return rows
 
 
 def forget_rows(workspace: Path) -> None:
@@ -119,6 +151,8 @@ def forget_rows(workspace: Path) -> None:
     remove_tree(workspace / ROWS)
 
 
-def _write_draws(folder: ReleaseFolder, pairs: IntArray) -> None:
+def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:
     private_folder(folder.audit)
-    folder.draws.write_bytes(draws_document(pairs).to_bytes())
+    folder.draws.write_bytes(draws_document(rows.pairs, rows.counts, rows.secret, rows.probe).to_bytes())
+    if rows.words is not None:
+        folder.words.write_bytes(rows.words.to_bytes())

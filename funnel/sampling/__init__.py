@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from funnel.sampling.cells import CellCounts
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder, input_codes
 from funnel.sampling.columns import GROUP_ROWS, WRITE_SETTINGS, OutputColumns, ReleaseWriter
 from funnel.sampling.distinct import DistinctKeys
 from funnel.sampling.draw import ChannelSampler
-from funnel.sampling.engine import OneWorker, Processes, Workers, release_rows
+from funnel.sampling.engine import Drawn, OneWorker, Processes, Workers, release_rows
 from funnel.sampling.key_column import KEY_COLUMN, KEY_TYPE, KeyColumn
 from funnel.sampling.keyed import RecordKey, key_digests, key_kind
-from funnel.sampling.pairs import PairCounts, count_pairs
 from funnel.sampling.partitions import Plan, partition_groups, plan_rows
 from funnel.sampling.parts import count_partition
 from funnel.sampling.rows import sanitise
@@ -21,13 +21,14 @@ __all__ = [
     "KEY_COLUMN",
     "KEY_TYPE",
     "WRITE_SETTINGS",
+    "CellCounts",
     "ChannelSampler",
     "DistinctKeys",
+    "Drawn",
     "InputEncoder",
     "KeyColumn",
     "OneWorker",
     "OutputColumns",
-    "PairCounts",
     "Plan",
     "Processes",
     "RecordKey",
@@ -35,7 +36,6 @@ __all__ = [
     "WordSource",
     "WordStream",
     "Workers",
-    "count_pairs",
     "count_partition",
     "even_chunks",
     "input_codes",

@@ -13,6 +13,7 @@ from funnel.sampling.chunks import sliced
 from funnel.sampling.codes import CodeArray, InputEncoder
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.row_words import RowWords
+from funnel.sampling.words import WordArray
 
 # The arrays made for so many rows stay in the processor's cache.
 DRAW_ROWS = 1 << 16
@@ -30,11 +31,14 @@ class Answers:
         Input codes, -1 outside the alphabet.
     outputs : ndarray of unsigned integers, shape (rows,)
         Output codes.
+    words : ndarray of uint64, shape (rows,)
+        What they were drawn with.
     """
 
     batch: pa.RecordBatch
     inputs: CodeArray
     outputs: OutputArray
+    words: WordArray
 
 
 def answers(batches: Iterable[pa.RecordBatch], protocol: Protocol, words: RowWords) -> Iterator[Answers]:
@@ -55,10 +59,15 @@ def answers(batches: Iterable[pa.RecordBatch], protocol: Protocol, words: RowWor
     EntropyError
         If the source of random words fails.
     """
-    encoder, sampler = InputEncoder(protocol.inputs), _sampler(_Channel(protocol.digest, protocol))
+    encoder, sampler = InputEncoder(protocol.inputs), sampler_of(protocol)
     for batch in sliced(batches, DRAW_ROWS):
-        inputs = encoder.codes(batch)
-        yield Answers(batch, inputs, sampler.draw(inputs, words.to_draw(batch)))
+        inputs, drawn_with = encoder.codes(batch), words.to_draw(batch)
+        yield Answers(batch, inputs, sampler.draw(inputs, drawn_with), drawn_with)
+
+
+def sampler_of(protocol: Protocol) -> ChannelSampler:
+    """The sampler that draws under a protocol in this process."""
+    return _sampler(_Channel(protocol.digest, protocol))
 
 
 @dataclass(frozen=True)

@@ -9,24 +9,52 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol as Interface
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, PipelineError
+from funnel.joint import IntArray
 from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
 from funnel.sampling.parts import Done, content_digest, draw_partition, write_part, writing_in
+from funnel.sampling.probe import probe_digest
 from funnel.sampling.splice import splice
+from funnel.word_statistics import WordStatistics, together
 
 R = TypeVar("R")
 
 # How often a task is given to another worker when its own has died.
 _TRIES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What was seen of the drawing of all rows: evidence for those who judge it, internal.
+
+    Attributes
+    ----------
+    counts : DrawnCounts
+        Of (secret, input, output); without telling secrets apart if the plan names none.
+    words : tuple of WordStatistics
+        Of the words that were drawn with, and of those that rows were ordered by, if they were; empty without rows.
+    probe : str
+        What the sampler answers where outputs meet, see `funnel.sampling.probe`.
+    """
+
+    counts: DrawnCounts
+    words: tuple[WordStatistics, ...]
+    probe: str
+
+    @property
+    def pairs(self) -> IntArray:
+        """Counts of (input, output), shape (a + 1, b); the last line is for inputs outside the alphabet."""
+        return self.counts.pairs
 
 
 class Workers(Interface):
@@ -134,9 +162,7 @@ def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     os._exit(1)
 
 
-def release_rows(
-    plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = quiet
-) -> npt.NDArray[np.int64]:
+def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None, progress: Progress = quiet) -> Drawn:
     """Draw all rows of a plan and write them to one parquet file.
 
     With record keys the bytes of the file depend on the plan alone. What workers have finished stays in the folder of
@@ -155,8 +181,8 @@ def release_rows(
 
     Returns
     -------
-    ndarray of int64, shape (a + 1, b)
-        Counts of drawn (input, output) pairs; the last line is for inputs outside the alphabet.
+    Drawn
+        What was seen of the drawing.
 
     Raises
     ------
@@ -171,7 +197,7 @@ def release_rows(
     drawn = _all(workers, draw_partition, [(plan, i) for i in range(len(plan.groups))], "drawing", plan, progress)
     parts = drawn
     if plan.shuffle:
-        tasks = [(plan, i, tuple(_without_pairs(done) for done in drawn)) for i in range(plan.parts)]
+        tasks = [(plan, i, tuple(_without_evidence(done) for done in drawn)) for i in range(plan.parts)]
         parts = _all(workers, write_part, tasks, "writing in random order", plan, progress)
     folder = Path(plan.folder)
     for done in parts:
@@ -180,16 +206,15 @@ def release_rows(
     with writing_in(Path(target).parent):
         rows = splice([folder / done.file for done in parts], target)
     b, a = plan.protocol.size
-    pairs = np.zeros((a + 1, b), dtype=np.int64)
-    for done in drawn:
-        cells, counts = np.array(done.pairs, dtype=np.int64).reshape(-1, 2).T
-        pairs.reshape(-1)[cells] += counts
-    if not rows == int(pairs.sum()) == plan.rows:
+    shape = (1 if plan.secret is None else len(plan.secret) + 1, a + 1, b)
+    parts_of = (np.array(done.cells, dtype=np.int64).reshape(-1, 2).T for done in drawn)
+    counts = DrawnCounts.total(shape, ((cells, records) for cells, records in parts_of))
+    if not rows == counts.n == plan.rows:
         raise DataError(
-            f"{int(pairs.sum()):,} rows were drawn and {rows:,} written for {plan.rows:,} records; run the release "
-            "again"
+            f"{counts.n:,} rows were drawn and {rows:,} written for {plan.rows:,} records; run the release again"
         )
-    return pairs
+    streams = zip(*(done.words for done in drawn), strict=True)
+    return Drawn(counts, tuple(together(some) for some in streams), probe_digest(plan.protocol))
 
 
 def _all(
@@ -207,5 +232,5 @@ def _all(
     return [results[i] for i in range(len(tasks))]
 
 
-def _without_pairs(done: Done) -> Done:
+def _without_evidence(done: Done) -> Done:
     return Done(done.file, done.digest, done.rows, (), done.bounds)

@@ -58,6 +58,11 @@ _CHECK_ROWS = 1 << 16
 _MOST_ATTEMPTS = 16
 
 
+def code_bits(outputs: int) -> int:
+    """c: how many of the lowest bits of the word that a row travels as are its output code."""
+    return (outputs - 1).bit_length()
+
+
 def order_words(drawn: Answers, outputs: int, words: RowWords) -> WordArray:
     """What rows travel as: tag and output code in one word, shape (rows,).
 
@@ -149,7 +154,7 @@ def in_order(
 
 
 def _code_mask(outputs: int) -> np.uint64:
-    return np.uint64((1 << (outputs - 1).bit_length()) - 1)
+    return np.uint64((1 << code_bits(outputs)) - 1)
 
 
 def _ties(ordered: WordArray, mask: np.uint64) -> list[tuple[int, int]]:

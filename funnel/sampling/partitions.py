@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from funnel.alphabet import Alphabet
 from funnel.protocol import Protocol
 from funnel.sampling.columns import GROUP_ROWS
 from funnel.sampling.keyed import RecordKey
@@ -49,6 +50,8 @@ class Plan:
         Of a shuffled release, a power of two, so that random bits say exactly evenly which part a row belongs to.
     keys : WordKeys or None
         None to draw afresh.
+    secret : Alphabet or None
+        By whose values draws are counted, to be judged; they are drawn without it. None not to tell them apart.
     """
 
     snapshot: str
@@ -60,12 +63,23 @@ class Plan:
     shuffle: bool
     parts: int
     keys: WordKeys | None = None
+    secret: Alphabet | None = None
 
     @cached_property
     def digest(self) -> str:
         """What the content of the working files depends on: files of another plan are not taken for this one's."""
         keys = b"" if self.keys is None else hashlib.sha256(self.keys.words + self.keys.order + self.keys.ties).digest()
-        said = [2, self.snapshot_sha256, self.protocol.digest, self.groups, self.shuffle, self.parts, keys.hex()]
+        secret = None if self.secret is None else (self.secret.columns, self.secret.symbols)
+        said = [
+            3,
+            self.snapshot_sha256,
+            self.protocol.digest,
+            self.groups,
+            self.shuffle,
+            self.parts,
+            keys.hex(),
+            secret,
+        ]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
@@ -77,6 +91,7 @@ def plan_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None = None,
+    secret: Alphabet | None = None,
     sizes: Sequence[int] | None = None,
     partition_rows: int = PARTITION_ROWS,
     part_rows: int = PART_ROWS,
@@ -89,6 +104,8 @@ def plan_rows(
         As in `Plan`.
     record_key : RecordKey, optional
         To give every record the answer it gets in every release.
+    secret : Alphabet, optional
+        Values of the secret, whose columns the snapshot then has, to count draws by.
     sizes : sequence of int, optional
         Rows of each row group, where they are known; else the file is asked.
     partition_rows, part_rows : int
@@ -106,6 +123,7 @@ def plan_rows(
         shuffle,
         1 << max(0, math.ceil(math.log2(max(1, sum(sizes)) / part_rows))),
         None if record_key is None else WordKeys.of(record_key, protocol),
+        secret,
     )
 
 

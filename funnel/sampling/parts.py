@@ -13,8 +13,9 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +23,19 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.sampling.answers import Answers, answers
+from funnel.sampling.cells import CellCounts
 from funnel.sampling.chunks import even_chunks
+from funnel.sampling.codes import InputEncoder
 from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
 from funnel.sampling.key_column import KEY_COLUMN
-from funnel.sampling.order import order_words, released_order, sorted_pieces
-from funnel.sampling.pairs import PairCounts
+from funnel.sampling.order import code_bits, order_words, released_order, sorted_pieces
 from funnel.sampling.partitions import Plan
 from funnel.sampling.row_words import RowWords, words_for
 from funnel.sampling.spill import bounds_of, read_rows, write_rows
+from funnel.sampling.word_record import WordRecord, rarity_for
 from funnel.sampling.words import WordArray
 from funnel.tables import open_paged
+from funnel.word_statistics import WordStatistics
 
 _READ_ROWS = 1 << 17
 
@@ -47,17 +51,20 @@ class Done:
     digest : str
         BLAKE2b of its bytes.
     rows : int
-    pairs : tuple of (int, int)
-        Of a drawn partition, numbers of cells of the (a + 1, b) table of (input, output) pairs, and their counts.
+    cells : tuple of (int, int)
+        Of a drawn partition, numbers of cells of the table of `DrawnCounts`, and their counts.
     bounds : tuple of tuples of int
         For every piece of a partition that is to be shuffled, the place of the first row of each part, and the end.
+    words : tuple of WordStatistics
+        Of the words that a partition was drawn with, and of those that it was ordered by, if it was.
     """
 
     file: str
     digest: str
     rows: int
-    pairs: tuple[tuple[int, int], ...] = ()
+    cells: tuple[tuple[int, int], ...] = ()
     bounds: tuple[tuple[int, ...], ...] = ()
+    words: tuple[WordStatistics, ...] = ()
 
 
 def draw_partition(plan: Plan, index: int) -> Done:
@@ -66,26 +73,25 @@ def draw_partition(plan: Plan, index: int) -> Done:
     name = f"partition-{index:05d}.{'codes' if plan.shuffle else 'parquet'}"
 
     def make(path: Path) -> Done:
-        b, a = protocol.size
-        counts, words = PairCounts(a, b), words_for(plan.keys)
+        b, words = len(protocol.outputs), words_for(plan.keys)
+        seen = _Seen(plan)
 
         def counted() -> Iterator[Answers]:
             for drawn in _drawn(plan, index, words):
-                counts.add(drawn.inputs, drawn.outputs)
+                seen.drawn(drawn)
                 yield drawn
 
         bounds: list[tuple[int, ...]] = []
         if plan.shuffle:
-            tagged = (order_words(drawn, b, words) for drawn in counted())
+            tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())
             bounds += _write_by_part(path, tagged, plan.parts)
         else:
             with ReleaseWriter(path, protocol) as writer:
                 for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
                     writer.write(chunk)
-        flat = counts.table().reshape(-1)
-        rows = int(flat.sum())
-        cells = np.flatnonzero(flat)
-        return Done(name, "", rows, tuple(zip(cells.tolist(), flat[cells].tolist(), strict=True)), tuple(bounds))
+        counts = seen.counts.counts()
+        cells = tuple(zip(counts.cells.tolist(), counts.records.tolist(), strict=True))
+        return Done(name, "", counts.n, cells, tuple(bounds), seen.words())
 
     return _result(plan, name, make)
 
@@ -121,8 +127,39 @@ def _row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> I
 
 
 def _drawn(plan: Plan, index: int, words: RowWords) -> Iterator[Answers]:
-    columns = [*plan.protocol.inputs.columns, *([] if plan.keys is None else [KEY_COLUMN])]
-    return answers(_row_groups(plan.snapshot, plan.groups[index], columns), plan.protocol, words)
+    secret = () if plan.secret is None else plan.secret.columns
+    # A protocol that reads the secret has its columns among the inputs.
+    columns = list(dict.fromkeys([*plan.protocol.inputs.columns, *secret]))
+    batches = _row_groups(plan.snapshot, plan.groups[index], columns + ([] if plan.keys is None else [KEY_COLUMN]))
+    return answers(batches, plan.protocol, words)
+
+
+class _Seen:
+    """What is noted of a partition while it is drawn, for those who judge it."""
+
+    def __init__(self, plan: Plan) -> None:
+        b, a = plan.protocol.size
+        self.counts = CellCounts(a, b, 0 if plan.secret is None else len(plan.secret))
+        self._secret = None if plan.secret is None else InputEncoder(plan.secret)
+        rarity, scopes = rarity_for(plan.rows), (None, None) if plan.keys is None else plan.keys.scopes
+        self._draw = WordRecord(rarity, 0, scopes[0])
+        self._order = WordRecord(rarity, code_bits(b), scopes[1]) if plan.shuffle else None
+
+    def drawn(self, some: Answers) -> None:
+        """Note what was drawn."""
+        secrets = None if self._secret is None else self._secret.codes(some.batch)
+        self.counts.add(some.inputs, some.outputs, secrets)
+        self._draw.add(some.words)
+
+    def ordered(self, tagged: WordArray) -> WordArray:
+        """Note what rows travel as, and hand it on."""
+        if self._order is not None:
+            self._order.add(tagged)
+        return tagged
+
+    def words(self) -> tuple[WordStatistics, ...]:
+        """Of the words to draw with, and of those to order by, if there are any."""
+        return tuple(one.statistics() for one in (self._draw, self._order) if one is not None)
 
 
 def _write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:
@@ -161,9 +198,9 @@ def _result(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
     try:
         with writing_in(folder):
             made = make(temporary)
-            done = Done(made.file, content_digest(temporary), made.rows, made.pairs, made.bounds)
+            done = replace(made, digest=content_digest(temporary))
             temporary.replace(folder / name)
-            said.write_text(json.dumps({"plan": plan.digest, "done": vars(done)}), encoding="utf-8")
+            said.write_text(json.dumps({"plan": plan.digest, "done": asdict(done)}), encoding="utf-8")
             said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
@@ -196,13 +233,18 @@ def _found(folder: Path, record: Path, plan: Plan) -> Done | None:
             said["done"]["file"],
             said["done"]["digest"],
             said["done"]["rows"],
-            tuple((int(cell), int(count)) for cell, count in said["done"]["pairs"]),
+            tuple((int(cell), int(count)) for cell, count in said["done"]["cells"]),
             tuple(tuple(line) for line in said["done"]["bounds"]),
+            tuple(_statistics(one) for one in said["done"]["words"]),
         )
     except (ValueError, KeyError, TypeError):
         return None
     path = folder / done.file
     return done if path.is_file() and content_digest(path) == done.digest else None
+
+
+def _statistics(said: dict[str, Any]) -> WordStatistics:
+    return WordStatistics(**{**said, "ones": tuple(said["ones"]), "runs": tuple(said["runs"])})
 
 
 def content_digest(path: str | os.PathLike[str]) -> str:

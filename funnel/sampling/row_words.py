@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Protocol as Interface
 
 import numpy as np
@@ -69,6 +70,11 @@ class WordKeys:
     order: bytes = field(repr=False)
     ties: bytes = field(repr=False)
 
+    @property
+    def scopes(self) -> tuple[str, str]:
+        """What tells apart, and tells nothing of, the keys of words to draw with and of those to order by."""
+        return _scope(self.words), _scope(self.order)
+
     @classmethod
     def of(cls, record_key: RecordKey, protocol: Protocol) -> WordKeys:
         """The keys for the release of a protocol.
@@ -114,3 +120,7 @@ class KeyedWords:
 def words_for(keys: WordKeys | None) -> RowWords:
     """Keyed words, or fresh ones if there are no keys."""
     return FreshWords() if keys is None else KeyedWords(keys)
+
+
+def _scope(key: bytes) -> str:
+    return blake2b(key, digest_size=16, person=b"funnel word scop").hexdigest()

@@ -14,7 +14,7 @@ import pytest
 import funnel
 from funnel.audit import draw_consistency
 from funnel.errors import SpecError
-from funnel.pipeline.expectations import Evidence, evidence, judge
+from funnel.pipeline.expectations import Evidence, judge, table_evidence
 from funnel.pipeline.expectations.custom.channel import Channel
 from funnel.pipeline.expectations.custom.drawn_inputs import (
     ExpectDrawnInputsToEqualSnapshot,
@@ -182,7 +182,7 @@ def test_the_channel_is_handed_on_and_not_written_down(small: Evidence, monkeypa
 
     for name in ("to_json", "to_dict", "from_json", "from_dict"):
         monkeypatch.setattr(Protocol, name, refuse)
-    monkeypatch.setattr("funnel.pipeline.expectations.evidence.reread", counted := Counted(evidence.reread))
+    monkeypatch.setattr(table_evidence, "reread", counted := Counted(table_evidence.reread))
     fresh = replace(small)
     assert failures(fresh) == {}
     assert counted.calls == 1

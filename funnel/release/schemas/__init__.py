@@ -11,6 +11,7 @@ from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocum
 from funnel.release.findings import FindingsDocument
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
+from funnel.release.words import WordsDocument
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
@@ -22,6 +23,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     ProtocolDocument,
     Record,
     Verdict,
+    WordsDocument,
 )
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -20,7 +21,6 @@ from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.publication import write_documents
 from funnel.release.rows import Rows
 from funnel.release.series import Series, open_series
-from funnel.sampling import PairCounts
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
@@ -34,7 +34,7 @@ def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> 
     folder.data.parent.mkdir()
     folder.audit.mkdir()
     folder.data.write_bytes(b"drawn")
-    rows = Rows(FileRef.of(folder.data), PairCounts(2, 2).table())
+    rows = Rows(FileRef.of(folder.data), np.zeros((3, 2), dtype=np.int64))
     folder.data.write_bytes(b"exchanged")
     with pytest.raises(ReleaseRefused, match="changed after they were drawn"):
         write_documents(spec_of("x.parquet", tmp_path), joint, protocol, LIP(1.0), rows, folder)

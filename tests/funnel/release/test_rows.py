@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.guarantees import LIP
 from funnel.joint import Joint
@@ -24,6 +25,7 @@ from funnel.settings import EngineSettings
 from tests.projects import spec_of
 
 ROWS = 400
+SECRET = Alphabet(("s",), (("0",), ("1",)))
 KEY = RecordKey(("id",), bytes(range(32)))
 
 
@@ -48,6 +50,7 @@ def draw(snapshot: Snapshot, protocol: Protocol, folder: Path, key: RecordKey | 
         work,
         shuffle=False,
         record_key=key,
+        secret=SECRET,
         engine=EngineSettings(workers=1),
         progress=quiet,
     )
@@ -62,7 +65,7 @@ def test_every_draw_is_another_one_and_leaves_nothing_but_rows_and_counts(
     for name, one in zip("ab", rows, strict=True):
         folder = ReleaseFolder(tmp_path / name)
         files = {path for path in folder.root.rglob("*") if path.is_file()}
-        assert files == {folder.data, folder.draws}
+        assert files == {folder.data, folder.draws, folder.words}
         assert [path for path in folder.root.iterdir() if path not in (folder.data.parent, folder.audit)] == []
         assert folder.audit.stat().st_mode & 0o777 == 0o700
         assert one.pairs.sum() == ROWS == pq.read_metadata(folder.data).num_rows

@@ -45,7 +45,7 @@ def test_rows_follow_the_protocol(tmp_path: Path, shuffle: bool, keyed: bool) ->
     assert len(plan.groups) == 5
     assert plan.parts == 8
     told: list[tuple[str, int, int | None]] = []
-    pairs = release_rows(plan, tmp_path / "out.parquet", progress=lambda *said: told.append(said))
+    pairs = release_rows(plan, tmp_path / "out.parquet", progress=lambda *said: told.append(said)).pairs
     assert told[-1][1:] == (ROWS, ROWS)
     rows = pq.read_table(source)
     seen = Counter(zip(rows["x"].to_pylist(), rows["z"].to_pylist(), strict=True))
@@ -331,8 +331,8 @@ class Forgetful(OneWorker):
 
     def run(self, function, tasks):  # type: ignore[no-untyped-def]
         for i, done in super().run(function, tasks):
-            (cell, count), *others = done.pairs or ((0, 0),)
-            yield i, dataclasses.replace(done, pairs=((cell, count - 1), *others) if i == 0 and count else done.pairs)
+            (cell, count), *others = done.cells or ((0, 0),)
+            yield i, dataclasses.replace(done, cells=((cell, count - 1), *others) if i == 0 and count else done.cells)
 
 
 @pytest.mark.parametrize("lost", ["counted", "written", "both"])

@@ -47,7 +47,9 @@ class Scripted:
 def ordered(codes: list[int], outputs: int, words: Scripted) -> list[int]:
     """The release of some outputs, by the steps of the engine."""
     kind = np.uint8 if outputs < 256 else np.uint16 if outputs < 65536 else np.uint32
-    drawn = Answers(pa.record_batch({"x": codes}), np.zeros(len(codes), np.int64), np.array(codes, dtype=kind))
+    rows = len(codes)
+    outputs_drawn, drawn_with = np.array(codes, dtype=kind), np.zeros(rows, np.uint64)
+    drawn = Answers(pa.record_batch({"x": codes}), np.zeros(rows, np.int64), outputs_drawn, drawn_with)
     return released_order(order_words(drawn, outputs, words), outputs, words).tolist()
 
 

@@ -1,0 +1,296 @@
+"""Finished: the folder of a coming version with its spec, which is all that a release is judged by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from funnel.alphabet import Alphabet
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.pipeline.expectations import claims, public_files
+from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.drawing import Drawing
+from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.laws import Laws
+from funnel.pipeline.expectations.package_claims import package_claims
+from funnel.pipeline.expectations.protocol_claims import protocol_claims
+from funnel.pipeline.expectations.report_claims import page_claims
+from funnel.pipeline.expectations.said import Said
+from funnel.recount import (
+    PlainLevel,
+    Recount,
+    first_csv_difference,
+    plain_level,
+    recount,
+    recount_published,
+)
+from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.release.words import WordsDocument
+from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+
+CSV_CLAIMS = ("rows",)
+READER_CLAIMS = ("records",)
+SOURCE_CLAIMS = ("digest", "records", "records left out", "secret", "published", "bound", "csv", "order of rows")
+RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
+LEVEL_CLAIMS = ("bound",)
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A finished folder, the spec, and what the run says it made the release from.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
+    folder : ReleaseFolder
+        With all public files, and the internal evidence of the counts and of the drawing.
+    version : str
+        That is about to be published.
+    snapshot : Snapshot
+        What it says of itself is judged, and its records are in the order of the source.
+    taken_over : bool
+        Whether the rows were drawn for an earlier version.
+    earlier : tuple of ReleaseFolder
+        Earlier versions, whose random words must not come again.
+    """
+
+    spec: ReleaseSpec
+    folder: ReleaseFolder
+    version: str
+    snapshot: Snapshot
+    taken_over: bool = False
+    earlier: tuple[ReleaseFolder, ...] = ()
+
+    @cached_property
+    def said(self) -> Said:
+        """What the text of the spec says."""
+        return Said.of(self.spec.text)
+
+    @cached_property
+    def recount(self) -> Recount:
+        """Counts of (secret, input), from the source itself."""
+        return recount(self.spec)
+
+    @cached_property
+    def document(self) -> ProtocolDocument:
+        """What ``protocol.json`` holds."""
+        return ProtocolDocument.read(self.folder.protocol)
+
+    @cached_property
+    def protocol(self) -> Mapping[str, Any]:
+        """The same as plain values."""
+        return self.document.content()
+
+    @cached_property
+    def laws(self) -> Laws:
+        """The law of secret, input and output under the recounted records."""
+        return Laws.of(self.recount, self.protocol, self.said.secret, self.said.publish)
+
+    @cached_property
+    def level(self) -> PlainLevel:
+        """The level for the bound in the text of the spec, in plain fractions."""
+        found = self.recount
+        return plain_level(
+            self.said.promise,
+            found.table(found.secret, found.inputs),
+            self.laws.matrix,
+            self.laws.denominator,
+            reads_secret=self.laws.reads_secret,
+            published=found.inputs,
+        )
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the released table is judged by: the recounted law, the declared bound, the stored draws."""
+        found = self.recount
+        joint = Joint.from_counts(
+            found.table(found.secret, found.inputs),
+            Alphabet(self.said.secret, found.secret),
+            Alphabet(self.said.publish, found.inputs),
+        )
+        protocol = self.document.protocol
+        return Evidence(
+            released=self.folder.data,
+            protocol=protocol,
+            joint=joint,
+            guarantee=self.said.guarantee,
+            snapshot_rows=found.rows,
+            secret=self.said.secret,
+            published=self.said.publish,
+            pair_counts=drawn_pairs(self.draws, protocol),
+            drawing=self._drawing(),
+        )
+
+    @cached_property
+    def draws(self) -> DrawsDocument:
+        """The stored draws."""
+        return DrawsDocument.read(self.folder.draws)
+
+    def _drawing(self) -> Drawing:
+        draws, words = self.draws, self.folder.words
+        return Drawing(
+            counts=draws.counts,
+            secret=None if draws.secret is None else draws.secret.alphabet(),
+            probe=draws.probe,
+            words=WordsDocument.read(words).statistics if words.exists() else None,
+            snapshot=Path(self.snapshot.data.path),
+            shuffled=self.said.shuffled,
+            taken_over=self.taken_over,
+            # Versions of a funnel that kept no words have nothing to compare with.
+            earlier=tuple(WordsDocument.read(one.words).statistics for one in self.earlier if one.words.exists()),
+        )
+
+    def declared(self) -> list[ReleaseExpectation]:
+        """What is expected of it."""
+        from funnel.pipeline.expectations.finished_suite import declare_finished
+
+        return [*self.evidence.declared(), *declare_finished(self.said.csv, self.said.guarantee)]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables to judge."""
+        makers = {
+            "public_files": self._files,
+            "csv": self._csv,
+            "second_reader": self._second_reader,
+            "source": self._source,
+            "recount": self._recount,
+            "plain_level": self._level,
+            "protocol_figures": self._protocol,
+            "package": self._package,
+            "report": self._report,
+        }
+        if name not in makers:
+            return self.evidence.table(name)
+        return self.evidence.counted(claims.table(makers[name]()))
+
+    def _files(self) -> list[Claim]:
+        declared = public_files.declared_files(self.said.csv)
+        return public_files.files_claims(self.folder.root, declared)
+
+    def _csv(self) -> list[Claim]:
+        row = first_csv_difference(self.folder.csv, self.folder.data, self.said.publish)
+        return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
+
+    def _second_reader(self) -> list[Claim]:
+        counts = recount_published(self.folder.data, self.said.publish)
+        outputs = self.document.protocol.outputs.symbols
+        drawn = self.evidence.pair_counts.sum(axis=0).tolist()
+        other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
+        return [claim("records", not other, "of an output are not as many as were drawn")]
+
+    def _source(self) -> list[Claim]:
+        said, spec, found = self.said, self.spec, self.recount
+        bound = said.guarantee == _handed_on(spec)
+        return [
+            claim(
+                "digest",
+                self.snapshot.source_sha256 == found.sha256,
+                "of the snapshot is not that of the source",
+            ),
+            same("records", self.snapshot.rows, found.rows),
+            same("records left out", self.snapshot.dropped, found.dropped),
+            same("secret", spec.secret, said.secret),
+            same("published", spec.publish, said.publish),
+            claim("bound", bound, "that the run was for is not the one in the text of the spec"),
+            same("csv", spec.output.csv, said.csv),
+            same("order of rows", spec.output.shuffle, said.shuffled),
+        ]
+
+    def _recount(self) -> list[Claim]:
+        stored = JointDocument.read(self.folder.joint).joint
+        found = self.recount
+        counts = {
+            (s, x): count
+            for s, row in zip(stored.secret.symbols, stored.counts.tolist(), strict=True)
+            for x, count in zip(stored.inputs.symbols, row, strict=True)
+            if count
+        }
+        wrong = sum(counts.get(cell, 0) != found.counts.get(cell, 0) for cell in {*counts, *found.counts})
+        return [
+            claim("secret", set(stored.secret.symbols) == set(found.secret), "has other values than the source"),
+            claim("inputs", set(stored.inputs.symbols) == set(found.inputs), "have other values than the source"),
+            claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
+            self._drawn(),
+        ]
+
+    def _drawn(self) -> Claim:
+        """That as many records drew with every (secret, input) as the source has."""
+        draws, laws = self.draws, self.laws
+        if draws.counts is None or draws.secret is None:
+            # `ExpectDrawsToIgnoreTheSecret` fails where they should be there.
+            return Claim("draws")
+        c, a = len(draws.secret.symbols), len(laws.weights)
+        secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
+        inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
+        expected: Counter[tuple[int, int]] = Counter()
+        for (s, x), count in self.recount.counts.items():
+            expected[secrets.get(s, c), inputs.get(laws.read(s, x), a)] += count
+        found: Counter[tuple[int, int]] = Counter()
+        b = len(laws.outputs)
+        for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
+            found[cell // (b * (a + 1)), cell // b % (a + 1)] += count
+        wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
+        return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
+
+    def _level(self) -> list[Claim]:
+        level = self.level
+        output = repr(", ".join(self.laws.outputs[level.output]))
+        secret = repr(", ".join(self.recount.secret[level.secret]))
+        words = f"does not hold: the level is {level.nats!r} nats, at output {output} and secret {secret}"
+        return [claim("bound", level.holds, words)]
+
+    def _protocol(self) -> list[Claim]:
+        canonical = self.folder.protocol.read_bytes() == self.document.to_bytes()
+        return protocol_claims(self.protocol, canonical, self.laws, self.level, self.said)
+
+    def _package(self) -> list[Claim]:
+        text = self.folder.package.read_bytes()
+        content = _json(text, self.folder.package)
+        declared = public_files.declared_files(self.said.csv) - {public_files.PACKAGE}
+        files = {name: _digest(self.folder.root / name) for name in declared}
+        return package_claims(
+            content, text == _canonical(content), self.version, files, self.protocol, self.laws, self.level, self.said
+        )
+
+    def _report(self) -> list[Claim]:
+        page = self.folder.report.read_text(encoding="utf-8")
+        checks = [str(one.description) for one in self.declared()]
+        return page_claims(page, self.protocol, self.said, checks)
+
+
+def _handed_on(spec: ReleaseSpec) -> object:
+    from funnel.guarantees import parse_guarantee
+
+    return parse_guarantee(spec.guarantee.canonical)
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size
+
+
+def _json(text: bytes, path: Path) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    raise DataError(f"{path.name} is not JSON")
+
+
+def _canonical(content: Any) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()

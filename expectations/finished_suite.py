@@ -1,0 +1,69 @@
+"""Finished suite: what is expected of the finished folder of a release, beside its table."""
+
+from __future__ import annotations
+
+from funnel.guarantees import Guarantee
+from funnel.pipeline.expectations import finished, package_claims, protocol_claims, public_files, report_claims
+from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
+from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
+from funnel.pipeline.expectations.custom.protocol_figures import ExpectProtocolFiguresToFollowRecount
+from funnel.pipeline.expectations.custom.public_files import ExpectPublicFilesToEqualDeclared
+from funnel.pipeline.expectations.custom.recounted import ExpectCountsToEqualRecount
+from funnel.pipeline.expectations.custom.report import ExpectReportToFollowRecount
+from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReaderToAgree
+from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
+
+
+def declare_finished(csv: bool, guarantee: Guarantee) -> list[ReleaseExpectation]:
+    """All expectations on a finished folder, each with a description in plain words.
+
+    Parameters
+    ----------
+    csv : bool
+        Whether the spec asks for a csv.
+    guarantee : Guarantee
+        The declared bound.
+    """
+    copies: list[ReleaseExpectation] = [
+        ExpectCsvToEqualTable(
+            claims=list(finished.CSV_CLAIMS),
+            description="The csv holds the rows of the parquet file, in their order, and nothing else.",
+        )
+    ]
+    return [
+        ExpectPublicFilesToEqualDeclared(
+            claims=list(public_files.CLAIMS),
+            description="The folder holds exactly the declared public files, as plain files, and a closed audit/.",
+        ),
+        *(copies if csv else []),
+        ExpectSecondReaderToAgree(
+            claims=list(finished.READER_CLAIMS),
+            description="Another reader finds every output in the parquet file exactly as often as it was drawn.",
+        ),
+        ExpectSourceToEqualSnapshot(
+            claims=list(finished.SOURCE_CLAIMS),
+            description="The release was made from the source as it is now, by what the text of its spec says.",
+        ),
+        ExpectCountsToEqualRecount(
+            claims=list(finished.RECOUNT_CLAIMS),
+            description="The counts that it was made from are those counted again from the source by another reader.",
+        ),
+        ExpectPlainLevelToMeetBound(
+            claims=list(finished.LEVEL_CLAIMS),
+            description=f"The protocol keeps {guarantee} under the recounted law, decided again in plain fractions.",
+        ),
+        ExpectProtocolFiguresToFollowRecount(
+            claims=list(protocol_claims.CLAIMS),
+            description="Bound, level, utility, frequencies and posteriors in protocol.json follow from the recount.",
+        ),
+        ExpectPackageToDescribeRelease(
+            claims=list(package_claims.CLAIMS),
+            description="The data package names the files that are there, and tells what the spec and the recount say.",
+        ),
+        ExpectReportToFollowRecount(
+            claims=list(report_claims.PAGE_CLAIMS),
+            description="The report tells the declared bound and what was judged, and holds nothing that acts.",
+        ),
+    ]

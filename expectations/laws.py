@@ -1,0 +1,168 @@
+"""Laws: frequencies and what follows from them, computed once more from recounted records and the weights alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from funnel.errors import DataError
+from funnel.recount import PlainInformation, Recount, plain_information
+
+Symbol = tuple[str, ...]
+
+# As documented for public shares: ten records, never finer than a thousandth, nor coarser than a half.
+_RECORDS = 10
+_STEPS = tuple(factor * 10.0**power for power in range(-3, 1) for factor in (1, 2, 5))
+
+
+def share_step(n: int) -> float:
+    """The step of public shares of n records: the least of .001, .002, .005, … that is ten of them, at most a half."""
+    return next((step for step in _STEPS if step * n >= _RECORDS * (1 - 1e-12) and step <= 0.5), 0.5)
+
+
+def step_above(least: float) -> float:
+    """The least of …, .1, .2, .5, 1, 2, 5, … that is not below a number above zero."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """The law of secret, input and output.
+
+    Attributes
+    ----------
+    recount : Recount
+    outputs : tuple of symbols
+        The b of them.
+    weights : mapping of what the protocol reads to b whole numbers
+        Out of ``denominator``.
+    marginal : tuple of b whole numbers
+        What a record draws from that is outside the alphabet.
+    denominator : int
+    reads_secret : bool
+    """
+
+    recount: Recount
+    outputs: tuple[Symbol, ...]
+    weights: Mapping[Symbol, tuple[int, ...]]
+    marginal: tuple[int, ...]
+    denominator: int
+    reads_secret: bool
+
+    @classmethod
+    def of(cls, recount: Recount, protocol: Mapping[str, Any], secret: Sequence[str], publish: Sequence[str]) -> Laws:
+        """Of recounted records and the content of a ``protocol.json``.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads neither the published columns nor the secret and the published ones.
+        """
+        columns = tuple(protocol["inputs"]["columns"])
+        if columns not in (tuple(publish), (*secret, *publish)):
+            raise DataError(f"the protocol reads the columns {list(columns)}, not the published ones")
+        symbols = [tuple(symbol) for symbol in protocol["inputs"]["symbols"]]
+        rows = [[int(weight) for weight in row] for row in protocol["weights"]]
+        return cls(
+            recount,
+            tuple(tuple(symbol) for symbol in protocol["outputs"]["symbols"]),
+            dict(zip(symbols, zip(*rows, strict=True), strict=True)),
+            tuple(int(weight) for weight in protocol["marginal"]),
+            int(protocol["denominator"]),
+            columns != tuple(publish),
+        )
+
+    def read(self, s: Symbol, x: Symbol) -> Symbol:
+        """What the protocol reads of a record."""
+        return (*s, *x) if self.reads_secret else x
+
+    def column(self, s: Symbol, x: Symbol) -> tuple[int, ...]:
+        """The b weights that a record draws from."""
+        return self.weights.get(self.read(s, x), self.marginal)
+
+    @property
+    def outside(self) -> int:
+        """Records outside the alphabet of the protocol."""
+        return sum(count for (s, x), count in self.recount.counts.items() if self.read(s, x) not in self.weights)
+
+    @cached_property
+    def matrix(self) -> list[list[int]]:
+        """Weights b × a, or b × (c a) where the protocol reads the secret, in the order of the recount."""
+        if self.reads_secret:
+            columns = [self.column(s, x) for s in self.recount.secret for x in self.recount.inputs]
+        else:
+            columns = [self.column((), x) for x in self.recount.inputs]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    @cached_property
+    def inputs(self) -> dict[Symbol, int]:
+        """Records by published input."""
+        return _totals((x, count) for (_, x), count in self.recount.counts.items())
+
+    @cached_property
+    def secrets(self) -> dict[Symbol, int]:
+        """Records by secret."""
+        return _totals((s, count) for (s, _), count in self.recount.counts.items())
+
+    @cached_property
+    def reads(self) -> dict[Symbol, int]:
+        """Records by what the protocol reads."""
+        return _totals((self.read(s, x), count) for (s, x), count in self.recount.counts.items())
+
+    @cached_property
+    def pairs(self) -> dict[Symbol, list[float]]:
+        """P(x, y) by published input x, b numbers each."""
+        n = self.recount.rows
+        law: dict[Symbol, list[int]] = {x: [0] * len(self.outputs) for x in self.recount.inputs}
+        for (s, x), count in self.recount.counts.items():
+            law[x] = [mass + count * weight for mass, weight in zip(law[x], self.column(s, x), strict=True)]
+        # A quotient of whole numbers is rounded once.
+        return {x: [mass / (n * self.denominator) for mass in masses] for x, masses in law.items()}
+
+    @cached_property
+    def information(self) -> PlainInformation:
+        """I(X;Y), H(X) and their quotient, nats."""
+        table = self.recount.table(self.recount.secret, self.recount.inputs)
+        return plain_information(table, self.matrix, self.denominator, reads_secret=self.reads_secret)
+
+    @property
+    def share(self) -> float:
+        """I(X;Y) / H(X); zero where there is nothing to know."""
+        return self.information.share if self.information.entropy > 0 else 0.0
+
+    @property
+    def guess(self) -> float:
+        """Probability of guessing x right from y."""
+        return math.fsum(max(column) for column in zip(*self.pairs.values(), strict=True))
+
+    def lift(self, s: Symbol, y: int) -> float | None:
+        """P(s|y) / P(s); None where the output never occurs."""
+        whole = sum(masses[y] for masses in self.masses.values())
+        if not whole:
+            return None
+        return self.masses[s][y] * self.recount.rows / (whole * self.secrets[s])
+
+    @cached_property
+    def masses(self) -> dict[Symbol, list[int]]:
+        """``Σ_x n[s, x] w[y, (s, x)]`` by secret s, b whole numbers each."""
+        found: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
+        for (s, x), count in self.recount.counts.items():
+            column = self.column(s, x)
+            found[s] = [mass + count * weight for mass, weight in zip(found[s], column, strict=True)]
+        return found
+
+    @property
+    def prior_guess(self) -> float:
+        """Probability of guessing x right without y."""
+        return max(self.inputs.values()) / self.recount.rows
+
+
+def _totals(parts: Iterable[tuple[Symbol, int]]) -> dict[Symbol, int]:
+    totals: dict[Symbol, int] = {}
+    for symbol, count in parts:
+        totals[symbol] = totals.get(symbol, 0) + count
+    return totals

@@ -1,0 +1,203 @@
+"""What datapackage.json states, held against the files beside it, the text of the spec, and the recounted records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from scipy.special import chdtri
+
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.laws import Laws, share_step
+from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.public_files import NUMBERS
+from funnel.pipeline.expectations.said import Said
+from funnel.recount import PlainLevel
+from funnel.recount.published import in_csv
+
+CLAIMS = ("canonical text", "texts", "resources", "guarantee", "level", "channel", "figures", "nothing else")
+
+_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+_SCOPE = "per record and for this version alone; several versions about the same people reveal more together"
+_FIELD = (
+    ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
+    "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
+)
+_CSV = (
+    "A value that begins with one of = + - @, a tab or a line break, and is not a plain number, has an apostrophe "
+    "before it in this file, so that no spreadsheet runs it as a formula; so has one that begins so after apostrophes. "
+    "Take one apostrophe away to get the value, which is the one in the parquet file."
+)
+_PRIVACY = (
+    "guarantee",
+    "level",
+    "unit",
+    "secret",
+    "published",
+    "mechanism",
+    "readsSecret",
+    "protocol",
+    "protocolDigest",
+    "utilityShare",
+    "records",
+    "rowOrder",
+    "confidence",
+    "scope",
+)
+
+
+def package_claims(
+    content: Mapping[str, Any],
+    canonical: bool,
+    version: str,
+    files: Mapping[str, tuple[str, int]],
+    protocol: Mapping[str, Any],
+    laws: Laws,
+    level: PlainLevel,
+    said: Said,
+) -> list[Claim]:
+    """What holds of the content of a ``datapackage.json``.
+
+    Parameters
+    ----------
+    content : mapping
+        Of the file.
+    canonical : bool
+        Whether the file is, to the byte, what its content is written as.
+    version : str
+        That is about to be published.
+    files : mapping of path to (SHA-256, size in bytes)
+        The public files that are there.
+    protocol : mapping
+        Content of ``protocol.json``.
+    laws, level, said
+        As for `protocol_claims`.
+    """
+    privacy = content["funnel:privacy"]
+    texts = _texts(version, said)
+    resources = [_resource(said, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")]
+    stated = {key: value for key, value in content.items() if key in texts}
+    further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
+    known = {*_PRIVACY, *(["report"] if NUMBERS in files else [])}
+    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ known}
+    return [
+        claim("canonical text", canonical, "holds more than its content"),
+        all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
+        claim("resources", content["resources"] == resources, "are not those of the files that are there"),
+        guarantee_claim("guarantee", privacy["guarantee"], said),
+        level_claim("level", privacy["level"], level),
+        all_of("channel", _channel(privacy, files, protocol, said)),
+        all_of("figures", _figures(privacy, laws, said)),
+        claim("nothing else", not further, f"but for {', '.join(sorted(further))}"),
+    ]
+
+
+def _texts(version: str, said: Said) -> dict[str, Any]:
+    """What is told in the words of the spec."""
+    settings, metadata = said.settings, said.section("metadata")
+    url = metadata.get("licence_url")
+    texts = {
+        "$schema": _PROFILE,
+        "name": settings["name"],
+        "title": settings["title"],
+        "version": version,
+        "licenses": [{"name": metadata["licence"], **({"path": url} if url else {})}],
+    }
+    if settings.get("description"):
+        texts["description"] = settings["description"]
+    if metadata.get("keywords"):
+        texts["keywords"] = list(metadata["keywords"])
+    contact = {"title": metadata.get("contact_name"), "email": metadata.get("contact_email"), "roles": ["publisher"]}
+    if contact["title"] or contact["email"]:
+        texts["contributors"] = [{key: value for key, value in contact.items() if value}]
+    if metadata.get("sources"):
+        texts["sources"] = [
+            {key: value for key, value in source.items() if value is not None} for source in metadata["sources"]
+        ]
+    return texts
+
+
+def _created(stated: object) -> Claim:
+    try:
+        aware = datetime.fromisoformat(str(stated)).tzinfo is not None
+    except ValueError:
+        aware = False
+    return claim("created", aware, "is no time with its zone")
+
+
+def _resource(said: Said, protocol: Mapping[str, Any], path: str, digest: str, size: int) -> dict[str, Any]:
+    is_csv = path.endswith(".csv")
+    name = said.settings["name"]
+    return {
+        "name": f"{name}-csv" if is_csv else name,
+        "path": path,
+        "type": "table",
+        "format": "csv" if is_csv else "parquet",
+        "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
+        **({"encoding": "utf-8", "description": _CSV} if is_csv else {}),
+        "bytes": size,
+        "hash": f"sha256:{digest}",
+        "schema": {
+            "fieldsMatch": ["equal"],
+            "fields": [_field(place, protocol, is_csv) for place in range(len(said.publish))],
+            "missingValues": [],
+        },
+    }
+
+
+def _field(place: int, protocol: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
+    column = protocol["outputs"]["columns"][place]
+    values = dict.fromkeys(symbol[place] for symbol in protocol["outputs"]["symbols"])
+    categories = [in_csv(value) if is_csv else value for value in values]
+    return {
+        "name": in_csv(column) if is_csv else column,
+        "type": "string",
+        "description": column + _FIELD,
+        "categories": categories,
+        "constraints": {"required": True, "enum": categories},
+    }
+
+
+def _channel(
+    privacy: Mapping[str, Any], files: Mapping[str, tuple[str, int]], protocol: Mapping[str, Any], said: Said
+) -> list[Claim]:
+    return [
+        same("unit", privacy["unit"], "nats"),
+        same("secret", privacy["secret"], list(said.secret)),
+        same("published", privacy["published"], list(said.publish)),
+        same("mechanism", privacy["mechanism"], protocol["mechanism"]),
+        same("readsSecret", privacy["readsSecret"], protocol["inputs"]["columns"] != list(said.publish)),
+        same("protocol", privacy["protocol"], {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"}),
+        same("report", privacy.get("report"), _report(files)),
+        same("protocolDigest", privacy["protocolDigest"], protocol["digest"]),
+        same("rowOrder", privacy["rowOrder"], "random" if said.shuffled else "as in the source"),
+        same("scope", privacy["scope"], _SCOPE),
+    ]
+
+
+def _report(files: Mapping[str, tuple[str, int]]) -> dict[str, str] | None:
+    if NUMBERS not in files:
+        return None
+    return {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
+
+
+def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said) -> list[Claim]:
+    confidence = privacy["confidence"]
+    cells = len(laws.recount.secret) * len(laws.recount.inputs)
+    return [
+        near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
+        same("records", privacy["records"], laws.recount.rows),
+        same("confidence", sorted(confidence), ["alpha", "radius"]),
+        same("confidence.alpha", confidence["alpha"], said.alpha),
+        radius_claim("confidence.radius", confidence["radius"], cells, laws.recount.rows, said.alpha),
+    ]
+
+
+def radius_claim(name: str, stated: object, cells: int, n: int, alpha: float) -> Claim:
+    """That a radius is the quantile of the χ² law over n, to two or three digits."""
+    exact = float(chdtri(cells - 1, alpha)) / n if cells > 1 else 0.0
+    told = [float(f"{exact:.{digits - 1}e}") for digits in (2, 3)]
+    fine = isinstance(stated, (int, float)) and any(math.isclose(stated, one, rel_tol=NOISE) for one in told)
+    return claim(name, fine, f"is {stated!r}, which is not what follows from {cells:,} cells")

@@ -1,0 +1,217 @@
+"""What protocol.json states, held against what follows from the recounted records, its weights and the spec."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from funnel.errors import SpecError
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
+from funnel.pipeline.expectations.said import Said
+from funnel.recount import PlainLevel, read_promise
+
+# Posteriors and probabilities of outputs are told to four decimals.
+_DECIMALS = 4
+CLAIMS = (
+    "canonical text",
+    "guarantee",
+    "level",
+    "columns",
+    "records outside the alphabet",
+    "utility",
+    "prior",
+    "probabilities of outputs",
+    "posteriors",
+    "marginal",
+)
+
+
+def protocol_claims(
+    content: Mapping[str, Any], canonical: bool, laws: Laws, level: PlainLevel, said: Said
+) -> list[Claim]:
+    """What holds of the content of a ``protocol.json``.
+
+    Parameters
+    ----------
+    content : mapping
+        Of the file.
+    canonical : bool
+        Whether the file is, to the byte, what its content is written as: nothing else is hidden in it.
+    laws : Laws
+        Of the recounted records under these weights.
+    level : PlainLevel
+        Of the same, for the bound of the spec.
+    said : Said
+        What the text of the spec says.
+    """
+    stated = content["guarantee"]
+    step = share_step(laws.recount.rows)
+    return [
+        claim("canonical text", canonical, "holds more than its content"),
+        guarantee_claim("guarantee", stated["declared"], said),
+        level_claim("level", stated["level"], level),
+        _columns(content, said, laws),
+        same("records outside the alphabet", laws.outside, 0),
+        utility_claim("utility", content["utility"], laws, step),
+        _prior(content["prior"], laws, step),
+        *_outputs(content, laws, step),
+        _marginal(laws, content["prior"], step),
+    ]
+
+
+def guarantee_claim(name: str, stated: object, said: Said) -> Claim:
+    """That the stated bound is the one of the spec, number by number."""
+    try:
+        promise = read_promise(str(stated))
+    except SpecError:
+        return Claim(name, "is no guarantee")
+    return claim(name, promise == said.promise, f"is {stated!r}, which is not the bound of the spec")
+
+
+def level_claim(name: str, stated: object, level: PlainLevel) -> Claim:
+    """That a stated level is not below the plain one, and within the declared budget if that one is."""
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not math.isfinite(stated):
+        return Claim(name, "is no number")
+    budget = float(level.promise.budget)
+    if stated < level.nats * (1 - NOISE):
+        return Claim(name, f"is {stated!r}, which is less than the protocol leaks")
+    return claim(name, not level.holds or stated <= budget, f"is {stated!r}, beyond the bound of {budget!r} that holds")
+
+
+def utility_claim(name: str, stated: Mapping[str, Any], laws: Laws, step: float) -> Claim:
+    """That utility, entropy and share are the exact ones, rounded."""
+    return all_of(
+        name,
+        [
+            near("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
+            near("entropy", stated["entropy_nats"], laws.information.entropy, step),
+            near("share", stated["share"], laws.share, step),
+        ],
+    )
+
+
+def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:
+    publish = list(said.publish)
+    # What is published of a record may be named otherwise than what it is, but in the same columns.
+    return all_of(
+        "columns",
+        [
+            same("outputs", content["outputs"]["columns"], publish),
+            same("secret", content["guarantee"]["secret"], list(said.secret)),
+            same("prior", content["prior"]["columns"], publish),
+            same("utility", content["utility"]["columns"], publish),
+            claim("prior", _symbols(content) == set(laws.recount.inputs), "is about other values than occur"),
+            claim(
+                "inputs",
+                laws.reads_secret or set(laws.weights) == set(laws.recount.inputs),
+                "are other values than occur in the source",
+            ),
+        ],
+    )
+
+
+def _symbols(content: Mapping[str, Any]) -> set[Symbol]:
+    return {tuple(symbol) for symbol in content["prior"]["symbols"]}
+
+
+def _prior(prior: Mapping[str, Any], laws: Laws, step: float) -> Claim:
+    n = laws.recount.rows
+    shares = zip(prior["symbols"], prior["probabilities"], strict=True)
+    return all_of("prior", (near(_named(x), p, laws.inputs.get(tuple(x), 0) / n, step) for x, p in shares))
+
+
+def _named(symbol: Sequence[str]) -> str:
+    return repr(", ".join(symbol))
+
+
+def _outputs(content: Mapping[str, Any], laws: Laws, step: float) -> Iterator[Claim]:
+    """Probability and posterior of every output, within what the rounding of shares leaves open."""
+    low, high = _public_pairs(content["prior"], laws, step)
+    least = math.fsum(map(math.fsum, low.values()))
+    most = math.fsum(map(math.fsum, high.values()))
+    probabilities, posteriors = [], []
+    for y, entry in enumerate(content["posterior"]):
+        name = _named(entry["output"])
+        below = math.fsum(masses[y] for masses in low.values())
+        above = math.fsum(masses[y] for masses in high.values())
+        probabilities.append(_between(name, entry["probability"], below / most, above / least))
+        posteriors += _posterior(entry, y, low, high, below, above)
+    yield all_of("probabilities of outputs", probabilities)
+    yield all_of("posteriors", posteriors)
+
+
+def _posterior(
+    entry: Mapping[str, Any],
+    y: int,
+    low: Mapping[Symbol, list[float]],
+    high: Mapping[Symbol, list[float]],
+    below: float,
+    above: float,
+) -> Iterator[Claim]:
+    from funnel.alphabet import SEPARATOR
+
+    labels = {SEPARATOR.join(x): x for x in low}
+    for label in entry["inputs"]:
+        if label not in labels:
+            yield Claim(_named(entry["output"]), "may come from a value that does not occur")
+    for label, x in labels.items():
+        most, least = high[x][y], low[x][y]
+        # The rest of an output's mass goes the other way.
+        bottom = least / (least + above - most) if least else 0.0
+        top = most / (most + below - least) if most else 0.0
+        yield _between(_named(entry["output"]), entry["inputs"].get(label, 0.0), bottom, top)
+
+
+def _public_pairs(
+    prior: Mapping[str, Any], laws: Laws, step: float
+) -> tuple[dict[Symbol, list[float]], dict[Symbol, list[float]]]:
+    """Least and largest public shares of (x, y): they are computed from rounded ones, and a tie may go either way."""
+    if not laws.reads_secret:
+        shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
+        told = {x: [p * w / laws.denominator for w in laws.column((), x)] for x, p in shares.items()}
+        return told, told
+    low = {x: [_told(mass, step, -NOISE) for mass in masses] for x, masses in laws.pairs.items()}
+    high = {x: [_told(mass, step, NOISE) for mass in masses] for x, masses in laws.pairs.items()}
+    return low, high
+
+
+def _told(share: float, step: float, noise: float) -> float:
+    return max(1, round(share / step + noise)) * step if share > 0 else 0.0
+
+
+def _between(name: str, stated: object, low: float, high: float) -> Claim:
+    half = 0.5 * 10.0**-_DECIMALS + NOISE
+    fine = isinstance(stated, (int, float)) and low - half <= stated <= high + half
+    return claim(name, fine, f"is told with {stated!r}, which is not what follows from weights and prior")
+
+
+def _marginal(laws: Laws, prior: Mapping[str, Any], step: float) -> Claim:
+    """What a record outside the alphabet draws from is the law of outputs: the exact one, or that of public shares."""
+    every = [*laws.marginal, *(weight for column in laws.weights.values() for weight in column)]
+    # Weights are on a grid: the largest power of two that divides all of them. The law is that of the weights from
+    # before they were moved to the grid, each by less than three steps of it (`funnel.release.coarse`).
+    unit = min((weight & -weight for weight in every if weight), default=1)
+    slack = 4 * unit + laws.denominator * NOISE
+    exact = _law(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
+    if laws.reads_secret:
+        n = laws.recount.rows
+        shares = {symbol: _told(count / n, step, 0.0) for symbol, count in laws.reads.items()}
+        # A tie may have been rounded the other way.
+        slack += laws.denominator * step * sum(abs(count / n / step % 1 - 0.5) < NOISE for count in laws.reads.values())
+    else:
+        shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
+    for law in (exact, _law(laws, shares)):
+        if all(abs(m - p * laws.denominator) <= slack for m, p in zip(laws.marginal, law, strict=True)):
+            return Claim("marginal")
+    return Claim("marginal", "is not the law of the outputs")
+
+
+def _law(laws: Laws, shares: Mapping[Symbol, float]) -> list[float]:
+    whole = math.fsum(shares.values())
+    columns = [(share, laws.weights.get(symbol, laws.marginal)) for symbol, share in shares.items()]
+    return [
+        math.fsum(share * column[y] for share, column in columns) / whole / laws.denominator
+        for y in range(len(laws.outputs))
+    ]

@@ -1,0 +1,73 @@
+"""Public files: what is in the folder of a coming version, held against what a release consists of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Set
+from pathlib import Path
+from stat import S_IMODE, S_ISDIR, S_ISREG
+
+from funnel.pipeline.expectations.claims import Claim, all_of, claim
+from funnel.release.layout import ReleaseFolder
+
+# What a version consists of for its readers, named here once more: a file that is written and not named is refused.
+DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
+CSV, NUMBERS = "data/records.csv", "report.json"
+# Reports have their figures in a file of their own once the layout of a release has a place for it.
+ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, *([NUMBERS] if hasattr(ReleaseFolder, "numbers") else [])})
+FOLDERS = frozenset({"data", "audit"})
+INTERNAL = "audit"
+CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")
+
+
+def declared_files(csv: bool) -> frozenset[str]:
+    """Paths of the public files that a version consists of."""
+    return ALWAYS | {CSV} if csv else ALWAYS
+
+
+def files_claims(root: Path, declared: Set[str]) -> list[Claim]:
+    """What holds of the files in a folder.
+
+    Parameters
+    ----------
+    root : Path
+        Of the coming version.
+    declared : set of str
+        Paths in it of the public files.
+
+    Notes
+    -----
+    Links are not followed: a link is no public file, whatever it leads to.
+    """
+    found = dict(_entries(root))
+    plain = {name for name, kind in found.items() if kind == "file"}
+    further = {name for name, kind in found.items() if kind == "file" and name not in declared}
+    further |= {f"{name}/" for name, kind in found.items() if kind == "folder" and name not in FOLDERS}
+    mode = S_IMODE((root / INTERNAL).lstat().st_mode) if (root / INTERNAL).is_dir() else None
+    return [
+        all_of(CLAIMS[0], (claim(name, False, "is missing") for name in sorted(declared - plain))),
+        all_of(CLAIMS[1], (claim(name, False, "is not declared") for name in sorted(further))),
+        all_of(CLAIMS[2], (claim(name, kind in ("file", "folder"), f"is a {kind}") for name, kind in found.items())),
+        claim(CLAIMS[3], mode == 0o700, "must let nobody but its owner in"),
+    ]
+
+
+def _entries(root: Path) -> Iterator[tuple[str, str]]:
+    """Path and kind of everything in a folder that is not in its internal part."""
+    folders = [root]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                name = Path(entry.path).relative_to(root).as_posix()
+                state = entry.stat(follow_symlinks=False)
+                if S_ISDIR(state.st_mode):
+                    yield name, "folder"
+                    if name != INTERNAL:
+                        folders.append(Path(entry.path))
+                elif not S_ISREG(state.st_mode):
+                    yield name, "link" if entry.is_symlink() else "special file"
+                elif state.st_nlink != 1:
+                    # The other name of it could be written to later.
+                    yield name, "file with another name elsewhere"
+                else:
+                    yield name, "file"

@@ -1,0 +1,236 @@
+"""What the public report tells, held against what follows from the recounted records, the weights and the spec."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from html.parser import HTMLParser
+from typing import Any
+
+from funnel.alphabet import SEPARATOR
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.laws import Laws, share_step, step_above
+from funnel.pipeline.expectations.package_claims import radius_claim
+from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.said import Said
+from funnel.recount import PlainLevel
+
+PAGE_CLAIMS = ("nothing active", "bound", "channel", "checks")
+CLAIMS = (
+    "canonical text",
+    "page",
+    "nothing active",
+    "texts",
+    "bound",
+    "level",
+    "channel",
+    "figures",
+    "frequencies",
+    "lifts",
+    "checks",
+)
+# Elements that load, run or send something.
+_ACTIVE = frozenset(
+    {"script", "iframe", "object", "embed", "form", "base", "frame", "applet", "audio", "video", "source"}
+)
+_LOADING = frozenset({"src", "srcset", "action", "formaction", "data", "background", "poster", "ping"})
+
+
+class _Page(HTMLParser):
+    """The text of a page, and what of it could do something."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.words: list[str] = []
+        self.active: list[str] = []
+        self.feed(page)
+        self.close()
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = {name for name, value in attrs if name in _LOADING or name.startswith("on")}
+        names |= {name for name, value in attrs if "javascript:" in (value or "").lower().replace(" ", "")}
+        links = {value for name, value in attrs if tag == "link" and name == "href" and value != "data:,"}
+        if tag in _ACTIVE or names or links:
+            self.active.append(tag)
+
+
+def page_claims(page: str, protocol: Mapping[str, Any], said: Said, checks: Sequence[str]) -> list[Claim]:
+    """What holds of a page without figures of its own.
+
+    Parameters
+    ----------
+    page : str
+        HTML.
+    protocol : mapping
+        Content of ``protocol.json``.
+    said : Said
+    checks : sequence of str
+        Descriptions of all expectations.
+    """
+    read = _Page(page)
+    bound = protocol["guarantee"]["declared"]
+    return [
+        _inactive(read),
+        all_of("bound", [guarantee_claim("bound", bound, said), claim("page", bound in read.text, "does not tell it")]),
+        claim("channel", protocol["digest"] in read.text, "is not told by its digest"),
+        _told_checks(read, checks),
+    ]
+
+
+def report_claims(
+    numbers: Mapping[str, Any],
+    canonical: bool,
+    page: str,
+    rendered: str,
+    version: str,
+    created: str,
+    protocol: Mapping[str, Any],
+    laws: Laws,
+    level: PlainLevel,
+    said: Said,
+    checks: Sequence[tuple[str, str]],
+) -> list[Claim]:
+    """What holds of the figures of a report, and of the page that is made of them.
+
+    Parameters
+    ----------
+    numbers : mapping
+        Content of ``report.json``.
+    canonical : bool
+        Whether that is, to the byte, what its content is written as.
+    page, rendered : str
+        ``report.html``, and what is made of the figures again.
+    version, created : str
+        As in ``datapackage.json``.
+    protocol : mapping
+        Content of ``protocol.json``.
+    laws, level, said
+        As for `protocol_claims`.
+    checks : sequence of (name, description)
+        Of all expectations.
+    """
+    settings, figures = said.settings, numbers["figures"]
+    texts = {
+        "name": settings["name"],
+        "title": settings["title"],
+        "description": settings.get("description", ""),
+        "version": version,
+        "created": created,
+        "shuffled": said.shuffled,
+    }
+    told = [(one["name"], one["description"]) for one in numbers["judged"]]
+    return [
+        claim("canonical text", canonical, "holds more than its content"),
+        claim("page", page == rendered, "is not what is made of the figures"),
+        _inactive(_Page(page)),
+        all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
+        guarantee_claim("bound", numbers["guarantee"], said),
+        level_claim("level", figures["level"], level),
+        all_of("channel", _channel(numbers, protocol, laws, said)),
+        all_of("figures", _figures(numbers, laws, said)),
+        all_of("frequencies", _frequencies(numbers, laws)),
+        all_of("lifts", _lifts(numbers, laws)),
+        claim("checks", told == list(checks), "are not those that the release is judged by"),
+    ]
+
+
+def _inactive(page: _Page) -> Claim:
+    return claim("nothing active", not page.active, f"but {', '.join(sorted(set(page.active)))} in the page")
+
+
+def _told_checks(page: _Page, checks: Sequence[str]) -> Claim:
+    missing = [check for check in checks if " ".join(check.split()) not in page.text]
+    return claim("checks", not missing, f"are not all told: {len(missing)} of {len(checks)} are missing")
+
+
+def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
+    stated, mechanism = numbers["channel"], numbers["mechanism"]
+    yield same("digest", stated["digest"], protocol["digest"])
+    yield same("reads", stated["reads"], protocol["inputs"]["columns"])
+    yield same("inputs", stated["inputs"], len(protocol["inputs"]["symbols"]))
+    yield same("outputs", stated["outputs"], len(protocol["outputs"]["symbols"]))
+    yield same("mechanism", mechanism["name"], protocol["mechanism"])
+    yield same("reads the secret", mechanism["reads_secret"], laws.reads_secret)
+    yield same("secret", numbers["secret"], {"columns": list(said.secret), "values": len(laws.recount.secret)})
+    yield same("published", numbers["published"], {"columns": list(said.publish), "values": len(laws.recount.inputs)})
+
+
+def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
+    figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
+    step = share_step(n)
+    yield same("holds", figures["holds"], True)
+    yield same("records", numbers["source"]["records"], n)
+    yield same("rows", figures["rows"], n)
+    yield same("outside", figures["outside"], laws.outside)
+    yield near("utility", figures["utility"], laws.information.utility, step)
+    yield near("entropy", figures["entropy"], laws.information.entropy, step)
+    yield near("share", figures["share"], laws.share, step)
+    yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
+    yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
+    yield same("alpha", estimation["alpha"], said.alpha)
+    yield same("records of the estimate", estimation["records"], n)
+    cells = len(laws.recount.secret) * len(laws.recount.inputs)
+    yield same("cells", estimation["cells"], cells)
+    yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
+
+
+def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+    n = laws.recount.rows
+    step = share_step(n)
+    for kind, rows, share, known in (
+        ("secret", numbers["beliefs"]["rows"], "prior", laws.secrets),
+        ("input", (numbers["accuracy"] or {"rows": []})["rows"], "share", laws.inputs),
+    ):
+        counts = {SEPARATOR.join(symbol): count for symbol, count in known.items()}
+        for row in rows:
+            if row["label"] not in counts:
+                yield Claim(f"{kind} {row['label']!r}", "does not occur")
+            else:
+                yield near(f"share of {kind} {row['label']!r}", row[share], counts[row["label"]] / n, step)
+    heat = numbers["heat"]
+    places = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.outputs)}
+    columns = {SEPARATOR.join(symbol): column for symbol, column in laws.weights.items()}
+    # The last line may be of all other outputs together.
+    for label, shares in zip(heat["outputs"], heat["shares"], strict=False):
+        for x, share in zip(heat["inputs"], shares, strict=True):
+            exact = columns[x][places[label]] / laws.denominator
+            near_enough = abs(share - exact) <= 0.001 + NOISE
+            yield claim(f"probability of {label!r} for {x!r}", near_enough, f"is {share!r}, not that of the weights")
+
+
+def _lifts(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+    """Every lift that is told, within a step of the exact one, by its place."""
+    secrets = {SEPARATOR.join(symbol): symbol for symbol in laws.recount.secret}
+    outputs = {SEPARATOR.join(symbol): y for y, symbol in enumerate(laws.outputs)}
+    table = numbers["lifts"]["table"]
+    told = [(one["secret"], one["output"], one["cell"]["lift"]) for one in numbers["lifts"]["strongest"]]
+    if table is not None:
+        told += [
+            (s, row["output"], cell["lift"])
+            for row in table["rows"]
+            for s, cell in zip(table["secrets"], row["cells"], strict=True)
+        ]
+        yield claim("table", {*table["secrets"]} == {*secrets}, "is not about the secrets that occur")
+        yield claim("table", [row["output"] for row in table["rows"]] == [*outputs], "is not about all outputs")
+    for s, y, lift in told:
+        if s not in secrets or y not in outputs:
+            yield Claim(f"lift of {s!r} given {y!r}", "is about nothing that occurs")
+        elif lift is not None:
+            exact = laws.lift(secrets[s], outputs[y])
+            fine = exact is not None and abs(lift - exact) <= _coarseness(exact, laws, secrets[s], outputs[y])
+            yield claim(f"lift of {s!r} given {y!r}", fine, f"is told as {lift!r}, which it is not")
+
+
+def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
+    """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
+    if lift == 0:
+        return 0.0
+    whole = sum(masses[y] for masses in laws.masses.values()) / (laws.recount.rows * laws.denominator)
+    expected = laws.secrets[s] * whole
+    digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
+    # The step is that of the public frequencies, which may be off by half.
+    return max(digits, 2 * step_above(10 / expected))

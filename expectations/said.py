@@ -1,0 +1,88 @@
+"""Said: what the text of a spec says, read again from the text itself and not taken from what was handed on."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from funnel.errors import SpecError
+from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
+from funnel.recount import Promise, declared_promise
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the text of a spec says.
+
+    Attributes
+    ----------
+    promise : Promise
+        The declared bound, its numbers as the decimals that were written.
+    settings : mapping
+        All that it says, as TOML has it.
+    """
+
+    promise: Promise
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, text: str) -> Said:
+        """Of the text of a spec; settings that never were a file are JSON.
+
+        Raises
+        ------
+        SpecError
+            If it is neither, or declares no guarantee.
+        """
+        try:
+            settings = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError):
+            try:
+                settings = json.loads(text)
+            except (ValueError, RecursionError):
+                settings = None
+        if not isinstance(settings, dict):
+            raise SpecError("the text of the spec is neither TOML nor JSON, so what it says cannot be judged")
+        return cls(declared_promise(text), settings)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The declared bound for the code that decided it first, again from the text."""
+        declared = self.settings["guarantee"]
+        if isinstance(declared, str):
+            return parse_guarantee(declared)
+        numbers = {name: float(number) for name, number in declared.items() if name != "kind"}
+        return guarantee_of(str(declared["kind"]).strip().lower(), numbers)
+
+    @property
+    def secret(self) -> tuple[str, ...]:
+        """Secret columns."""
+        return tuple(self.settings["secret"])
+
+    @property
+    def publish(self) -> tuple[str, ...]:
+        """Published columns, in order."""
+        return tuple(self.settings["publish"])
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """A section of it; empty where there is none or it is written in short."""
+        found = self.settings.get(name)
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def csv(self) -> bool:
+        """Whether a csv is asked for."""
+        return bool(self.section("output").get("csv", False))
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether rows come in random order."""
+        return bool(self.section("output").get("shuffle", True))
+
+    @property
+    def alpha(self) -> float:
+        """Significance of the confidence set."""
+        return float(self.section("confidence").get("alpha", 0.05))

@@ -1,0 +1,18 @@
+"""False alarms: how often a faultless release may be refused by chance, and what each statistical expectation takes.
+
+Whatever is judged without chance (counts, weights, levels, digests) is never a false alarm. The tests below have
+p-values that are at most t with a probability of at most t, whatever the release, so a release that was drawn as
+declared is refused with a probability of at most the sum of their shares.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+FALSE_ALARM: Final = 1e-6
+"""Of the whole gate. It may be 1e-4; but the tests of this project release hundreds of times, and must not fail."""
+
+_PARTS = MappingProxyType({"draws": 1, "independence": 1, "order": 1, "words": 1})
+SHARES: Final = MappingProxyType({name: FALSE_ALARM * part / sum(_PARTS.values()) for name, part in _PARTS.items()})
+"""The significance of each statistical expectation; they add up to `FALSE_ALARM`."""

@@ -1,0 +1,151 @@
+"""What one cell of a source means, read anew: its text, a bin, or missing."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from funnel.errors import DataError
+from funnel.spec import ReleaseSpec
+
+# A number in decimal digits, as documented: digits with at most one point, perhaps a sign and an exponent.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_EPOCH = datetime(1970, 1, 1)
+# Cells come as texts that lose nothing; distinct ones are remembered, up to so many of a column.
+_REMEMBERED = 1 << 17
+
+Meaning = Callable[[str | None], str | None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What kind of values a column holds, and how a cell of it comes.
+
+    Attributes
+    ----------
+    name : str
+        "text", "whole", "decimal", "float", "truth", "date", "time", "micros" or "nanos" since 1970.
+    zone : str or None
+        Of points in time: the time zone in which they are written.
+    """
+
+    name: str
+    zone: str | None = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values are numbers."""
+        return self.name in ("whole", "decimal", "float")
+
+
+TEXT = Kind("text")
+
+
+def meaning_of(spec: ReleaseSpec, column: str, kind: Kind) -> Meaning:
+    """How the cells of a column are read: what comes to the category, before any grouping; None is missing.
+
+    A cell is missing if it is null, not a number among numbers, or if its text is listed as missing. Its category is
+    its bin where bins are asked for, and its text as Python writes the value elsewhere.
+
+    Raises
+    ------
+    DataError
+        When called, if a cell to put into a bin is no finite number, or a time has no text.
+    """
+    missing, edges = frozenset(spec.source.missing), edges_of(spec, column)
+    labels = bin_labels(edges)
+
+    def meaning(raw: str | None) -> str | None:
+        if raw is None or (text := _text(column, kind, raw)) is None or text in missing:
+            return None
+        return labels[bisect_right(edges, _number(column, kind, text))] if edges else text
+
+    return lru_cache(_REMEMBERED)(meaning)
+
+
+def edges_of(spec: ReleaseSpec, column: str) -> tuple[int | float, ...]:
+    """The edges of the bins of a column; none where it is not put into bins."""
+    recode = spec.recode.get(column)
+    return () if recode is None or recode.bins is None else tuple(recode.bins)
+
+
+def bin_labels(edges: tuple[int | float, ...]) -> tuple[str, ...]:
+    """Names of the bins between edges: ``under 25``, ``25 to under 65``, ``65 and over``."""
+    if not edges:
+        return ()
+    names = [_plain(edge) for edge in edges]
+    inner = [f"{names[k]} to under {names[k + 1]}" for k in range(len(names) - 1)]
+    return (f"under {names[0]}", *inner, f"{names[-1]} and over")
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a number in decimal digits."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _plain(edge: int | float) -> str:
+    """A whole number without a point, up to 10^15; any other as Python writes it."""
+    if isinstance(edge, float) and edge == math.floor(edge) and abs(edge) < 10**15:
+        return str(math.floor(edge))
+    return str(edge)
+
+
+def _number(column: str, kind: Kind, text: str) -> int | float:
+    if kind.name == "whole":
+        return int(text)
+    if kind.name == "text":
+        text = text.strip()
+        if not is_decimal(text):
+            raise DataError(f"column {column!r} has values that are not numbers, so they belong to no bin")
+    value = float(text)
+    if not math.isfinite(value):
+        raise DataError(f"column {column!r} has infinite numbers, which belong to no bin")
+    return value
+
+
+def _text(column: str, kind: Kind, raw: str) -> str | None:
+    if kind.name == "float":
+        value = float(raw)
+        return None if math.isnan(value) else repr(value)
+    if kind.name == "decimal":
+        return str(Decimal(raw))
+    if kind.name == "truth":
+        return {"true": "True", "false": "False"}[raw]
+    if kind.name in ("micros", "nanos"):
+        return _point_in_time(column, kind, int(raw))
+    if kind.name == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", raw):
+        raise DataError(f"column {column!r} has dates outside the years 1 to 9999, which have no text")
+    return raw
+
+
+def _point_in_time(column: str, kind: Kind, count: int) -> str:
+    micros, nanos = divmod(count, 1000) if kind.name == "nanos" else (count, 0)
+    sentence = f"column {column!r} has a time that has no text, as its year lies outside 1 to 9999"
+    try:
+        moment = _EPOCH + timedelta(microseconds=micros)
+        if kind.zone is not None:
+            moment = moment.replace(tzinfo=UTC).astimezone(_zone(kind.zone))
+    except (OverflowError, ValueError):
+        raise DataError(sentence) from None
+    text = str(moment.replace(tzinfo=None))
+    if nanos:
+        text = f"{text if '.' in text else text + '.000000'}{nanos:03d}"
+    return text + str(moment)[len(str(moment.replace(tzinfo=None))) :]
+
+
+def _zone(name: str) -> timezone | ZoneInfo:
+    fixed = re.fullmatch(r"([+-])([0-9]{2}):([0-9]{2})", name)
+    if fixed:
+        shift = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
+        return timezone(-shift if fixed[1] == "-" else shift)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise DataError(f"the time zone {name!r} is unknown here, so its times have no text") from None

@@ -1,0 +1,118 @@
+"""A channel with the counts that it meets, in plain whole numbers: what every level is computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from operator import mul
+
+from funnel.errors import DataError
+
+Symbols = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Counts of (secret, input) and the weights of every output.
+
+    Attributes
+    ----------
+    counts : tuple of tuple of int, c × a
+        Records with secret s and published input u.
+    weights : tuple of tuple of int, b × i
+        Of every output for every input that the protocol reads: i = a published inputs u; or i = c · a pairs (s, u),
+        s slowest, where it reads the secret too.
+    denominator : int
+        What the weights of one input add up to.
+    reads_secret : bool
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit, a number is negative, weights do not add up to the denominator, or there is no record.
+    """
+
+    counts: tuple[tuple[int, ...], ...]
+    weights: tuple[tuple[int, ...], ...]
+    denominator: int
+    reads_secret: bool = False
+
+    def __post_init__(self) -> None:
+        widths = {len(row) for row in self.counts}
+        if len(widths) != 1 or not self.counts[0] or min(map(min, self.counts)) < 0 or self.n == 0:
+            raise DataError("the counts of secret and input are no table of whole numbers >= 0 with a record in it")
+        inputs = self.a * (self.c if self.reads_secret else 1)
+        if not self.weights or any(len(row) != inputs for row in self.weights):
+            raise DataError(f"the weights of the protocol do not fit the {inputs:,} inputs that occur")
+        if min(map(min, self.weights)) < 0 or any(
+            sum(column) != self.denominator for column in zip(*self.weights, strict=True)
+        ):
+            raise DataError("the weights of an input do not add up to the denominator of the protocol")
+
+    @classmethod
+    def of(
+        cls,
+        counts: Sequence[Sequence[int]],
+        weights: Sequence[Sequence[int]],
+        denominator: int,
+        reads_secret: bool = False,
+    ) -> Channel:
+        """A channel of any sequences of numbers, arrays of numpy among them."""
+        return cls(_whole(counts), _whole(weights), int(denominator), reads_secret)
+
+    @property
+    def c(self) -> int:
+        """Values of the secret."""
+        return len(self.counts)
+
+    @property
+    def a(self) -> int:
+        """Published inputs."""
+        return len(self.counts[0])
+
+    @cached_property
+    def n(self) -> int:
+        """Records."""
+        return sum(map(sum, self.counts))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Records of every secret."""
+        return tuple(map(sum, self.counts))
+
+    @cached_property
+    def secrets(self) -> tuple[int, ...]:
+        """The secrets that occur."""
+        return tuple(s for s, size in enumerate(self.sizes) if size)
+
+    def row(self, y: int, s: int) -> tuple[int, ...]:
+        """Weights of an output for the inputs u of a record with secret s, length a."""
+        return self.weights[y][s * self.a : (s + 1) * self.a] if self.reads_secret else self.weights[y]
+
+    def masses(self, y: int) -> list[int]:
+        """``N_s = Σ_u n[s, u] w[y, (s, u)]`` of every secret, so that P(s, y) = N_s / (n · denominator); O(c a)."""
+        return [sum(map(mul, counts, self.row(y, s))) for s, counts in enumerate(self.counts)]
+
+    def outputs(self) -> Iterator[tuple[int, list[int]]]:
+        """Every output that occurs, with its masses."""
+        for y in range(len(self.weights)):
+            masses = self.masses(y)
+            if any(masses):
+                yield y, masses
+
+    def lifts(self, masses: Sequence[int]) -> dict[int, Fraction]:
+        """``P(y|s)/P(y)`` for the secrets that occur."""
+        whole = sum(masses)
+        return {s: Fraction(masses[s] * self.n, whole * self.sizes[s]) for s in self.secrets}
+
+
+def _whole(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    table = []
+    for row in rows:
+        numbers = tuple(int(value) for value in row)
+        if any(number != value for number, value in zip(numbers, row, strict=True)):
+            raise DataError("counts and weights must be whole numbers")
+        table.append(numbers)
+    return tuple(table)

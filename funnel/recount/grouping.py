@@ -1,0 +1,70 @@
+"""Which categories of a column become one because too few records have them, decided anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from funnel.errors import DataError
+from funnel.recount.cells import bin_labels, edges_of, is_decimal
+from funnel.spec import ReleaseSpec
+
+
+def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_missing: int) -> dict[str | None, str]:
+    """The released category of every category of a column, and under None that of missing cells.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Records that are kept, by category; each above zero.
+    n_missing : int
+        Records that are kept although the cell is missing.
+
+    Raises
+    ------
+    DataError
+        If a category of the source has the name of one that is made, or there are more than the spec allows.
+    """
+    recode = spec.recode.get(column)
+    least = 0 if recode is None else recode.minimum_count or 0
+    waiting = [(counts[name], place, name) for place, name in enumerate(_in_order(spec, column, counts))]
+    if n_missing:
+        if spec.source.missing_label in counts:
+            raise DataError(f"column {column!r} has a category named as its missing values are to be")
+        waiting.append((n_missing, len(waiting), None))  # type: ignore[arg-type]
+    waiting.sort(key=lambda entry: entry[:2])
+    rare: set[str | None] = set()
+    together = 0
+    for size, _, name in waiting:
+        # Rare by itself, or needed so that the rare ones together are not rare.
+        if size < least or 0 < together < least:
+            rare.add(name)
+            together += size
+        else:
+            break
+    labels: dict[str | None, str] = {name: name for name in counts}
+    if n_missing:
+        labels[None] = spec.source.missing_label
+    if rare and recode is not None:
+        if recode.other in counts or (n_missing and None not in rare and recode.other == labels[None]):
+            raise DataError(f"column {column!r} has a category named as its rarer values are to be")
+        labels.update(dict.fromkeys(rare, recode.other))
+    if len(set(labels.values())) > spec.limits.max_symbols:
+        raise DataError(f"column {column!r} has more categories than max_symbols in [limits]")
+    return labels
+
+
+def _in_order(spec: ReleaseSpec, column: str, counts: Mapping[str, int]) -> list[str]:
+    """Categories in their documented order, which decides between rare ones of one size."""
+    if edges := edges_of(spec, column):
+        return [label for label in bin_labels(edges) if label in counts]
+    if all(is_decimal(name) for name in counts):
+        return sorted(counts, key=lambda name: (Decimal(name), name))
+    return sorted(counts, key=lambda name: (_natural(name), name))
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Runs of digits by their value and after other text, so that ``9th`` comes before ``10th``."""
+    runs = re.findall(r"\d+|\D+", text)
+    return [(1, int(run), "") if run.isdecimal() else (0, 0, run) for run in runs]

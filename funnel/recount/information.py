@@ -1,0 +1,131 @@
+"""I(S;Y) and I(X;Y), computed a second time: one in proven intervals, one in plain sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from flint import arb
+
+from funnel.recount.channel import Channel
+from funnel.recount.intervals import below, float_above
+
+
+@dataclass(frozen=True)
+class PlainInformation:
+    """What a release says about the published columns, in nats.
+
+    Attributes
+    ----------
+    utility : float
+        I(X;Y).
+    entropy : float
+        H(X).
+    share : float
+        Their quotient; 1 where there is nothing to say.
+    """
+
+    utility: float
+    entropy: float
+    share: float
+
+
+def plain_information(
+    counts: Sequence[Sequence[int]],
+    weights: Sequence[Sequence[int]],
+    denominator: int = 2**63,
+    *,
+    reads_secret: bool = False,
+) -> PlainInformation:
+    """I(X;Y), H(X) and their quotient, for arguments as of `plain_level`; O(a b c).
+
+    Raises
+    ------
+    DataError
+        As `plain_level`.
+    """
+    channel = Channel.of(counts, weights, denominator, reads_secret)
+    records = [sum(column) for column in zip(*channel.counts, strict=True)]
+    total = channel.n * channel.denominator
+    terms = []
+    for y in range(len(channel.weights)):
+        # N[u] = Σ_s n[s, u] w[y, (s, u)], so that P(u, y) = N[u] / total.
+        rows = [channel.row(y, s) for s in range(channel.c)]
+        joint = [sum(channel.counts[s][u] * rows[s][u] for s in range(channel.c)) for u in range(channel.a)]
+        whole = sum(joint)
+        terms += [
+            mass / total * _log_of_quotient(mass * channel.n, whole * size)
+            for mass, size in zip(joint, records, strict=True)
+            if mass
+        ]
+    utility = max(0.0, math.fsum(terms))
+    entropy = math.fsum(size / channel.n * math.log(channel.n / size) for size in records if size)
+    return PlainInformation(utility, entropy, utility / entropy if entropy else 1.0)
+
+
+def _log_of_quotient(above: int, below: int) -> float:
+    """ln(above / below) to full precision, near 1 too, where the quotient itself has lost its digits."""
+    return math.log1p((above - below) / below) if 2 * abs(above - below) < below else math.log(above / below)
+
+
+@dataclass(frozen=True)
+class SecretInformation:
+    """I(S;Y) of a channel.
+
+    Attributes
+    ----------
+    joint : tuple of tuple of int
+        Masses of the outputs that occur and the secrets that occur.
+    output, secret : int
+        The pair whose share of it is largest.
+    """
+
+    joint: tuple[tuple[int, ...], ...]
+    output: int
+    secret: int
+
+    @classmethod
+    def of(cls, channel: Channel) -> SecretInformation:
+        """That of the channel's exact law."""
+        law = dict(channel.outputs())
+        shares = {
+            (y, s): masses[s] * _log_of_quotient(masses[s] * channel.n, sum(masses) * channel.sizes[s])
+            for y, masses in law.items()
+            for s in channel.secrets
+            if masses[s]
+        }
+        joint = tuple(tuple(masses[s] for s in channel.secrets) for masses in law.values())
+        return cls(joint, *max(shares, key=shares.__getitem__))
+
+    @property
+    def nats(self) -> float:
+        """In nats, rounded up."""
+        return 0.0 if self._independent else float_above(self._value)
+
+    def within(self, nats: Fraction) -> bool:
+        """Whether it is at most a bound, exactly: unless it is 0 it is no rational number, so an interval decides."""
+        return self._independent or (nats > 0 and not below(nats, self._value))
+
+    @property
+    def _independent(self) -> bool:
+        total, secrets = sum(map(sum, self.joint)), [sum(column) for column in zip(*self.joint, strict=True)]
+        return all(
+            mass * total == sum(masses) * secret
+            for masses in self.joint
+            for mass, secret in zip(masses, secrets, strict=True)
+        )
+
+    def _value(self) -> arb:
+        """``H(S) + H(Y) - H(S, Y)``."""
+        secrets = [sum(column) for column in zip(*self.joint, strict=True)]
+        outputs = [sum(masses) for masses in self.joint]
+        return _entropy(secrets) + _entropy(outputs) - _entropy([mass for masses in self.joint for mass in masses])
+
+
+def _entropy(masses: Sequence[int]) -> arb:
+    """Of the law in proportion to whole numbers, at the precision that is set."""
+    total = sum(masses)
+    sums = sum((arb(mass) * arb(mass).log() for mass in masses if mass), arb(0))
+    return arb(total).log() - sums / arb(total)

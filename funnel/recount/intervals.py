@@ -1,0 +1,81 @@
+"""Rationals against exponentials and logarithms, decided by proven intervals of growing precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq
+
+from funnel.errors import FunnelError
+
+_FIRST, _LAST = 128, 1 << 16
+_FLOAT_BITS = 60
+
+
+def at_most_exp(ratio: Fraction, nats: Fraction) -> bool:
+    """Whether ``ratio <= e^nats``, exactly.
+
+    e to a rational power other than 0 is no rational (Lindemann), so an interval that is narrow enough decides.
+    """
+    return ratio <= 1 if nats == 0 else below(ratio, lambda: ball(nats).exp())
+
+
+def below(value: Fraction, real: Callable[[], arb]) -> bool:
+    """Whether a rational is below a real number that it does not equal, which is made anew at each precision.
+
+    Raises
+    ------
+    FunnelError
+        If 65,536 bits do not decide, which no numbers of this size need.
+    """
+    bits = _FIRST
+    while bits <= _LAST:
+        with ctx.workprec(bits):
+            one, other = ball(value), real()
+            if one < other:
+                return True
+            if one > other:
+                return False
+        bits *= 2
+    raise FunnelError("an interval of 65,536 bits does not decide a bound; this is a defect, please report it")
+
+
+def log_above(ratio: Fraction) -> float:
+    """ln(ratio) as a float that is not below it, and next to it; 0 for 1."""
+    return 0.0 if ratio == 1 else float_above(lambda: ball(ratio).log())
+
+
+def float_above(value: Callable[[], arb]) -> float:
+    """A float that is not below a real number, made anew at each precision until 60 bits are known.
+
+    Raises
+    ------
+    FunnelError
+        If it is zero, or 65,536 bits do not suffice.
+    """
+    bits = _FIRST
+    while bits <= _LAST:
+        with ctx.workprec(bits):
+            ball = value()
+            if ball.is_finite() and ball.rel_accuracy_bits() >= _FLOAT_BITS:
+                return fraction_above(_fraction(ball.upper()))
+        bits *= 2
+    raise FunnelError("an interval of 65,536 bits does not tell a level; this is a defect, please report it")
+
+
+def fraction_above(value: Fraction) -> float:
+    """A float that is not below a rational, and next to it."""
+    nearest = float(value)
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
+
+
+def ball(value: Fraction) -> arb:
+    """A rational as an interval of the precision that is set."""
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _fraction(point: arb) -> Fraction:
+    mantissa, exponent = (int(part) for part in point.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent

@@ -1,0 +1,140 @@
+"""The level of a guarantee and whether it holds, computed a second time in plain fractions, from its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from funnel.errors import SpecError
+from funnel.recount.channel import Channel, Symbols
+from funnel.recount.information import SecretInformation
+from funnel.recount.lift_averages import average_of, worst_averages
+from funnel.recount.promise import Promise, read_promise
+from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled
+from funnel.recount.robust import worst_robust_odds
+from funnel.recount.side_channels import worst_side_channel
+
+
+@dataclass(frozen=True)
+class PlainLevel:
+    """What a protocol leaks, measured by the kind of guarantee that was promised.
+
+    Attributes
+    ----------
+    promise : Promise
+        As it was read from the text.
+    nats : float
+        The smallest budget for which the guarantee holds (of two budgets the larger, while they keep their
+        proportion); never below it, and within a few units of the last place of it. Infinite if none would do.
+    holds : bool
+        Whether the guarantee holds with the budget of the text: decided exactly, without any margin. For ``rldp``:
+        whether a proof in whole numbers was found that it does.
+    output, secret : int
+        Where it leaks most.
+    """
+
+    promise: Promise
+    nats: float
+    holds: bool
+    output: int
+    secret: int
+
+
+def plain_level(
+    guarantee: str | Promise,
+    counts: Sequence[Sequence[int]],
+    weights: Sequence[Sequence[int]],
+    denominator: int = 2**63,
+    *,
+    reads_secret: bool = False,
+    published: Symbols | None = None,
+) -> PlainLevel:
+    """The level of a protocol, and whether it meets a guarantee, by an implementation that shares no code with others.
+
+    Parameters
+    ----------
+    guarantee : str or Promise
+        As a spec writes it, such as ``"lip:1.0"``, ``"alip:1.3,0.7"`` or ``"perfect"``.
+    counts : c × a whole numbers
+        Records with secret s and published input u.
+    weights : b × a whole numbers, or b × (c a)
+        Of every output for every input that the protocol reads; where it reads (s, u), s varies slowest.
+    denominator : int
+        What the weights of one input add up to.
+    reads_secret : bool
+        Whether inputs are pairs (s, u).
+    published : tuple of a tuples of text, optional
+        The values of the published columns of every input u: only ``srlip`` asks for them.
+
+    Returns
+    -------
+    PlainLevel
+
+    Raises
+    ------
+    SpecError
+        If the text is no guarantee, or ``srlip`` is asked about without ``published``.
+    DataError
+        If counts and weights are no protocol over these inputs.
+
+    Notes
+    -----
+    O(a b c) products of whole numbers; ``srlip`` 2^m times as many for m published columns. Definitions: PF (1), (2),
+    (19); ALIP (5), (31)–(36); RLDP (2), (3).
+    """
+    promise = guarantee if isinstance(guarantee, Promise) else read_promise(guarantee)
+    channel = Channel.of(counts, weights, denominator, reads_secret)
+    if promise.kind == "srlip":
+        if published is None or len(published) != channel.a:
+            raise SpecError("srlip is about what an observer knows of the published columns: name the value of each")
+        worst = worst_side_channel(channel, published)
+        return _of_one(promise, worst, promise.budget)
+    if promise.kind in ("lip", "perfect"):
+        up, down = largest_lifts(channel)
+        return _of_one(promise, _worse(up, down), promise.budget)
+    if promise.kind == "ldp":
+        return _of_one(promise, largest_odds(channel), promise.budget)
+    if promise.kind == "alip":
+        return _of_two(promise, *largest_lifts(channel))
+    if promise.kind == "mi":
+        return _of_one(promise, SecretInformation.of(channel), promise.budget)
+    if promise.kind == "rldp":
+        return _of_one(promise, worst_robust_odds(channel, promise.number("alpha")), promise.budget)
+    order = int(promise.numbers.get("alpha") or 0)
+    return _of_two(promise, *worst_averages(channel, average_of(promise.kind, order)))
+
+
+class _Leakage(Protocol):
+    """What a kind of guarantee measures, with where it is largest."""
+
+    @property
+    def nats(self) -> float: ...
+
+    @property
+    def output(self) -> int: ...
+
+    @property
+    def secret(self) -> int: ...
+
+    def within(self, nats: Fraction) -> bool: ...
+
+
+def _of_one(promise: Promise, worst: _Leakage, budget: Fraction) -> PlainLevel:
+    return PlainLevel(promise, worst.nats, worst.within(budget), worst.output, worst.secret)
+
+
+def _of_two(promise: Promise, up: _Leakage, down: _Leakage) -> PlainLevel:
+    """Of a measure of lifts and one of inverse lifts, each with a budget of its own; None bounds nothing."""
+    sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
+    levels = [scaled(worst.nats, side, promise.budget) for worst, side in sides]
+    first = 0 if levels[0] >= levels[1] else 1
+    holds = all(side is None or worst.within(side) for worst, side in sides)
+    return PlainLevel(promise, levels[first], holds, sides[first][0].output, sides[first][0].secret)
+
+
+def _worse(one: Ratio, other: Ratio) -> Ratio:
+    if one.value is None or (other.value is not None and one.value >= other.value):
+        return one
+    return other

@@ -1,0 +1,155 @@
+"""What a guarantee's text promises, read anew: its name, and its numbers as the decimals that were written."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from funnel.errors import SpecError
+
+# The numbers of every guarantee, in the order in which they are written, with the default of those that may be left
+# out. Nothing here is shared with `funnel.guarantees`: a slip there must not be a slip here.
+NUMBERS: dict[str, dict[str, Fraction | None]] = {
+    "lip": {"epsilon": None},
+    "alip": {"lower": None, "upper": None},
+    "ldp": {"epsilon": None},
+    "srlip": {"epsilon": None},
+    "rldp": {"epsilon": None, "alpha": Fraction(1, 20)},
+    "perfect": {},
+    "l1-lift": {"lower": None, "upper": None},
+    "chi2-lift": {"lower": None, "upper": None},
+    "alpha-lift": {"lower": None, "upper": None, "alpha": Fraction(2)},
+    "mi": {"bound": None},
+}
+# An infinite budget bounds nothing.
+_UNBOUNDED = ("lower", "upper")
+_DECIMAL = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A guarantee by its name and its numbers.
+
+    Attributes
+    ----------
+    kind : str
+    numbers : mapping of str to Fraction or None
+        In nats where they are budgets; None is no bound on that side.
+    """
+
+    kind: str
+    numbers: Mapping[str, Fraction | None]
+
+    def number(self, name: str) -> Fraction:
+        """A number that is finite.
+
+        Raises
+        ------
+        SpecError
+            If it is not.
+        """
+        value = self.numbers[name]
+        if value is None:
+            raise SpecError(f"{self.kind} needs a finite {name}")
+        return value
+
+    @property
+    def budget(self) -> Fraction:
+        """What a level is compared with, in nats: the one budget, or the larger finite one of two."""
+        if self.kind == "perfect":
+            return Fraction(0)
+        if "lower" in self.numbers:
+            return max(side for side in (self.numbers["lower"], self.numbers["upper"]) if side is not None)
+        return self.number("bound" if self.kind == "mi" else "epsilon")
+
+
+def read_promise(text: str) -> Promise:
+    """The promise that a text such as ``"lip:1.0"`` or ``"alip:lower=1.3,upper=0.7"`` makes.
+
+    Raises
+    ------
+    SpecError
+        If there is no such guarantee, or its numbers are not those that it has.
+    """
+    name, colon, rest = text.strip().partition(":")
+    kind = name.strip().lower()
+    if kind not in NUMBERS:
+        raise SpecError(f"the gate knows no guarantee {name.strip()!r}; known are {', '.join(NUMBERS)}")
+    known = list(NUMBERS[kind])
+    said: dict[str, str] = {}
+    for place, part in enumerate(rest.split(",") if colon else []):
+        key, equals, number = part.rpartition("=")
+        key = key.strip() if equals else (known[place] if place < len(known) else "")
+        if key not in known or key in said:
+            raise SpecError(f"the gate cannot read {text!r}; {kind} has the numbers {', '.join(known) or 'none'}")
+        said[key] = number.strip()
+    return _promise(kind, {key: _number(kind, key, value) for key, value in said.items()})
+
+
+def declared_promise(text: str) -> Promise:
+    """The promise that the text of a spec file declares; settings that never were a file are JSON.
+
+    Raises
+    ------
+    SpecError
+        If the text is neither, or declares no guarantee.
+    """
+    declared = _settings(text).get("guarantee")
+    if isinstance(declared, str):
+        return read_promise(declared)
+    if not isinstance(declared, dict) or not isinstance(declared.get("kind"), str):
+        raise SpecError(
+            'the spec declares no guarantee that the gate can read; write for instance guarantee = "lip:1.0"'
+        )
+    kind = declared["kind"].strip().lower()
+    if kind not in NUMBERS:
+        raise SpecError(f"the gate knows no guarantee {kind!r}; known are {', '.join(NUMBERS)}")
+    numbers = {key: _number(kind, key, value) for key, value in declared.items() if key != "kind"}
+    return _promise(kind, numbers)
+
+
+def _settings(text: str) -> dict[str, Any]:
+    # Numbers stay the text that was written: 0.1 is a tenth, not the double next to it.
+    try:
+        return tomllib.loads(text, parse_float=str)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        pass
+    try:
+        settings = json.loads(text, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise SpecError("the text of the spec is neither TOML nor JSON, so the gate cannot read what it declares")
+    return settings
+
+
+def _promise(kind: str, numbers: Mapping[str, Fraction | None]) -> Promise:
+    whole: dict[str, Fraction | None] = {}
+    for name, default in NUMBERS[kind].items():
+        if name not in numbers and default is None:
+            raise SpecError(f"{kind} lacks its {name}, so the gate does not know what was promised")
+        whole[name] = numbers.get(name, default)
+    if unknown := [name for name in numbers if name not in whole]:
+        raise SpecError(f"{kind} has no number {unknown[0]!r}")
+    if "lower" in whole and whole["lower"] is None and whole["upper"] is None:
+        raise SpecError(f"{kind} with two infinite budgets promises nothing")
+    alpha = whole.get("alpha")
+    if kind == "rldp" and not (alpha is not None and 0 < alpha < 1):
+        raise SpecError("rldp needs a significance alpha strictly between 0 and 1")
+    if kind == "alpha-lift" and not (alpha is not None and alpha.denominator == 1 and 2 <= alpha <= 1000):
+        raise SpecError("alpha-lift needs a whole alpha from 2 to 1000")
+    return Promise(kind, whole)
+
+
+def _number(kind: str, name: str, value: object) -> Fraction | None:
+    text = str(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+    if name in _UNBOUNDED and text.lower() in ("inf", "+inf", "infinity"):
+        return None
+    if not _DECIMAL.fullmatch(text):
+        raise SpecError(f"{kind} needs a number >= 0 for {name}, not {text[:40]!r}")
+    return Fraction(text)

@@ -1,0 +1,267 @@
+"""The cells of a source by other readers than the release was made with: parquet by DuckDB, csv by the standard one."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from funnel.errors import DataError, PipelineError
+from funnel.recount.cells import Kind
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Rows of a csv file, and distinct combinations of a parquet file, that are in memory at once.
+_ROWS = 1 << 16
+# A row that the release was made from has at most 4 MB.
+_LONGEST = 1 << 23
+_MEMORY = "1GB"
+
+# The columns' cells as texts that lose nothing, or None for null; with the number of rows that have them.
+Cells = tuple[str | None, ...]
+
+_KINDS = {
+    "VARCHAR": "text",
+    "JSON": "text",
+    "BOOLEAN": "truth",
+    "FLOAT": "float",
+    "DOUBLE": "float",
+    "DATE": "date",
+    "TIME": "time",
+    "TIME_NS": "time",
+    "TIME WITH TIME ZONE": "time",
+    "TIMESTAMP": "micros",
+    "TIMESTAMP_S": "micros",
+    "TIMESTAMP_MS": "micros",
+    "TIMESTAMP_NS": "nanos",
+    "TIMESTAMP WITH TIME ZONE": "micros",
+    "TIMESTAMPTZ_NS": "nanos",
+    '"NULL"': "text",
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"), "whole"
+    ),
+}
+_EXPRESSIONS = {
+    "float": "CAST(CAST({} AS DOUBLE) AS VARCHAR)",
+    # Times are written to microseconds.
+    "time": "left(CAST({} AS VARCHAR), 15)",
+    "micros": "CAST(epoch_us({}) AS VARCHAR)",
+    "nanos": "CAST(epoch_ns({}) AS VARCHAR)",
+}
+
+
+def connect(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A database in memory, which puts what does not fit there into a folder.
+
+    Raises
+    ------
+    PipelineError
+        If DuckDB is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise PipelineError("a release is judged with DuckDB; install it with pip install 'funnel[pipeline]'") from None
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": _MEMORY,
+        "temp_directory": str(folder / "spilled"),
+        # Nothing is fetched from anywhere.
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    return duckdb.connect(config=settings)
+
+
+def parquet_kinds(
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
+) -> dict[str, Kind]:
+    """What the columns of a parquet file hold, of those named that it has.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, a column is there twice, or holds what has no categories.
+    """
+    return {column: kind for column, (_, kind) in _layout(database, file, shown, columns).items()}
+
+
+def parquet_cells(
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
+) -> Iterator[tuple[Cells, int]]:
+    """The distinct combinations of cells of a parquet file, with their numbers of rows.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read to its end, or lacks a column.
+    """
+    chosen = _chosen(database, file, shown, columns)
+    for rows in _answers(database, file, shown, f"SELECT {', '.join([*chosen, 'count(*)'])}", "GROUP BY ALL"):
+        for row in rows:
+            yield row[:-1], row[-1]
+
+
+def parquet_rows(
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str], only: bool = False
+) -> Iterator[list[Cells]]:
+    """The rows of a parquet file in their order, some at a time; with ``only`` it must have no other columns.
+
+    Raises
+    ------
+    DataError
+        As `parquet_cells`.
+    """
+    if only and (present := _names(database, file, shown)) != list(columns):
+        raise DataError(f"{shown} has the columns {', '.join(present)} rather than {', '.join(columns)}")
+    chosen = _chosen(database, file, shown, columns)
+    return _answers(database, file, shown, f"SELECT {', '.join(chosen)}", "")
+
+
+def csv_cells(file: Path, shown: str, columns: Sequence[str], delimiter: str) -> Iterator[tuple[Cells, int]]:
+    """As `parquet_cells` for a csv file; combinations may come more than once, and an empty cell is an empty text.
+
+    Raises
+    ------
+    DataError
+        If it is not UTF-8 text, a row does not fit the header, or a column is missing or there twice.
+    """
+    for chunk in csv_rows(file, shown, columns, delimiter):
+        yield from Counter(chunk).items()
+
+
+def csv_rows(
+    file: Path, shown: str, columns: Sequence[str], delimiter: str = ",", only: bool = False
+) -> Iterator[list[tuple[str, ...]]]:
+    """The rows of a csv file in their order, some at a time; with ``only`` it must have no other columns.
+
+    Raises
+    ------
+    DataError
+        As `csv_cells`.
+    """
+    sentence = ""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            reader = filter(None, csv.reader(stream, delimiter=delimiter))
+            header = next(reader, [])
+            if only and header != list(columns):
+                raise DataError(f"{shown} has another header than {', '.join(columns)}")
+            for column in columns:
+                if header.count(column) != 1:
+                    raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")
+            chosen = [header.index(column) for column in columns]
+            pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
+            while rows := list(islice(reader, _ROWS)):
+                if set(map(len, rows)) != {len(header)}:
+                    raise DataError(f"a row of {shown} has another number of values than its header")
+                yield list(map(pick, rows))
+    except UnicodeDecodeError:
+        sentence = f"{shown} is not UTF-8 text"
+    except csv.Error:
+        sentence = f"{shown} cannot be read as csv by the second reader"
+    except OSError:
+        sentence = f"{shown} cannot be read"
+    finally:
+        csv.field_size_limit(before)
+    if sentence:
+        raise DataError(f"{sentence}, so it cannot be counted again")
+
+
+def _chosen(database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]) -> list[str]:
+    """What to select for columns: by their place, as names that differ in case alone are one name to SQL."""
+    layout = _layout(database, file, shown, columns)
+    for column in columns:
+        if column not in layout:
+            raise DataError(f"{shown} has no column {column!r}, so it cannot be counted again")
+    places = [layout[column] for column in columns]
+    return [_EXPRESSIONS.get(kind.name, "CAST({} AS VARCHAR)").format(f"c{place}") for place, kind in places]
+
+
+def _answers(
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str, select: str, group: str
+) -> Iterator[list[Any]]:
+    """What a query over a parquet file answers, some rows at a time."""
+    aliases = ", ".join(f"c{k}" for k in range(len(_names(database, file, shown))))
+    failed = False
+    try:
+        found = database.execute(f"{select} FROM {_table(file)} AS source({aliases}) {group}")
+        while rows := found.fetchmany(_ROWS):
+            yield rows
+    except _failure():
+        failed = True
+    if failed:
+        # Raised outside the handler: the original message may quote a cell.
+        raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
+
+
+def _names(database: duckdb.DuckDBPyConnection, file: Path, shown: str) -> list[str]:
+    return [name for name, _ in _top_level(_schema(database, file, shown))]
+
+
+def _schema(
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str
+) -> list[tuple[str, int | None, str | None, int | None]]:
+    """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
+    nodes = None
+    with contextlib.suppress(_failure()):
+        nodes = database.execute(
+            "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)", [_escaped(file)]
+        ).fetchall()
+    if nodes is None:
+        raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
+    return nodes
+
+
+def _layout(
+    database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
+) -> dict[str, tuple[int, Kind]]:
+    """Place and kind of the columns of a parquet file, of those named that it has."""
+    fields = _top_level(_schema(database, file, shown))
+    described = database.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
+    layout: dict[str, tuple[int, Kind]] = {}
+    for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
+        if name not in columns:
+            continue
+        if name in layout:
+            raise DataError(f"{shown} has the column {name!r} more than once")
+        kind = "decimal" if entry[1].startswith("DECIMAL(") else _KINDS.get(entry[1])
+        if kind is None or wide:
+            raise DataError(f"column {name!r} of {shown} is of a type that the second reader cannot tell the values of")
+        layout[name] = (place, Kind(kind, "UTC" if "WITH TIME ZONE" in entry[1] or "TZ_" in entry[1] else None))
+    return layout
+
+
+def _top_level(schema: list[tuple[str, int | None, str | None, int | None]]) -> list[tuple[str, bool]]:
+    """Names of the columns, and whether a decimal is wider than the second reader's."""
+    columns = []
+    place = 1
+    for _ in range(schema[0][1] or 0):
+        name, _, logical, precision = schema[place]
+        columns.append((name, "Decimal" in (logical or "") and (precision or 0) > 38))
+        open_ = 1
+        while open_:
+            open_ += (schema[place][1] or 0) - 1
+            place += 1
+    return columns
+
+
+def _table(file: Path) -> str:
+    return f"read_parquet('{_escaped(file).replace(chr(39), chr(39) * 2)}', hive_partitioning = false)"
+
+
+def _escaped(file: Path) -> str:
+    """A path whose name is no pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(file))
+
+
+def _failure() -> type[Exception]:
+    import duckdb
+
+    return duckdb.Error

@@ -1,0 +1,188 @@
+"""Counting (secret, input) a second time, from the source itself and by another route than the release was made by."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from funnel.errors import DataError
+from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
+from funnel.recount.channel import Symbols
+from funnel.recount.files import Part, Parts, at_hand, parts_of
+from funnel.recount.grouping import final_labels
+from funnel.recount.rows import Cells, connect, csv_cells, parquet_cells, parquet_kinds
+from funnel.spec import ReleaseSpec
+
+# Distinct categories of one column before grouping: what the release was made from had no more.
+_CATEGORIES = 500_000
+
+
+@dataclass(frozen=True)
+class Recount:
+    """Counts of (secret, input) after recoding, from the source as it was when it was counted again.
+
+    Attributes
+    ----------
+    secret, inputs : tuple of tuple of str
+        The combinations of categories that occur, sorted as text: of the secret columns, of the published columns.
+    counts : mapping of (secret, input) to int
+        Records of each pair that occurs; pairs that do not are absent.
+    rows : int
+        Records that are counted.
+    dropped : int
+        Records left out because a value is missing.
+    sha256 : str
+        Digest of the source, in the form in which a snapshot states that of its source.
+    """
+
+    secret: Symbols
+    inputs: Symbols
+    counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
+    rows: int
+    dropped: int
+    sha256: str
+
+    def table(self, secret: Sequence[tuple[str, ...]], inputs: Sequence[tuple[str, ...]]) -> list[list[int]]:
+        """Counts in an order that is given, c × a; 0 for what does not occur.
+
+        Raises
+        ------
+        DataError
+            If a secret or an input that occurs is not among those given, or one is given twice.
+        """
+        for what, known, given in (("secret", self.secret, secret), ("input", self.inputs, inputs)):
+            if len(set(given)) != len(given):
+                raise DataError(f"a {what} is listed twice, so counts cannot be laid out by it")
+            if absent := len(set(known) - set(given)):
+                raise DataError(f"{absent:,} of the {len(known):,} {what}s of the source are not listed")
+        return [[self.counts.get((s, x), 0) for x in inputs] for s in secret]
+
+
+def recount(spec: ReleaseSpec) -> Recount:
+    """Count secret and published columns of the source of a spec, recoded as the spec says.
+
+    Parquet files are read by DuckDB and csv files by Python's own reader, which gives every cell as a text that loses
+    nothing. What a cell means is decided in plain Python on distinct values. Files at a URL are copied, one at a time,
+    into a private folder, and counted from the very bytes whose digest is stated.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read, changes meanwhile, or does not fit the spec; no row is quoted.
+    PipelineError
+        If DuckDB is not installed.
+
+    Notes
+    -----
+    Two passes. Memory grows with the distinct values of a column and the combinations that occur after recoding, not
+    with the rows.
+    """
+    parts = parts_of(spec.source_address)
+    if spec.source.format == "csv" and not parts.whole:
+        raise DataError(f"the source {spec.source_address} is not one csv file")
+    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder:
+        reading = _Reading(spec, parts, Path(folder))
+        labels, n_kept, dropped = _learn(spec, reading)
+        counts: Counter[tuple[str, ...]] = Counter()
+        for categories, number in reading.categories():
+            if (whole := _labelled(labels, categories)) is not None:
+                counts[whole] += number
+        if sum(counts.values()) != n_kept:
+            raise DataError(f"the source {spec.source_address} changed while it was counted again; try again")
+        digest = reading.digest()
+    width = len(spec.secret)
+    pairs = {(symbol[:width], symbol[width:]): number for symbol, number in counts.items()}
+    secret = tuple(sorted({s for s, _ in pairs}))
+    inputs = tuple(sorted({x for _, x in pairs}))
+    if len(inputs) > spec.limits.max_inputs:
+        raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
+    return Recount(secret, inputs, pairs, n_kept, dropped, digest)
+
+
+class _Reading:
+    """A source that is read twice, each time with the same bytes."""
+
+    def __init__(self, spec: ReleaseSpec, parts: Parts, scratch: Path) -> None:
+        self._spec, self._parts, self._scratch = spec, parts, scratch
+        self._digests: dict[str, str] = {}
+
+    def digest(self) -> str:
+        """SHA-256 of what was read.
+
+        Raises
+        ------
+        DataError
+            If there are other files now.
+        """
+        if {part.name for part in parts_of(self._spec.source_address).files} != set(self._digests):
+            raise DataError(f"the source {self._spec.source_address} changed while it was counted again; try again")
+        return self._parts.digest(self._digests)
+
+    def categories(self) -> Iterator[tuple[Cells, int]]:
+        """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once."""
+        for part in self._parts.files:
+            with at_hand(part, self._scratch) as (path, digest):
+                if self._digests.setdefault(part.name, digest) != digest:
+                    raise DataError(f"the source {part.address} changed while it was counted again; try again")
+                yield from self._of(part, path)
+
+    def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
+        columns = self._spec.columns
+        if self._spec.source.format == "csv":
+            meanings = self._meanings(dict.fromkeys(columns, TEXT))
+            found = csv_cells(path, part.name, columns, self._spec.source.delimiter)
+            yield from _meant(meanings, found)
+            return
+        stated = part.stated
+        stored = [column for column in columns if column not in stated]
+        fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
+        with connect(self._scratch) as database:
+            kinds = parquet_kinds(database, path, part.name, stored)
+            meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
+            cells = parquet_cells(database, path, part.name, stored)
+            yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
+
+    def _meanings(self, kinds: Mapping[str, Kind]) -> list[Meaning]:
+        return [meaning_of(self._spec, column, kinds[column]) for column in self._spec.columns]
+
+
+def _meant(meanings: list[Meaning], cells: Iterator[tuple[Cells, int]]) -> Iterator[tuple[Cells, int]]:
+    for row, number in cells:
+        yield tuple(meaning(cell) for meaning, cell in zip(meanings, row, strict=True)), number
+
+
+def _with(fixed: Mapping[int, str | None], row: Cells) -> Cells:
+    """A row with the cells that the names of folders state at their places."""
+    rest = iter(row)
+    return tuple(fixed[k] if k in fixed else next(rest) for k in range(len(fixed) + len(row)))
+
+
+def _learn(spec: ReleaseSpec, reading: _Reading) -> tuple[list[dict[str | None, str]], int, int]:
+    """The labels of every column, and how many records are kept and left out."""
+    seen: list[Counter[str | None]] = [Counter() for _ in spec.columns]
+    kept = dropped = 0
+    for categories, number in reading.categories():
+        if spec.source.on_missing == "drop" and None in categories:
+            dropped += number
+            continue
+        kept += number
+        for tally, category in zip(seen, categories, strict=True):
+            tally[category] += number
+            if len(tally) > _CATEGORIES:
+                raise DataError(f"a column has more than {_CATEGORIES:,} values; no release is made of such a source")
+    labels = []
+    for column, tally in zip(spec.columns, seen, strict=True):
+        n_missing = tally.pop(None, 0)
+        labels.append(final_labels(spec, column, tally, n_missing))  # type: ignore[arg-type]
+    return labels, kept, dropped
+
+
+def _labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:
+    """The released labels of a record; None for one that is left out."""
+    try:
+        return tuple([label[category] for label, category in zip(labels, categories, strict=True)])
+    except KeyError:
+        return None

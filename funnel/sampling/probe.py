@@ -1,0 +1,32 @@
+"""Probe: what the sampler answers at every place where one output gives way to the next, as a digest.
+
+A threshold that is off by one moves a probability by 2^-63: no number of draws shows that. The words on both sides of
+it do. For every input x, the one outside the alphabet last, and every output y, let t = Σ_{y' ≤ y} weights[y', x]; the
+probe asks for the outputs of u = t - 1 (0 for t = 0) and of u = t (2^63 - 1 for t = 2^63), in this order, and is the
+BLAKE2b digest of the answers as little-endian 32-bit numbers. `funnel.audit.probe` says what it has to be.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.sampling.answers import sampler_of
+
+
+def probe_digest(protocol: Protocol) -> str:
+    """The digest (hex) of what the sampler of this process answers."""
+    sampler, digest = sampler_of(protocol), blake2b(digest_size=16)
+    columns = [*protocol.weights.T, protocol.marginal]
+    for x, weights in enumerate(columns):
+        thresholds = np.cumsum(weights, dtype=np.uint64)
+        asked = np.empty((len(thresholds), 2), dtype=np.uint64)
+        asked[:, 0] = np.maximum(thresholds, np.uint64(1)) - np.uint64(1)
+        asked[:, 1] = np.minimum(thresholds, np.uint64(DENOMINATOR - 1))
+        # The lowest bit of a word is not used: it is set here, so that it shows if it is.
+        words = (asked.reshape(-1) << np.uint64(1)) | np.uint64(1)
+        codes = np.full(len(words), x if x < len(columns) - 1 else -1)
+        digest.update(sampler.draw(codes, words).astype("<u4").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,86 @@
+"""Word statistics: what shows that random words are bad ones and tells no word; evidence, and never public.
+
+Three things are kept of a stream of 64-bit words: how often each bit is one, how many of the words that bear a *mark*
+were there before, and digests of *runs*. A word bears the mark if the highest ``rarity`` bits of its product with a
+fixed odd number are zero, one word in 2^rarity. A run is the marked word and the three after it; it is kept as a
+digest of 128 bits. Where the same words are used twice, in another partition or another version, whatever their place
+there, the same words bear the mark and the same digests appear.
+
+A digest tells nothing: whoever wants to undo it has to guess four fresh words at once, of which at least
+4·(64 - ``fixed``) - rarity bits are random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+WORD_BITS = 64
+RUN_WORDS = 4
+
+
+@dataclass(frozen=True)
+class WordStatistics:
+    """Statistics of one stream of words, or of several with the same purpose.
+
+    Attributes
+    ----------
+    words : int
+        How many there were.
+    fixed : int
+        So many of the lowest bits are no random ones.
+    looked_at : int
+        How many of the words had their bits counted.
+    ones : tuple of int, length 64
+        How often each bit was one, the lowest first.
+    rarity : int
+        One word in 2^rarity bears the mark.
+    marked : int
+        How many bore it.
+    kept : int
+        How many of these were compared with one another, within each stream.
+    repeated : int
+        How many of these had been there before in their stream.
+    runs : tuple of str
+        Digests (hex) of the runs that begin with a marked word.
+    scope : str or None
+        Of words that are derived from a secret and come again with it: a digest of the key. None for fresh words.
+    """
+
+    words: int
+    fixed: int
+    looked_at: int
+    ones: tuple[int, ...]
+    rarity: int
+    marked: int
+    kept: int
+    repeated: int
+    runs: tuple[str, ...]
+    scope: str | None = None
+
+
+def together(parts: Iterable[WordStatistics]) -> WordStatistics:
+    """The statistics of several streams of one purpose, at least one.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or they were not made alike.
+    """
+    every = list(parts)
+    if len({(one.fixed, one.rarity, one.scope) for one in every}) != 1:
+        raise ValueError("statistics of words that were not made alike cannot be put together")
+    return WordStatistics(
+        words=sum(one.words for one in every),
+        fixed=every[0].fixed,
+        looked_at=sum(one.looked_at for one in every),
+        ones=tuple(np.sum([one.ones for one in every], axis=0).tolist()),
+        rarity=every[0].rarity,
+        marked=sum(one.marked for one in every),
+        kept=sum(one.kept for one in every),
+        repeated=sum(one.repeated for one in every),
+        runs=tuple(run for one in every for run in one.runs),
+        scope=every[0].scope,
+    )

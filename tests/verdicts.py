@@ -1,0 +1,26 @@
+"""Names of the expectations on a released table, and what failed of a verdict."""
+
+from __future__ import annotations
+
+from funnel.release.verdict import Verdict
+
+COLUMNS = "expect_released_columns_to_equal_declared"
+HIDDEN = "expect_no_secret_or_undeclared_column"
+TYPES = "expect_released_columns_to_be_categories"
+METADATA = "expect_released_file_to_carry_no_metadata"
+NULLS = "expect_released_columns_to_hold_no_nulls"
+ROWS = "expect_released_rows_to_equal_snapshot"
+CATEGORIES = "expect_released_categories_to_equal_declared"
+OUTPUTS = "expect_released_symbols_to_be_outputs"
+COUNTS = "expect_released_counts_to_equal_drawn"
+INPUTS = "expect_drawn_inputs_to_equal_snapshot"
+DRAWS = "expect_draws_to_follow_protocol"
+LEVEL = "expect_protocol_level_to_meet_bound"
+ALL = {COLUMNS, HIDDEN, TYPES, METADATA, NULLS, ROWS, CATEGORIES, OUTPUTS, COUNTS, INPUTS, DRAWS, LEVEL}
+
+
+def failures(verdict: Verdict) -> dict[str, str]:
+    """Failure sentences by expectation; the verdict must agree with them."""
+    assert verdict.passed is not bool(verdict.failed)
+    assert all(judgement.name in verdict.sentence() for judgement in verdict.failed)
+    return {judgement.name: str(judgement.failure) for judgement in verdict.failed}
