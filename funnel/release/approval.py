@@ -23,8 +23,14 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _brief(text: str) -> str:
+    if len(text) > MAX_NOTE:
+        raise ValueError(f"must have at most {MAX_NOTE:,} characters")
+    return text
+
+
 Name = Annotated[Label, AfterValidator(_encodable)]
-Note = Annotated[Line, Field(max_length=MAX_NOTE), AfterValidator(_encodable)]
+Note = Annotated[Line, AfterValidator(_brief), AfterValidator(_encodable)]
 # In UTC, to the second.
 Moment = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$")]
 
@@ -131,6 +137,4 @@ def _complaint(error: ValidationError) -> SpecError:
     """One sentence about the first text that is wrong, which is not quoted."""
     first = error.errors(include_url=False, include_input=False)[0]
     what = "the name of who approves or rejects" if first["loc"][0] == "by" else "the note or reason"
-    too_long = first["type"] == "string_too_long"
-    said = f"must have at most {MAX_NOTE:,} characters" if too_long else str(first["msg"]).removeprefix("Value error, ")
-    return SpecError(f"{what} {said}")
+    return SpecError(f"{what} {first['msg'].removeprefix('Value error, ')}")
