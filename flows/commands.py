@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from funnel.cli import json_option, spec_argument
+from funnel.cli import STOPPED, json_option, spec_argument
 from funnel.console import Console
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
@@ -39,6 +39,7 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
     The steps are ingest, estimate, optimise, sanitise, audit, describe, validate and publish. A release appears whole
     or not at all, under releases/NAME/VERSION, and releases/NAME/latest points to it last. If neither the source nor
     the spec has changed since the last version, nothing is drawn: every fresh draw about the same people reveals more.
+    Where the spec says required = true in [approval], the version is held, unseen, until funnel approve publishes it.
 
     The steps run in this command; set PREFECT_API_URL to run them as a flow of that Prefect server, which shows them.
     """
@@ -81,6 +82,7 @@ def approve(spec: Path, by: str, note: str | None, version: str | None, reject: 
     check_installed()
     from funnel.release.approval import Approval, asked_version
 
+    click.get_current_context().meta[STOPPED] = "what was held waits still, unless it was published before"
     if reject is not None and note is not None:
         raise click.UsageError("--note goes with an approval; with --reject the reason is kept")
     said = Approval.given(by, note if reject is None else reject)

@@ -211,6 +211,10 @@ def test_an_approval_that_is_killed_leaves_it_held(tmp_path: Path) -> None:
     spec = make_project(tmp_path, ASKING)
     run(spec)
     before = tree(tmp_path / "releases" / "people" / ".held-1.0.0")
+    stopped = signalled(signal.SIGTERM, "taken from the cache", "approve", spec, "--by", "A", environment={})
+    assert stopped.stderr.splitlines()[-1] == (
+        "funnel: terminated; what was held waits still, unless it was published before"
+    )
     killed = signalled(signal.SIGKILL, "publishing", "approve", spec, "--by", "A", environment={})
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert seen(spec) == []
