@@ -24,6 +24,8 @@ with warnings.catch_warnings():
     from great_expectations.expectations.expectation import BatchExpectation
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
+    from great_expectations.render import LegacyDiagnosticRendererType
+    from great_expectations.render.renderer.renderer import renderer
 
 
 def context() -> EphemeralDataContext:
@@ -43,9 +45,11 @@ __all__ = [
     "ExpectationSuite",
     "ExpectationSuiteValidationResult",
     "ExpectationValidationResult",
+    "LegacyDiagnosticRendererType",
     "MetricDomainTypes",
     "PandasExecutionEngine",
     "TableMetricProvider",
     "context",
     "metric_value",
+    "renderer",
 ]

@@ -23,7 +23,7 @@ from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
-from funnel.pipeline.expectations.report_claims import page_claims
+from funnel.pipeline.expectations.report_claims import page_claims, report_claims
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import (
     PlainLevel,
@@ -269,14 +269,39 @@ class Finished:
 
     def _report(self) -> list[Claim]:
         page = self.folder.report.read_text(encoding="utf-8")
-        checks = [str(one.description) for one in self.declared()]
-        return page_claims(page, self.protocol, self.said, checks)
+        checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
+        if public_files.NUMBERS not in public_files.ALWAYS:
+            return page_claims(page, self.protocol, self.said, [description for _, description in checks])
+        path = self.folder.root / public_files.NUMBERS
+        numbers = path.read_bytes()
+        content, package = _json(numbers, path), _json(self.folder.package.read_bytes(), self.folder.package)
+        return report_claims(
+            content,
+            numbers == _canonical(content),
+            page,
+            _rendered(path),
+            self.version,
+            package["created"],
+            self.protocol,
+            self.laws,
+            self.level,
+            self.said,
+            checks,
+        )
 
 
 def _handed_on(spec: ReleaseSpec) -> object:
     from funnel.guarantees import parse_guarantee
 
     return parse_guarantee(spec.guarantee.canonical)
+
+
+def _rendered(numbers: Path) -> str:
+    """The page that is made of the figures in a file."""
+    from funnel.release.public_report import PublicReport  # type: ignore[import-not-found]
+    from funnel.report import render_public  # type: ignore[attr-defined]
+
+    return str(render_public(PublicReport.read(numbers)))
 
 
 def _digest(path: Path) -> tuple[str, int]:

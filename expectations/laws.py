@@ -15,12 +15,12 @@ Symbol = tuple[str, ...]
 
 # As documented for public shares: ten records, never finer than a thousandth, nor coarser than a half.
 _RECORDS = 10
-_STEPS = tuple(factor * 10.0**power for power in range(-3, 1) for factor in (1, 2, 5))
+STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 def share_step(n: int) -> float:
     """The step of public shares of n records: the least of .001, .002, .005, … that is ten of them, at most a half."""
-    return next((step for step in _STEPS if step * n >= _RECORDS * (1 - 1e-12) and step <= 0.5), 0.5)
+    return next((step for step in STEPS if step * n >= _RECORDS * (1 - 1e-12)), STEPS[-1])
 
 
 def step_above(least: float) -> float:

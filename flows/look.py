@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from funnel.errors import SpecError
+from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.recount import source_digest
 from funnel.release.decision import FIRST_DERIVATION, derivation_of, secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_secret
@@ -35,13 +36,25 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
         if version is None:
             return None
         if series.held.waiting is None:
-            return unchanged(series, version, cached)
+            return unchanged(spec, series, version, cached)
         # Where nobody is asked any more, what is held is to be published.
         return waits(series, version, cached) if spec.approval.required else None
 
 
-def unchanged(series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
-    """The answer of a run that found its release already published."""
+def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
+    """The answer of a run that found its release already published.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the source, digested again by other code, is not the one that the version was made from: a snapshot that is
+        no longer of the source is never called unchanged.
+    """
+    if source_digest(spec.source_address) != series.record(version).origin.source:
+        raise ReleaseRefused(
+            f"version {version} was made from another source than the one that is there, although the snapshot of it "
+            "was taken for the same; remove the folder snapshots in the workspace, then run the release again"
+        )
     tell(f"unchanged: version {version} already is this release")
     folder, report = series.shown(version)
     return {"status": "unchanged", "version": str(version), "folder": folder, "report": report, "cached": cached}

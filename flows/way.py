@@ -146,7 +146,7 @@ def _go(
     if isinstance(decision, Unchanged | Rejected) or (
         isinstance(decision, Waiting) and spec.approval.required and approval is None
     ):
-        told = _nothing_to_do(series, decision, cached)
+        told = _nothing_to_do(spec, series, decision, cached)
         if not isinstance(decision, Rejected):
             settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
         return told, None
@@ -207,14 +207,16 @@ def _go(
     return told, Done(decision, published, snapshot, joint, optimised, findings, tuple(warnings))
 
 
-def _nothing_to_do(series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]) -> dict[str, Any]:
+def _nothing_to_do(
+    spec: ReleaseSpec, series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]
+) -> dict[str, Any]:
     """The answer of a run that finds its release published, held or rejected already."""
     if isinstance(decision, Waiting):
         return waits(series, decision.release.version, cached)
     if isinstance(decision, Rejected):
         return rejected(series, decision.version, cached)
     series.check_whole(decision.version)
-    told = unchanged(series, decision.version, cached)
+    told = unchanged(spec, series, decision.version, cached)
     if (waiting := series.held.waiting) is not None:
         # What it was made from is no longer there: it could not be judged again.
         series.held.supersede(waiting.version, f"the release is version {decision.version} again")

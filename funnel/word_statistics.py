@@ -1,13 +1,13 @@
 """Word statistics: what shows that random words are bad ones and tells no word; evidence, and never public.
 
 Three things are kept of a stream of 64-bit words: how often each bit is one, how many of the words that bear a *mark*
-were there before, and digests of *runs*. A word bears the mark if the highest ``rarity`` bits of its product with a
-fixed odd number are zero, one word in 2^rarity. A run is the marked word and the three after it; it is kept as a
-digest of 128 bits. Where the same words are used twice, in another partition or another version, whatever their place
-there, the same words bear the mark and the same digests appear.
+were there before, and digests of *runs*. A word bears the mark if its highest ``rarity`` bits are zero, one word in
+2^rarity. A run is the highest 48 bits of the marked word and of the three after it; it is kept as a digest of 128 bits.
+Where the same words are used twice, in another partition, for another purpose or in another version, whatever their
+place there, the same words bear the mark and the same digests appear.
 
-A digest tells nothing: whoever wants to undo it has to guess four fresh words at once, of which at least
-4·(64 - ``fixed``) - rarity bits are random.
+A digest tells nothing: whoever wants to undo it has to guess four words at once, of which at least 192 - rarity bits
+are random (less by 4 for each by which ``fixed`` exceeds 16).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 WORD_BITS = 64
 RUN_WORDS = 4
+RUN_BITS = 48
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from funnel.audit import Findings
-from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
@@ -41,61 +38,39 @@ def describe(
     created: str,
     approval: Approval | None = None,
 ) -> None:
-    """Write the protocol, the csv, the report and the data package, and what of them stays internal.
-
-    Raises
-    ------
-    ReleaseRefused
-        If a figure cannot be written down, such as a level that is infinite or no number.
-    """
+    """Write the protocol, the csv, the report and the data package, and what of them stays internal."""
     tell("writing the report")
     from funnel.pipeline.expectations import Evidence, announced
     from funnel.pipeline.expectations.drawing import Drawing
 
     guarantee = parse_guarantee(spec.guarantee.canonical)
-    try:
-        write_documents(spec, joint, protocol, guarantee, rows, folder)
-        public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
-        drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(snapshot.data.path), spec.output.shuffle)
-        evidence = Evidence(
-            folder.data,
-            protocol,
-            joint,
-            guarantee,
-            snapshot.rows,
-            spec.secret,
-            spec.publish,
-            rows.pairs,
-            drawing=drawing,
-        )
-        content = report_content(
-            spec,
-            snapshot,
-            joint,
-            protocol,
-            guarantee,
-            findings,
-            comparison,
-            announced(evidence, spec.output.csv),
-            version=str(decision.version),
-            created=created,
-            earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
-            approval=approval,
-        )
-        folder.report.write_text(render_report(content), encoding="utf-8")
-        write_package(spec, protocol, public, decision.version, created, folder)
-    except ValidationError as error:
-        refused = _unwritable(error)
-    else:
-        return
-    raise refused
-
-
-def _unwritable(error: ValidationError) -> ReleaseRefused:
-    """A document refuses to be written with such a figure; which one is told, never its value."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"]) or "a part of it"
-    reason = str(first["msg"])
-    return ReleaseRefused(
-        f"nothing was published: {place} cannot be written to a public document: {reason[:1].lower()}{reason[1:]}"
+    write_documents(spec, joint, protocol, guarantee, rows, folder)
+    public = PublicFindings.of(findings, guarantee, PublicLaws.of(joint, protocol))
+    drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(snapshot.data.path), spec.output.shuffle)
+    evidence = Evidence(
+        folder.data,
+        protocol,
+        joint,
+        guarantee,
+        snapshot.rows,
+        spec.secret,
+        spec.publish,
+        rows.pairs,
+        drawing=drawing,
     )
+    content = report_content(
+        spec,
+        snapshot,
+        joint,
+        protocol,
+        guarantee,
+        findings,
+        comparison,
+        announced(evidence, spec.output.csv),
+        version=str(decision.version),
+        created=created,
+        earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
+        approval=approval,
+    )
+    folder.report.write_text(render_report(content), encoding="utf-8")
+    write_package(spec, protocol, public, decision.version, created, folder)

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, ParamSpec, TypeVar
 
-from funnel.errors import FunnelError, OutputError
+from pydantic import ValidationError
+
+from funnel.errors import FunnelError, OutputError, ReleaseRefused
 from funnel.progress import Progress, quiet
 
 P = ParamSpec("P")
@@ -85,7 +87,8 @@ def plain_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Let a step fail only with a `FunnelError` whose log shows its one sentence, not what caused it.
 
     Errors of libraries can quote rows of the source, and the orchestrator logs the whole chain of an exception: so
-    the chain is cut here. A failure of the file system, such as a full disk, becomes an `OutputError`.
+    the chain is cut here. A failure of the file system, such as a full disk, becomes an `OutputError`; a document of a
+    release that cannot be written with what it should say, such as a level that is no number, a `ReleaseRefused`.
     """
 
     @functools.wraps(function)
@@ -101,10 +104,23 @@ def plain_errors(function: Callable[P, R]) -> Callable[P, R]:
             if error.errno is None:
                 # Not the file system: a library's own error that only borrows the class.
                 raise
-            failure = OutputError(_sentence(error))
+            failure: FunnelError = OutputError(_sentence(error))
+        except ValidationError as error:
+            failure = ReleaseRefused(_unwritable(error))
         raise failure
 
     return guarded
+
+
+def _unwritable(error: ValidationError) -> str:
+    """Which part of which document cannot be written; never its value. Those that are read say so themselves."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "a part"
+    reason = str(first["msg"])
+    return (
+        f"nothing was published: {place} of a {error.title} cannot be written: {reason[:1].lower()}{reason[1:]}; "
+        "this is a defect, please report it"
+    )
 
 
 def _sentence(error: OSError) -> str:

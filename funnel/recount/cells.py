@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -120,6 +120,8 @@ def _text(column: str, kind: Kind, raw: str) -> str | None:
         return {"true": "True", "false": "False"}[raw]
     if kind.name in ("micros", "nanos"):
         return _point_in_time(column, kind, int(raw))
+    if kind.name == "time":
+        return str(time.fromisoformat(raw))
     if kind.name == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", raw):
         raise DataError(f"column {column!r} has dates outside the years 1 to 9999, which have no text")
     return raw

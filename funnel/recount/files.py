@@ -79,6 +79,18 @@ def parts_of(address: str) -> Parts:
     return Parts(tuple(files), whole=False)
 
 
+def source_digest(address: str) -> str:
+    """SHA-256 of the source at an address as it is now, in the form in which a snapshot states that of its source.
+
+    Raises
+    ------
+    DataError
+        If there is none, or a file of it cannot be read.
+    """
+    parts = parts_of(address)
+    return parts.digest({part.name: _digest(part.address) for part in parts.files})
+
+
 @contextlib.contextmanager
 def at_hand(part: Part, scratch: Path) -> Iterator[tuple[Path, str]]:
     """A file of a source as a local path, with its SHA-256; a copy, removed afterwards, where it is elsewhere.

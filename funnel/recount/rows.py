@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from funnel.errors import DataError, PipelineError
 from funnel.recount.cells import Kind
+from funnel.recount.zones import zones_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -225,6 +226,10 @@ def _layout(
     """Place and kind of the columns of a parquet file, of those named that it has."""
     fields = _top_level(_schema(database, file, shown))
     described = database.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
+    stored = database.execute(
+        "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'", [_escaped(file)]
+    ).fetchone()
+    zones = zones_of(None if stored is None else stored[0], shown)
     layout: dict[str, tuple[int, Kind]] = {}
     for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
         if name not in columns:
@@ -234,7 +239,8 @@ def _layout(
         kind = "decimal" if entry[1].startswith("DECIMAL(") else _KINDS.get(entry[1])
         if kind is None or wide:
             raise DataError(f"column {name!r} of {shown} is of a type that the second reader cannot tell the values of")
-        layout[name] = (place, Kind(kind, "UTC" if "WITH TIME ZONE" in entry[1] or "TZ_" in entry[1] else None))
+        zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+        layout[name] = (place, Kind(kind, zones.get(name, "UTC") if zoned else None))
     return layout
 
 

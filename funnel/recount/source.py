@@ -5,8 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from funnel.errors import DataError
 from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
@@ -16,8 +18,13 @@ from funnel.recount.grouping import final_labels
 from funnel.recount.rows import Cells, connect, csv_cells, parquet_cells, parquet_kinds
 from funnel.spec import ReleaseSpec
 
+if TYPE_CHECKING:
+    import duckdb
+
 # Distinct categories of one column before grouping: what the release was made from had no more.
 _CATEGORIES = 500_000
+# Combinations before grouping that are remembered rather than read twice.
+_REMEMBERED = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,7 @@ class Recount:
 
     Attributes
     ----------
+    secret_columns, published_columns : tuple of str
     secret, inputs : tuple of tuple of str
         The combinations of categories that occur, sorted as text: of the secret columns, of the published columns.
     counts : mapping of (secret, input) to int
@@ -38,6 +46,8 @@ class Recount:
         Digest of the source, in the form in which a snapshot states that of its source.
     """
 
+    secret_columns: tuple[str, ...]
+    published_columns: tuple[str, ...]
     secret: Symbols
     inputs: Symbols
     counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
@@ -77,14 +87,16 @@ def recount(spec: ReleaseSpec) -> Recount:
 
     Notes
     -----
-    Two passes. Memory grows with the distinct values of a column and the combinations that occur after recoding, not
-    with the rows.
+    One pass, or two where there are more than 262,144 combinations before grouping. Memory grows with the distinct
+    values of a column and the combinations that occur after recoding, not with the rows.
     """
     parts = parts_of(spec.source_address)
     if spec.source.format == "csv" and not parts.whole:
         raise DataError(f"the source {spec.source_address} is not one csv file")
-    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder:
-        reading = _Reading(spec, parts, Path(folder))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
+        database = None if spec.source.format == "csv" else stack.enter_context(connect(folder))
+        reading = _Reading(spec, parts, folder, database)
         labels, n_kept, dropped = _learn(spec, reading)
         counts: Counter[tuple[str, ...]] = Counter()
         for categories, number in reading.categories():
@@ -99,15 +111,18 @@ def recount(spec: ReleaseSpec) -> Recount:
     inputs = tuple(sorted({x for _, x in pairs}))
     if len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(secret, inputs, pairs, n_kept, dropped, digest)
+    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest)
 
 
 class _Reading:
-    """A source that is read twice, each time with the same bytes."""
+    """A source that is read once or twice, each time with the same bytes."""
 
-    def __init__(self, spec: ReleaseSpec, parts: Parts, scratch: Path) -> None:
-        self._spec, self._parts, self._scratch = spec, parts, scratch
+    def __init__(
+        self, spec: ReleaseSpec, parts: Parts, scratch: Path, database: duckdb.DuckDBPyConnection | None
+    ) -> None:
+        self._spec, self._parts, self._scratch, self._database = spec, parts, scratch, database
         self._digests: dict[str, str] = {}
+        self._remembered: Counter[Cells] | None = None
 
     def digest(self) -> str:
         """SHA-256 of what was read.
@@ -122,16 +137,28 @@ class _Reading:
         return self._parts.digest(self._digests)
 
     def categories(self) -> Iterator[tuple[Cells, int]]:
-        """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once."""
+        """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once.
+
+        The source is read again where there were too many to be remembered.
+        """
+        if self._remembered is not None:
+            yield from self._remembered.items()
+            return
+        met: Counter[Cells] = Counter()
         for part in self._parts.files:
             with at_hand(part, self._scratch) as (path, digest):
                 if self._digests.setdefault(part.name, digest) != digest:
                     raise DataError(f"the source {part.address} changed while it was counted again; try again")
-                yield from self._of(part, path)
+                for row, number in self._of(part, path):
+                    if len(met) <= _REMEMBERED:
+                        met[row] += number
+                    yield row, number
+        if len(met) <= _REMEMBERED:
+            self._remembered = met
 
     def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
         columns = self._spec.columns
-        if self._spec.source.format == "csv":
+        if self._database is None:
             meanings = self._meanings(dict.fromkeys(columns, TEXT))
             found = csv_cells(path, part.name, columns, self._spec.source.delimiter)
             yield from _meant(meanings, found)
@@ -139,11 +166,10 @@ class _Reading:
         stated = part.stated
         stored = [column for column in columns if column not in stated]
         fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
-        with connect(self._scratch) as database:
-            kinds = parquet_kinds(database, path, part.name, stored)
-            meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
-            cells = parquet_cells(database, path, part.name, stored)
-            yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
+        kinds = parquet_kinds(self._database, path, part.name, stored)
+        meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
+        cells = parquet_cells(self._database, path, part.name, stored)
+        yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
 
     def _meanings(self, kinds: Mapping[str, Kind]) -> list[Meaning]:
         return [meaning_of(self._spec, column, kinds[column]) for column in self._spec.columns]

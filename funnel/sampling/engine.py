@@ -207,8 +207,8 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
         rows = splice([folder / done.file for done in parts], target)
     b, a = plan.protocol.size
     shape = (1 if plan.secret is None else len(plan.secret) + 1, a + 1, b)
-    parts_of = (np.array(done.cells, dtype=np.int64).reshape(-1, 2).T for done in drawn)
-    counts = DrawnCounts.total(shape, ((cells, records) for cells, records in parts_of))
+    tables = (np.frombuffer(done.cells, dtype="<i8").astype(np.int64).reshape(2, -1) for done in drawn)
+    counts = DrawnCounts.total(shape, ((table[0], table[1]) for table in tables))
     if not rows == counts.n == plan.rows:
         raise DataError(
             f"{counts.n:,} rows were drawn and {rows:,} written for {plan.rows:,} records; run the release again"
@@ -233,4 +233,4 @@ def _all(
 
 
 def _without_evidence(done: Done) -> Done:
-    return Done(done.file, done.digest, done.rows, (), done.bounds)
+    return Done(done.file, done.digest, done.rows, b"", done.bounds)

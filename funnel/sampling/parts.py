@@ -7,13 +7,14 @@ makes it. Fresh words come from a stream that the worker makes for the task alon
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ class Done:
     digest : str
         BLAKE2b of its bytes.
     rows : int
-    cells : tuple of (int, int)
-        Of a drawn partition, numbers of cells of the table of `DrawnCounts`, and their counts.
+    cells : bytes
+        Of a drawn partition, the cells of its `DrawnCounts` and then their records, as little-endian 64-bit numbers.
     bounds : tuple of tuples of int
         For every piece of a partition that is to be shuffled, the place of the first row of each part, and the end.
     words : tuple of WordStatistics
@@ -62,7 +63,7 @@ class Done:
     file: str
     digest: str
     rows: int
-    cells: tuple[tuple[int, int], ...] = ()
+    cells: bytes = field(default=b"", repr=False)
     bounds: tuple[tuple[int, ...], ...] = ()
     words: tuple[WordStatistics, ...] = ()
 
@@ -90,7 +91,7 @@ def draw_partition(plan: Plan, index: int) -> Done:
                 for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
                     writer.write(chunk)
         counts = seen.counts.counts()
-        cells = tuple(zip(counts.cells.tolist(), counts.records.tolist(), strict=True))
+        cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()
         return Done(name, "", counts.n, cells, tuple(bounds), seen.words())
 
     return _result(plan, name, make)
@@ -200,7 +201,9 @@ def _result(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
             made = make(temporary)
             done = replace(made, digest=content_digest(temporary))
             temporary.replace(folder / name)
-            said.write_text(json.dumps({"plan": plan.digest, "done": asdict(done)}), encoding="utf-8")
+            cells = base64.b64encode(done.cells).decode()
+            content = {**vars(done), "cells": cells, "words": [vars(stream) for stream in done.words]}
+            said.write_text(json.dumps({"plan": plan.digest, "done": content}), encoding="utf-8")
             said.replace(record)
     finally:
         temporary.unlink(missing_ok=True)
@@ -233,7 +236,7 @@ def _found(folder: Path, record: Path, plan: Plan) -> Done | None:
             said["done"]["file"],
             said["done"]["digest"],
             said["done"]["rows"],
-            tuple((int(cell), int(count)) for cell, count in said["done"]["cells"]),
+            base64.b64decode(said["done"]["cells"]),
             tuple(tuple(line) for line in said["done"]["bounds"]),
             tuple(_statistics(one) for one in said["done"]["words"]),
         )

@@ -18,15 +18,16 @@ from funnel.sampling.answers import sampler_of
 
 def probe_digest(protocol: Protocol) -> str:
     """The digest (hex) of what the sampler of this process answers."""
-    sampler, digest = sampler_of(protocol), blake2b(digest_size=16)
-    columns = [*protocol.weights.T, protocol.marginal]
-    for x, weights in enumerate(columns):
-        thresholds = np.cumsum(weights, dtype=np.uint64)
-        asked = np.empty((len(thresholds), 2), dtype=np.uint64)
-        asked[:, 0] = np.maximum(thresholds, np.uint64(1)) - np.uint64(1)
-        asked[:, 1] = np.minimum(thresholds, np.uint64(DENOMINATOR - 1))
-        # The lowest bit of a word is not used: it is set here, so that it shows if it is.
-        words = (asked.reshape(-1) << np.uint64(1)) | np.uint64(1)
-        codes = np.full(len(words), x if x < len(columns) - 1 else -1)
-        digest.update(sampler.draw(codes, words).astype("<u4").tobytes())
-    return digest.hexdigest()
+    weights = np.column_stack([protocol.weights, protocol.marginal])
+    thresholds = np.cumsum(weights, axis=0, dtype=np.uint64).T
+    asked = np.stack(
+        [
+            np.maximum(thresholds, np.uint64(1)) - np.uint64(1),
+            np.minimum(thresholds, np.uint64(DENOMINATOR - 1)),
+        ],
+        axis=-1,
+    )
+    # The lowest bit of a word is not used: it is set here, so that it shows if it is.
+    words = (asked.reshape(-1) << np.uint64(1)) | np.uint64(1)
+    codes = np.repeat([*range(protocol.size[1]), -1], 2 * protocol.size[0])
+    return blake2b(sampler_of(protocol).draw(codes, words).astype("<u4").tobytes(), digest_size=16).hexdigest()

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 
 from funnel.sampling.words import WordArray
-from funnel.word_statistics import RUN_WORDS, WORD_BITS, WordStatistics
+from funnel.word_statistics import RUN_BITS, RUN_WORDS, WORD_BITS, WordStatistics
 
 # A small release keeps between so many digests and twice as many; a large one some dozens of each partition.
 _RUNS = 1 << 8
@@ -17,10 +17,10 @@ _RAREST = 13
 _MOST_MARKED = 1 << 13
 # Words of a batch whose bits are counted: all of a small release, and enough of a large one.
 _LOOKED_AT = 1 << 10
+# How often bits are one tells words where these are few.
+_FEWEST = 64
 # Bits of so many words are added up in a byte.
 _ADDED = 1 << 7
-# The golden ratio's bits, odd: the mark depends on all bits of a word.
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def rarity_for(rows: int) -> int:
@@ -59,22 +59,22 @@ class WordRecord:
         marked = np.arange(len(words))
         if self._rarity:
             # Below the limit, the highest bits are zero.
-            mixed = words * _MIX
-            marked = np.flatnonzero(mixed < np.uint64(1 << (WORD_BITS - self._rarity)))
+            marked = np.flatnonzero(words < np.uint64(1 << (WORD_BITS - self._rarity)))
         self._marked += len(marked)
         for place in marked[: _MOST_MARKED - len(self._kept)].tolist():
             self._kept.append(int(words[place]))
             if place + RUN_WORDS <= len(words):
-                run = np.ascontiguousarray(words[place : place + RUN_WORDS], dtype="<u8").tobytes()
+                run = (words[place : place + RUN_WORDS] >> np.uint64(WORD_BITS - RUN_BITS)).astype("<u8").tobytes()
                 self._runs.append(blake2b(run, digest_size=16, person=b"funnel run words").hexdigest())
 
     def statistics(self) -> WordStatistics:
         """Of all words so far."""
+        enough = self._looked_at >= _FEWEST
         return WordStatistics(
             self._words,
             self._fixed,
-            self._looked_at,
-            tuple(self._ones.tolist()),
+            self._looked_at * enough,
+            tuple((self._ones * enough).tolist()),
             self._rarity,
             self._marked,
             len(self._kept),

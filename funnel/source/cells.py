@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +124,7 @@ class Cells:
                 f"column {self.column!r} has infinite numbers, which belong to no bin; correct them, or list their "
                 'text ("inf") in missing of [source]'
             )
-        edges = np.array(self.edges) if exact else np.array(self.edges, dtype=np.float64)
+        edges = _whole_edges(self.edges, numbers.dtype) if exact else np.array(self.edges, dtype=np.float64)
         bins = np.searchsorted(edges, present, side="right")
         table = np.full(len(self.bins), MISSING, dtype=np.int64)
         for index in np.flatnonzero(np.bincount(bins, minlength=len(table))):
@@ -167,6 +168,13 @@ class Cells:
             if str(number.as_py()) == text:
                 marks.append(number.as_py())
         return pa.array(marks, type=kind)
+
+
+def _whole_edges(edges: Sequence[int | float], kind: np.dtype[Any]) -> npt.NDArray[np.integer[Any]]:
+    """Edges as whole numbers of a type, which divide those of this type alike: a float would round the large ones."""
+    least, largest = np.iinfo(kind).min, np.iinfo(kind).max
+    whole = [max(math.ceil(edge), least) for edge in edges]
+    return np.array([edge for edge in whole if edge <= largest], dtype=kind)
 
 
 def is_number(kind: pa.DataType) -> bool:

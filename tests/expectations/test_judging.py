@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from funnel.audit.false_alarms import SHARES
 from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
 from funnel.pipeline.expectations.engine import ExpectationSuite
@@ -43,7 +44,7 @@ def test_a_good_release_passes_every_expectation(adult_verdict: Verdict) -> None
     assert adult_verdict.sentence() == "all 12 expectations hold"
     judged = {judgement.name: judgement for judgement in adult_verdict.results}
     assert 0.999999 < judged[LEVEL].observed <= 1.0 == judged[LEVEL].expected
-    assert judged[DRAWS].expected == 1e-9 <= judged[DRAWS].observed
+    assert judged[DRAWS].expected == SHARES["draws"] <= judged[DRAWS].observed
 
 
 def test_the_verdict_is_plain_json(adult_verdict: Verdict) -> None:

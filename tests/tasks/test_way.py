@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from funnel.errors import InfeasibleGuarantee, LedgerError, SpecError
+from funnel.errors import InfeasibleGuarantee, LedgerError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks import optimise as optimise_module
 from funnel.pipeline.tasks.step import listening
 from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import FILE, NEXT
+from funnel.release.verdict import Verdict
+from funnel.sampling.row_words import FreshWords
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
 
@@ -94,3 +99,38 @@ def test_the_vault_knows_files_and_the_environment_too(tmp_path: Path, monkeypat
     (tmp_path / "secret").write_text("another")
     (tmp_path / "secret").chmod(0o600)
     assert read_from_vault(str(tmp_path / "secret")) == "another"
+
+
+def test_the_drawing_of_every_version_is_judged_and_its_words_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_project(tmp_path, PLAIN)
+
+    def seeded(self: FreshWords, use: str, count: int) -> Any:
+        generator = self.__dict__.setdefault(use, np.random.default_rng(len(use)))
+        return generator.integers(0, 2**64, count, dtype=np.uint64)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FreshWords, "_words", seeded)
+        first = ReleaseFolder(Path(gone(spec)["folder"]))
+        # Good words, in one partition: nothing shows before they are used again.
+        with pytest.raises(ReleaseRefused, match="words that rows were drawn with were used in an earlier version"):
+            gone(spec, again=True)
+    judged = {one.name for one in Verdict.read(first.verdict).results}
+    assert judged >= {
+        "expect_draws_to_ignore_the_secret",
+        "expect_row_order_to_tell_nothing",
+        "expect_random_words_to_be_uniform",
+        "expect_random_words_never_to_repeat",
+        "expect_sampler_to_meet_thresholds",
+    }
+    # Rows of a version that an earlier funnel drew are taken over, with what there is.
+    pairs = json.loads(first.draws.read_text())["pairs"]
+    first.draws.write_text(json.dumps({"schema": "funnel/draws/1", "pairs": pairs}))
+    first.words.unlink()
+    spec.write_text(spec.read_text().replace("People of a test", "The same people"))
+    taken = gone(spec)
+    assert not taken["drawn"]
+    observed = {one.name: one.observed for one in Verdict.read(ReleaseFolder(Path(taken["folder"])).verdict).results}
+    assert str(observed["expect_draws_to_ignore_the_secret"]).startswith("not judged: these rows were drawn by an ear")
+    assert gone(spec, again=True)["drawn"]

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel import measures
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.documents import (
+    DrawsDocument,
     ProtocolDocument,
     draws_document,
     joint_document,
@@ -26,6 +28,7 @@ from funnel.release.documents import (
     read_joint,
 )
 from funnel.release.public import PublicLaws
+from tests.schemas import validated
 from tests.strategies import joints
 
 COUNTS = [[30, 20, 5, 0], [10, 40, 7, 0]]
@@ -94,6 +97,9 @@ def test_draws_are_read_back_as_they_were(a: int, b: int, data: st.DataObject) -
     assert np.array_equal(read_draws(text, protocol), pairs)
     # As it was written before documents named their schema.
     assert np.array_equal(read_draws(json.dumps({"pairs": pairs.tolist()}), protocol), pairs)
+    # As it was written before draws were counted by secret.
+    old = DrawsDocument.from_json(json.dumps({"schema": "funnel/draws/1", "pairs": pairs.tolist()}))
+    assert (old.counts, old.secret, old.probe) == (None, None, None)
     for other in (pairs[1:], pairs[:, 1:], np.vstack([pairs, pairs[:1]])):
         with pytest.raises(DataError):
             read_draws(json.dumps({"pairs": other.tolist()}), protocol)
@@ -113,6 +119,44 @@ def test_draws_are_read_back_as_they_were(a: int, b: int, data: st.DataObject) -
 def test_damaged_draws_are_refused(pairs: Any, said: str) -> None:
     with pytest.raises(DataError) as caught:
         read_draws(json.dumps({"schema": "funnel/draws/1", "pairs": pairs}), PROTOCOL)
+    assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
+def test_counts_by_secret_are_read_back_as_they_were(seed: int, c: int, a: int, b: int) -> None:
+    random = np.random.default_rng(seed)
+    counts = DrawnCounts.of(random.integers(0, 3, (c + 1, a + 1, b)))
+    secret = funnel.Alphabet.of(None, c, "S")
+    text = draws_document(counts.pairs, counts, secret, "ab" * 16).to_bytes()
+    found = DrawsDocument.from_json(text)
+    assert found.counts is not None
+    assert found.secret is not None
+    assert (found.counts.cells.tolist(), found.counts.records.tolist()) == (
+        counts.cells.tolist(),
+        counts.records.tolist(),
+    )
+    assert (found.counts.shape, found.secret.alphabet(), found.probe) == ((c + 1, a + 1, b), secret, "ab" * 16)
+    assert validated(found.content()) == "draws"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cells": None}, "it counts by secret only in part"),
+        ({"records": [1, 1]}, "it counts by secret other records than without"),
+        ({"records": [1, 0]}, "it cannot be used: counts of draws are not in order, or not above zero"),
+        ({"cells": [0, 99]}, "it cannot be used: counts of draws are outside their table"),
+        ({"cells": [0, 2**63]}, "it counts more than 64 bits hold"),
+        ({"cells": [0]}, "it cannot be used: counts of draws do not fit a table"),
+        ({"probe": "x"}, "probe: string should match pattern"),
+    ],
+)
+def test_damaged_counts_by_secret_are_refused(changes: dict[str, Any], said: str) -> None:
+    counts = DrawnCounts.of(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 0]]]))
+    content = draws_document(counts.pairs, counts, funnel.Alphabet.of(None, 1, "S"), "ab" * 16).content()
+    assert DrawsDocument.from_json(json.dumps(content)).counts is not None
+    with pytest.raises(DataError) as caught:
+        DrawsDocument.from_json(json.dumps({**content, **changes}))
     assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling import RecordKey
 from funnel.settings import EngineSettings
 from tests.projects import spec_of
+from tests.schemas import validated_file
 
 ROWS = 400
 SECRET = Alphabet(("s",), (("0",), ("1",)))
@@ -104,6 +106,18 @@ def test_rows_are_taken_over_byte_for_byte_or_not_at_all(
     assert later.audit.stat().st_mode & 0o777 == 0o700
     assert (taken.data.path, taken.data.sha256) == (str(later.data), rows.data.sha256)
     assert np.array_equal(taken.pairs, rows.pairs)
+    assert taken.counts is not None
+    assert rows.counts is not None
+    assert np.array_equal(taken.counts.inputs, rows.counts.inputs)
+    assert (taken.secret, taken.probe, taken.words) == (rows.secret, rows.probe, rows.words)
+    assert validated_file(later.words) == "words"
+    # Of a version that an earlier funnel drew there is nothing but the pairs.
+    earlier.draws.write_text(json.dumps({"schema": "funnel/draws/1", "pairs": rows.pairs.tolist()}))
+    earlier.words.unlink()
+    old = take_over(earlier, rows.data.sha256, protocol, ReleaseFolder(tmp_path / "old"))
+    assert np.array_equal(old.pairs, rows.pairs)
+    assert (old.counts, old.secret, old.probe, old.words) == (None, None, None, None)
+    assert not ReleaseFolder(tmp_path / "old").words.exists()
     earlier.data.write_bytes(earlier.data.read_bytes() + b" ")
     with pytest.raises(DataError, match="were changed since they were drawn"):
         take_over(earlier, rows.data.sha256, protocol, ReleaseFolder(tmp_path / "c"))
@@ -118,3 +132,16 @@ def test_a_snapshot_that_was_changed_is_not_drawn_from(
     with pytest.raises(DataError, match="gone or was changed"):
         draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work")
     assert not (tmp_path / "a").exists()
+
+
+def test_draws_are_counted_by_the_secret_of_every_record(
+    drawn_from: tuple[Snapshot, Snapshot, Protocol], tmp_path: Path
+) -> None:
+    snapshot, _, protocol = drawn_from
+    counts = draw(snapshot, protocol, tmp_path / "a", None, tmp_path / "work").counts
+    assert counts is not None
+    table = pq.read_table(snapshot.data.path)
+    for s, secret in enumerate(SECRET.symbols):
+        for x, value in enumerate(protocol.inputs.symbols):
+            both = zip(table["s"].to_pylist(), table["x"].to_pylist(), strict=True)
+            assert counts.inputs[s, x] == sum((one, other) == (*secret, *value) for one, other in both)

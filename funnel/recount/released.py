@@ -1,0 +1,123 @@
+"""The protocol of a release as its file says it, read anew, with what it leaks and tells on counts made anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Self
+
+from funnel.errors import DataError
+from funnel.recount.channel import Symbols
+from funnel.recount.information import PlainInformation, plain_information
+from funnel.recount.levels import PlainLevel, plain_level
+from funnel.recount.promise import Promise
+from funnel.recount.source import Recount
+
+
+@dataclass(frozen=True)
+class ReleasedProtocol:
+    """What a ``protocol.json`` says: the channel that data users are told about.
+
+    Attributes
+    ----------
+    input_columns, output_columns : tuple of str
+    inputs, outputs : tuple of tuple of str
+        Distinct symbols, a value for each column.
+    weights : tuple of tuple of int, b × i
+    marginal : tuple of int, b
+        Of records whose input is not among the inputs.
+    denominator : int
+    """
+
+    input_columns: tuple[str, ...]
+    inputs: Symbols
+    output_columns: tuple[str, ...]
+    outputs: Symbols
+    weights: tuple[tuple[int, ...], ...]
+    marginal: tuple[int, ...]
+    denominator: int
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Self:
+        """Read the text of a ``protocol.json``.
+
+        Raises
+        ------
+        DataError
+            If it is none: symbols that do not fit the columns or come twice, weights of another shape, or numbers that
+            are not written as whole decimal numbers.
+        """
+        try:
+            said = json.loads(text)
+            protocol = cls(
+                *_alphabet(said["inputs"]),
+                *_alphabet(said["outputs"]),
+                tuple(tuple(map(_whole, row)) for row in said["weights"]),
+                tuple(map(_whole, said["marginal"])),
+                _whole(said["denominator"]),
+            )
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise DataError("the protocol of the release cannot be read, so nothing can be said about it") from None
+        b, i = len(protocol.outputs), len(protocol.inputs)
+        if len(protocol.weights) != b or len(protocol.marginal) != b or any(len(row) != i for row in protocol.weights):
+            raise DataError("the weights of the protocol do not fit its inputs and outputs")
+        if min(protocol.marginal, default=0) < 0 or sum(protocol.marginal) != protocol.denominator:
+            raise DataError("the marginal of the protocol does not add up to its denominator")
+        return protocol
+
+    def level(self, guarantee: str | Promise, counted: Recount) -> PlainLevel:
+        """`plain_level` on the counts of a source that was counted again.
+
+        Raises
+        ------
+        SpecError, DataError
+            As `plain_level`; also if the protocol reads other columns.
+        """
+        arguments = self._on(counted)
+        return plain_level(guarantee, **arguments, published=counted.inputs)
+
+    def information(self, counted: Recount) -> PlainInformation:
+        """`plain_information` on the counts of a source that was counted again.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        return plain_information(**self._on(counted))
+
+    def _on(self, counted: Recount) -> dict[str, Any]:
+        if self.input_columns == counted.published_columns:
+            read, reads_secret = counted.inputs, False
+        elif self.input_columns == counted.secret_columns + counted.published_columns:
+            read, reads_secret = tuple(s + x for s in counted.secret for x in counted.inputs), True
+        else:
+            raise DataError(f"the protocol reads the columns {', '.join(self.input_columns)}, not those of the spec")
+        place = {symbol: k for k, symbol in enumerate(self.inputs)}
+        # What the protocol does not know is drawn from its marginal.
+        extended = [(*row, other) for row, other in zip(self.weights, self.marginal, strict=True)]
+        chosen = [place.get(symbol, len(self.inputs)) for symbol in read]
+        return {
+            "counts": counted.table(counted.secret, counted.inputs),
+            "weights": [[row[k] for k in chosen] for row in extended],
+            "denominator": self.denominator,
+            "reads_secret": reads_secret,
+        }
+
+
+def _alphabet(said: dict[str, Any]) -> tuple[tuple[str, ...], Symbols]:
+    columns, symbols = tuple(said["columns"]), tuple(tuple(symbol) for symbol in said["symbols"])
+    texts = [*columns, *(part for symbol in symbols for part in symbol)]
+    if not columns or not all(isinstance(text, str) for text in texts):
+        raise ValueError
+    if any(len(symbol) != len(columns) for symbol in symbols) or len(set(symbols)) != len(symbols):
+        raise ValueError
+    return columns, symbols
+
+
+def _whole(text: object) -> int:
+    # As text: readers that take numbers for doubles would round them.
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,20}", text, re.ASCII):
+        raise ValueError
+    return int(text)

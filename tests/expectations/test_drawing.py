@@ -1,0 +1,359 @@
+"""The drawing judged: faults of the sampler, one line each, are found by the expectation that is meant to find them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from funnel.alphabet import Alphabet
+from funnel.audit.false_alarms import FALSE_ALARM, SHARES
+from funnel.drawn import DrawnCounts
+from funnel.pipeline.expectations import Evidence, Verdict, judge
+from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
+from funnel.pipeline.expectations.ordering import Symbols, coded
+from funnel.protocol import Protocol
+from funnel.sampling import InputEncoder, RecordKey, WordStream, answers, parts, plan_rows, release_rows, row_words
+from funnel.sampling.answers import Answers
+from funnel.sampling.words import WordArray
+from tests.projects import ADULT
+
+ROWS = 12_000
+SECRETS = tuple(sorted(set(pq.read_table(ADULT, columns=["marital-status"])["marital-status"].to_pylist())))
+INDEPENDENCE = "expect_draws_to_ignore_the_secret"
+ORDER = "expect_row_order_to_tell_nothing"
+SOURCE_ORDER = "expect_rows_in_source_order"
+UNIFORM = "expect_random_words_to_be_uniform"
+REPEATED = "expect_random_words_never_to_repeat"
+THRESHOLDS = "expect_sampler_to_meet_thresholds"
+DRAWS = "expect_draws_to_follow_protocol"
+NEW = {INDEPENDENCE, ORDER, UNIFORM, REPEATED, THRESHOLDS}
+
+
+class Case:
+    """A source in six partitions, and a protocol for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.number = folder, 0
+        self.source = folder / "source.parquet"
+        table = pq.read_table(ADULT, columns=["marital-status", "education"]).slice(0, ROWS)
+        pq.write_table(table, self.source, row_group_size=2000)
+        self.joint = funnel.Joint.from_table(self.source, secret=["marital-status"], inputs=["education"])
+        self.guarantee = funnel.LIP(1.0)
+        self.protocol: Protocol = funnel.optimal(self.joint, self.guarantee).protocol
+
+    def draw(self, *, shuffle: bool = True, key: RecordKey | None = None, asked: bool | None = None) -> Evidence:
+        """Evidence on rows that are drawn now; ``asked`` is what the spec says of shuffling."""
+        self.number += 1
+        answers._sampler.cache_clear()
+        path, source = self.folder / f"{self.number}.parquet", self.source
+        (self.folder / str(self.number)).mkdir()
+        if key is not None:
+            source = self.keyed(key)
+        plan = plan_rows(
+            source,
+            "",
+            self.protocol,
+            self.folder / str(self.number),
+            shuffle=shuffle,
+            record_key=key,
+            secret=self.joint.secret,
+            partition_rows=2000,
+        )
+        drawn = release_rows(plan, path)
+        answers._sampler.cache_clear()
+        words = dict(zip(("draw", "order"), drawn.words, strict=False))
+        drawing = Drawing(
+            drawn.counts, self.joint.secret, drawn.probe, words, source, shuffle if asked is None else asked
+        )
+        return Evidence(
+            path,
+            self.protocol,
+            self.joint,
+            self.guarantee,
+            self.joint.n,
+            ("marital-status",),
+            ("education",),
+            drawn.pairs,
+            drawing=drawing,
+        )
+
+    def keyed(self, key: RecordKey) -> Path:
+        """The source with the digests of keys that a snapshot has."""
+        path = self.folder / "keyed.parquet"
+        table = pq.read_table(self.source).append_column("id", pa.array(range(ROWS)))
+        with funnel.sampling.KeyColumn(key) as keys:
+            digests = keys.column(table.combine_chunks().to_batches()[0])
+            keys.check()
+        pq.write_table(table.append_column(funnel.sampling.KEY_COLUMN, digests), path, row_group_size=2000)
+        return path
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return Case(tmp_path_factory.mktemp("drawing"))
+
+
+@pytest.fixture(scope="module")
+def clean(case: Case) -> Evidence:
+    return case.draw()
+
+
+def failures(evidence: Evidence) -> dict[str, str]:
+    """What fails, with the sentence."""
+    return {one.name: str(one.failure) for one in judge(evidence).failed}
+
+
+def changed(evidence: Evidence, **changes: Any) -> Evidence:
+    """Evidence with something else of the drawing."""
+    assert evidence.drawing is not None
+    return replace(evidence, drawing=replace(evidence.drawing, **changes))
+
+
+def test_a_faultless_release_is_judged_by_all_of_them_and_passes(clean: Evidence) -> None:
+    verdict: Verdict = judge(clean)
+    assert verdict.passed, verdict.sentence()
+    assert {one.name for one in verdict.results} >= NEW
+    observed = {one.name: one.observed for one in verdict.results}
+    assert observed[REPEATED] == 0
+    assert all(0 < observed[name] <= 1 for name in (INDEPENDENCE, ORDER, UNIFORM))
+
+
+def test_shares_add_up_to_the_false_alarm_of_the_gate() -> None:
+    assert sum(SHARES.values()) == pytest.approx(FALSE_ALARM)
+    assert FALSE_ALARM <= 1e-4
+
+
+Mutate = Callable[[pytest.MonkeyPatch], None]
+
+
+def _words(change: Callable[[WordArray], WordArray]) -> Mutate:
+    """Other words to draw with; words that rows are ordered by are refused by the engine if they tie that often."""
+    real = row_words.FreshWords.to_draw
+    return lambda patch: patch.setattr(row_words.FreshWords, "to_draw", lambda self, batch: change(real(self, batch)))
+
+
+def _order(tags: Callable[[Answers], Any]) -> Mutate:
+    """Rows in another order: by the highest bits, then at random."""
+    real = parts.order_words
+
+    def order_words(drawn: Answers, outputs: int, words: Any) -> WordArray:
+        tagged, code = real(drawn, outputs, words), np.uint64(15)
+        first = tags(drawn).astype(np.uint64) << np.uint64(48)
+        return first | (tagged >> np.uint64(16)) & ~code | tagged & code
+
+    return lambda patch: patch.setattr(parts, "order_words", order_words)
+
+
+def _secrets(drawn: Answers) -> Any:
+    return InputEncoder(Alphabet(("marital-status",), tuple((text,) for text in SECRETS))).codes(drawn.batch)
+
+
+def _coupled(patch: pytest.MonkeyPatch) -> None:
+    """Among the records of one input, the last outputs go to the last secrets: no pair of (input, output) changes."""
+    real = parts.answers
+
+    def coupled(*arguments: Any) -> Iterator[Answers]:
+        for drawn in real(*arguments):
+            secrets, outputs = _secrets(drawn), drawn.outputs.copy()
+            for x in np.unique(drawn.inputs):
+                rows = np.flatnonzero(drawn.inputs == x)
+                outputs[rows[np.argsort(secrets[rows], kind="stable")]] = np.sort(outputs[rows])
+            yield replace(drawn, outputs=outputs)
+
+    patch.setattr(parts, "answers", coupled)
+
+
+def _shared(patch: pytest.MonkeyPatch) -> None:
+    def begin(self: row_words.FreshWords) -> None:
+        self._streams = {
+            use: WordStream.with_known_key_for_tests(bytes([i] * 32), bytes(16))
+            for i, use in enumerate(("draw", "order", "ties"))
+        }
+
+    patch.setattr(row_words.FreshWords, "__init__", begin)
+
+
+def _one_stream(patch: pytest.MonkeyPatch) -> None:
+    """Rows are ordered by the words that they were drawn with."""
+    patch.setattr(
+        row_words.FreshWords,
+        "to_order",
+        lambda self, batch: self._last,
+    )
+    real = row_words.FreshWords.to_draw
+
+    def to_draw(self: Any, batch: pa.RecordBatch) -> WordArray:
+        self._last = real(self, batch)
+        return self._last.copy()
+
+    patch.setattr(row_words.FreshWords, "to_draw", to_draw)
+
+
+def _off_by_one(patch: pytest.MonkeyPatch) -> None:
+    real = answers.ChannelSampler.__init__
+
+    def begin(self: Any, weights: Any, marginal: Any) -> None:
+        # One word of 2^63 moves from the largest weight of all to the next of the same input.
+        moved = weights.copy()
+        y, x = np.unravel_index(int(weights.argmax()), weights.shape)
+        moved[y, x] -= np.uint64(1)
+        moved[(y + 1) % len(moved), x] += np.uint64(1)
+        real(self, moved, marginal)
+
+    patch.setattr(answers.ChannelSampler, "__init__", begin)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "name", "said"),
+    [
+        (_coupled, INDEPENDENCE, r"outputs depend on the secret beyond the input: p-value .* are the least likely$"),
+        (_order(lambda drawn: _secrets(drawn)), ORDER, r"rows are sorted by the secret|the file is not the same"),
+        (_order(lambda drawn: drawn.inputs), ORDER, r"rows are sorted by the input|the file is not the same"),
+        (_order(lambda drawn: 100 - drawn.inputs), ORDER, r"the file is not the same|rows are sorted by the input"),
+        (_order(lambda drawn: drawn.outputs), ORDER, r"the file is not the same|rows are sorted|the row before"),
+        (
+            _words(lambda words: np.repeat(words, 2)[: len(words)]),
+            UNIFORM,
+            r"\d+ words of those compared had been there",
+        ),
+        (_words(lambda words: words & np.uint64(0xFF << 56)), UNIFORM, r"bit \d+ of them is one in 0 % of cases"),
+        (_words(lambda words: words & np.uint64(0xFF)), UNIFORM, r"bit \d+ of them is one in 0 % of cases"),
+        (_words(lambda words: words | np.uint64(1 << 20)), UNIFORM, r"bit 20 of them is one in 100 % of cases"),
+        (_shared, REPEATED, r"runs of words that rows were drawn with are there twice in this release"),
+        (_one_stream, REPEATED, r"runs? of words are used both to draw and to order rows"),
+        (_off_by_one, THRESHOLDS, r"does not give way from one output to the next where the weights"),
+    ],
+    ids=[
+        "draws coupled to the secret",
+        "sorted by secret",
+        "sorted by input",
+        "sorted by input, last first",
+        "sorted by output",
+        "every word twice",
+        "8-bit words",
+        "8-bit words, low",
+        "a bit stuck",
+        "words shared by partitions",
+        "one stream for two purposes",
+        "threshold off by one",
+    ],
+)
+def test_faults_of_the_sampler_are_found(
+    case: Case, monkeypatch: pytest.MonkeyPatch, mutate: Mutate, name: str, said: str
+) -> None:
+    with monkeypatch.context() as patch:
+        mutate(patch)
+        evidence = case.draw()
+    found = failures(evidence)
+    assert name in found, found
+
+    assert re.search(said, found[name]), found[name]
+
+
+def test_rows_that_are_not_shuffled_though_the_spec_asks_are_found(case: Case) -> None:
+    found = failures(case.draw(shuffle=False, asked=True))
+    assert re.match("rows follow the order of the source: outputs and the input at the same place", found[ORDER])
+    assert found[UNIFORM] == f"0 words for {ROWS:,} records that were ordered by"
+
+
+def test_the_order_of_the_source_is_kept_where_the_spec_does_not_shuffle(case: Case) -> None:
+    kept = judge(case.draw(shuffle=False))
+    assert kept.passed, kept.sentence()
+    (order,) = [one for one in kept.results if one.name == SOURCE_ORDER]
+    assert order.description == "Rows are not shuffled, as the spec asks: they stand in the order of the source."
+    assert ORDER not in {one.name for one in kept.results}
+    found = failures(case.draw(shuffle=True, asked=False))
+    assert set(found) == {SOURCE_ORDER}
+    assert found[SOURCE_ORDER].startswith("rows are not in the order of the source, though the spec does not shuffle")
+
+
+def test_words_of_an_earlier_version_are_known_again(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator with a seed, which gives good words, and the same ones in every release."""
+
+    def seeded(self: row_words.FreshWords, use: str, count: int) -> WordArray:
+        generators = self.__dict__.setdefault("generators", {})
+        generator = generators.setdefault(use, np.random.default_rng(len(use)))
+        return generator.integers(0, 2**64, count, dtype=np.uint64)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(row_words.FreshWords, "_words", seeded)
+        one, two = case.draw(), case.draw()
+    assert one.drawing is not None
+    # In six partitions that begin alike, and again in the next version; however few were repeated of a release.
+    assert "are there twice in this release" in failures(one)[REPEATED]
+    assert one.drawing.words is not None
+    again = failures(changed(two, earlier=(one.drawing.words,)))[REPEATED]
+    assert re.search(r"runs of words that rows were drawn with were used in an earlier version", again)
+    assert re.search(r"runs of words that rows were ordered by were used in an earlier version", again)
+
+
+def test_keyed_words_come_again_with_their_key_and_with_no_other(case: Case) -> None:
+    keys = [RecordKey(("id",), bytes(range(n, n + 32))) for n in (0, 1)]
+    one, two, other = (case.draw(key=key) for key in (keys[0], keys[0], keys[1]))
+    assert one.drawing is not None
+    assert one.drawing.words is not None
+    assert failures(changed(two, earlier=(one.drawing.words,))) == {}
+    assert failures(changed(other, earlier=(one.drawing.words,))) == {}
+    # The same words without a key, or under another one, are another matter.
+    for scope in (None, "0" * 32):
+        words = {use: replace(stream, scope=scope) for use, stream in one.drawing.words.items()}
+        assert REPEATED in failures(changed(two, earlier=(words,)))
+
+
+def test_evidence_that_was_not_left_is_a_failure_unless_an_earlier_funnel_drew_the_rows(clean: Evidence) -> None:
+    nothing = changed(clean, counts=None, words=None, probe=None)
+    found = failures(nothing)
+    assert set(found) == {INDEPENDENCE, UNIFORM, REPEATED, THRESHOLDS}
+    assert all(re.fullmatch("the drawing did not leave .*, so it cannot be judged", said) for said in found.values())
+    verdict = judge(changed(nothing, taken_over=True))
+    assert verdict.passed
+    observed = {one.name: str(one.observed) for one in verdict.results}
+    assert all(observed[name].startswith("not judged: these rows were drawn by an earlier funnel") for name in found)
+
+
+def test_counts_by_secret_have_to_agree_with_all_else_that_is_known(clean: Evidence) -> None:
+    assert clean.drawing is not None
+    counts, secret = clean.drawing.counts, clean.drawing.secret
+    assert counts is not None
+    assert secret is not None
+    fewer = DrawnCounts(counts.shape, counts.cells[1:].copy(), counts.records[1:].copy())
+    found = failures(changed(clean, counts=fewer))
+    assert found[INDEPENDENCE] == "the counts by secret do not add up to the drawn pairs"
+    other = Alphabet(secret.columns, secret.symbols[::-1])
+    assert "by other secrets" in failures(changed(clean, secret=other))[INDEPENDENCE]
+    table = np.zeros(counts.shape, dtype=np.int64)
+    table.reshape(-1)[counts.cells] = counts.records
+    # All records of one secret are said to be of another: pairs stay, and so do all draws.
+    table[0] += table[1]
+    table[1] = 0
+    moved = failures(changed(clean, counts=DrawnCounts.of(table)))[INDEPENDENCE]
+    assert re.match(r"records with \d+ combinations of secret and input drew other than as often", moved)
+
+
+def test_a_table_that_holds_no_drawing_is_an_error(clean: Evidence) -> None:
+    with pytest.raises(TypeError, match="holds no drawing"):
+        JudgedDrawing.read(clean.tables["channel"].rename(columns={"channel": "drawing"}))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7])
+def test_rows_are_coded_whatever_their_types_and_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("funnel.pipeline.expectations.ordering.CHUNK_ROWS", rows)
+    alphabet = Alphabet(("n", "t"), (("1", "a"), ("2", "a"), ("1", "b")))
+    numbers, texts = [1, 2, 1, 2, None, 3, 1], ["a", "a", "b", "b", "a", "a", None]
+    table = pa.table({"n": pa.array(numbers), "t": pa.array(texts).dictionary_encode(), "other": texts})
+    assert Symbols(alphabet).codes(table.to_batches()[0]).tolist() == [0, 1, 2, 3, 3, 3, 3]
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=2)
+    chunks = list(coded(tmp_path / "rows.parquet", alphabet))
+    assert [len(chunk) for chunk in chunks] == [rows] * (7 // rows) + [7 % rows] * bool(7 % rows)
+    assert np.concatenate(chunks).tolist() == [0, 1, 2, 3, 3, 3, 3]

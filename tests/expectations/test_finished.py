@@ -1,0 +1,300 @@
+"""A finished folder is judged file by file: whatever is spoilt, the right expectation says so, and only that."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.pipeline.expectations import Finished, announced, judge
+from funnel.pipeline.flows.way import go
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.source import file_digest
+from funnel.spec import ReleaseSpec
+from tests.projects import SPEC, make_project
+
+TEXT = SPEC + '\n[mechanism]\nname = "grr"\n\n[output]\ncsv = true\n'
+OWN = {
+    "public_files": "expect_public_files_to_equal_declared",
+    "csv": "expect_csv_to_equal_table",
+    "second_reader": "expect_second_reader_to_agree",
+    "source": "expect_source_to_equal_snapshot",
+    "recount": "expect_counts_to_equal_recount",
+    "plain_level": "expect_plain_level_to_meet_bound",
+    "protocol_figures": "expect_protocol_figures_to_follow_recount",
+    "package": "expect_package_to_describe_release",
+    "report": "expect_report_to_follow_recount",
+}
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was made, with what it was made from."""
+
+    spec: Path
+    folder: Path
+    snapshot: Snapshot
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    spec = make_project(tmp_path_factory.mktemp("finished"), TEXT)
+    told, done = go(ReleaseSpec.load(spec), False, False)
+    assert done is not None
+    return Made(spec, Path(told["folder"]), done.snapshot)
+
+
+@pytest.fixture
+def finished(made: Made, tmp_path: Path) -> Finished:
+    """A copy of it that may be spoilt."""
+    root = tmp_path / "incoming"
+    shutil.copytree(made.folder, root)
+    return Finished(ReleaseSpec.load(made.spec), ReleaseFolder(root), "1.0.0", made.snapshot)
+
+
+def failures(finished: Finished, table: str) -> dict[str, str]:
+    """Claims of one table that do not hold; or, under its name, why it cannot be gathered."""
+    lines = finished.table(table).to_dict("records")
+    return {line["claim"]: line["failure"] for line in lines if isinstance(line["failure"], str)}
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    """Change the content of a JSON file, written as all of them are."""
+    content = json.loads(path.read_bytes())
+    changed = change(content)
+    path.write_text(
+        json.dumps(content if changed is None else changed, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    )
+
+
+def test_a_whole_folder_meets_everything_that_is_announced(finished: Finished) -> None:
+    verdict = judge(finished)
+    assert verdict.failed == ()
+    assert {result.name for result in verdict.results} >= set(OWN.values())
+    told = [(result.name, result.description) for result in verdict.results]
+    assert list(announced(finished.evidence, csv=True)) == told
+    assert len(announced(finished.evidence, csv=False)) == len(told) - 1
+    page = finished.folder.report.read_text()
+    assert page.count('class="name"') == len(told)
+
+
+def test_the_bound_is_that_of_the_text_and_not_what_the_flow_hands_on(finished: Finished) -> None:
+    twice = ReleaseSpec.parse(finished.spec.text.replace("lip:1.0", "lip:2.0"), finished.spec.folder / "people.toml")
+    # As if the flow had doubled the budget: the text still says 1.
+    twice._text = finished.spec.text
+    changed = replace(finished, spec=twice)
+    assert failures(changed, "source") == {
+        "bound": "that the run was for is not the one in the text of the spec",
+    }
+    # As if a protocol had been made for half of what it keeps: the text asks for more.
+    strict = ReleaseSpec.parse(finished.spec.text.replace("lip:1.0", "lip:0.1"), finished.spec.folder / "people.toml")
+    stricter = replace(finished, spec=strict)
+    assert set(failures(stricter, "plain_level")) == {"bound"}
+    assert "guarantee" in failures(stricter, "protocol_figures")
+    assert "guarantee" in failures(stricter, "package")
+    assert "bound" in failures(stricter, "report")
+
+
+def test_counts_that_are_not_those_of_the_source_are_found(finished: Finished) -> None:
+    def move(content: dict[str, Any]) -> None:
+        counts = content["counts"]
+        s, x = next((s, x) for s, row in enumerate(counts) for x, count in enumerate(row) if count)
+        counts[s][x] -= 1
+        counts[s][(x + 1) % len(counts[s])] += 1
+
+    edit(finished.folder.joint, move)
+    assert failures(finished, "recount") == {"counts": "differ from those of the source in 2 cells"}
+
+
+def test_secrets_that_were_exchanged_are_found(finished: Finished) -> None:
+    edit(finished.folder.joint, lambda content: content["counts"].reverse())
+    assert set(failures(finished, "recount")) == {"counts"}
+
+    def exchanged(content: dict[str, Any]) -> None:
+        content["secret"]["symbols"].reverse()
+
+    edit(finished.folder.draws, exchanged)
+    assert set(failures(replace(finished), "recount")) == {"counts", "draws"}
+
+
+def test_a_source_that_is_another_one_is_found(finished: Finished, made: Made) -> None:
+    other = replace(finished, snapshot=replace(made.snapshot, source_sha256="0" * 64, dropped=1))
+    assert failures(other, "source") == {
+        "digest": "of the snapshot is not that of the source",
+        "records left out": "is 1 instead of 0",
+    }
+
+
+def swap_rows(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    at = next(i for i in range(2, len(lines)) if lines[i] != lines[1])
+    lines[1], lines[at] = lines[at], lines[1]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        (swap_rows, 1),
+        (lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1])), 3000),
+        (lambda path: path.write_text(path.read_text() + "Wife\n"), 3001),
+    ],
+)
+def test_a_csv_of_other_rows_is_found(finished: Finished, change: Callable[[Path], None], row: int) -> None:
+    assert failures(finished, "csv") == {}
+    change(finished.folder.csv)
+    assert failures(finished, "csv") == {"rows": f"differ from those of the parquet file, first in row {row}"}
+
+
+def test_an_output_that_another_reader_finds_more_often_is_found(finished: Finished) -> None:
+    table = pq.read_table(finished.folder.data)
+    codes = table.column(0).combine_chunks()
+    moved = np.array(codes.indices)
+    moved[0] = (moved[0] + 1) % len(codes.dictionary)
+    changed = pa.DictionaryArray.from_arrays(pa.array(moved, codes.indices.type), codes.dictionary)
+    pq.write_table(pa.table({table.column_names[0]: changed}), finished.folder.data)
+    assert set(failures(finished, "second_reader")) == {"records"}
+
+
+FILES: list[tuple[Callable[[Path], Any], str]] = [
+    (lambda root: (root / "joint.json").write_text("{}"), "no other file"),
+    (lambda root: (root / "data" / ".hidden").write_text("x"), "no other file"),
+    (lambda root: (root / "more").mkdir(), "no other file"),
+    (lambda root: (root / "report.html").unlink(), "all public files"),
+    (lambda root: (root / "audit").chmod(0o755), "rights of audit/"),
+    (lambda root: (root / "data" / "joint").symlink_to(root / "audit" / "joint.json"), "plain files"),
+    (lambda root: (root / "data" / "twice").hardlink_to(root / "protocol.json"), "plain files"),
+]
+
+
+@pytest.mark.parametrize(("change", "claim"), FILES)
+def test_a_folder_that_holds_other_files_is_found(
+    finished: Finished, change: Callable[[Path], Any], claim: str
+) -> None:
+    assert failures(finished, "public_files") == {}
+    change(finished.folder.root)
+    assert claim in failures(finished, "public_files")
+
+
+def set_at(*path: str | int) -> Callable[[Any, Any], Any]:
+    def change(content: Any, value: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value(content[path[-1]]) if callable(value) else value
+
+    return change
+
+
+PROTOCOL: list[tuple[tuple[str | int, ...], Any, str]] = [
+    (("guarantee", "declared"), "lip:2.0", "guarantee"),
+    (("guarantee", "level"), 0.0, "level"),
+    (("guarantee", "level"), 1.01, "level"),
+    (("guarantee", "secret"), ["sex"], "columns"),
+    (("utility", "mutual_information_nats"), lambda value: value + 0.01, "utility"),
+    (("utility", "entropy_nats"), lambda value: value - 0.01, "utility"),
+    (("utility", "share"), lambda value: value / 2, "utility"),
+    (("prior", "probabilities", 0), lambda value: value + 0.005, "prior"),
+    (("prior", "probabilities", 0), lambda value: value + 0.0001, "prior"),
+    (("posterior", 0, "probability"), lambda value: round(value + 0.001, 4), "probabilities of outputs"),
+    (("posterior", 0, "inputs"), {}, "posteriors"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "claim"), PROTOCOL)
+def test_a_figure_of_the_protocol_that_does_not_follow_is_found(
+    finished: Finished, path: tuple[str | int, ...], value: Any, claim: str
+) -> None:
+    edit(finished.folder.protocol, lambda content: set_at(*path)(content, value))
+    assert set(failures(finished, "protocol_figures")) >= {claim}
+
+
+def test_anything_hidden_in_a_document_is_found(finished: Finished) -> None:
+    for path, table in ((finished.folder.protocol, "protocol_figures"), (finished.folder.package, "package")):
+        path.write_bytes(path.read_bytes().rstrip() + b" \n")
+        assert failures(replace(finished), table)["canonical text"] == "holds more than its content"
+
+
+PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
+    (("version",), "1.0.1", "texts"),
+    (("title",), "Another", "texts"),
+    (("created",), "yesterday", "texts"),
+    (("licenses", 0, "name"), "CC0-1.0", "texts"),
+    (("resources", 0, "hash"), f"sha256:{'0' * 64}", "resources"),
+    (("resources", 0, "bytes"), lambda size: size + 1, "resources"),
+    (("resources", 1, "schema", "fields", 0, "categories", 0), "Nobody", "resources"),
+    (("resources",), lambda resources: resources[:1], "resources"),
+    (("funnel:privacy", "guarantee"), "lip:2.0", "guarantee"),
+    (("funnel:privacy", "level"), 0.1, "level"),
+    (("funnel:privacy", "protocolDigest"), "0" * 64, "channel"),
+    (("funnel:privacy", "rowOrder"), "as in the source", "channel"),
+    (("funnel:privacy", "secret"), [], "channel"),
+    (("funnel:privacy", "scope"), "for ever", "channel"),
+    (("funnel:privacy", "records"), 2999, "figures"),
+    (("funnel:privacy", "utilityShare"), lambda share: share + 0.05, "figures"),
+    (("funnel:privacy", "confidence", "radius"), lambda radius: radius * 2, "figures"),
+    (("funnel:privacy", "source"), "0" * 64, "nothing else"),
+    (("joint",), {}, "nothing else"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "claim"), PACKAGE)
+def test_what_the_package_says_wrongly_is_found(
+    finished: Finished, path: tuple[str | int, ...], value: Any, claim: str
+) -> None:
+    assert failures(finished, "package") == {}
+    edit(finished.folder.package, lambda content: set_at(*path)(content, value))
+    assert set(failures(finished, "package")) == {claim}
+
+
+@pytest.mark.parametrize(
+    ("change", "claim"),
+    [
+        (lambda page: page.replace("</main>", "<script>1</script></main>"), "nothing active"),
+        (lambda page: page.replace("</main>", '<img src="x" onerror="1"></main>'), "nothing active"),
+        (lambda page: page.replace("</main>", '<a href="java script:1">x</a></main>'), "nothing active"),
+        (lambda page: page.replace("lip:1.0", "lip:0.5"), "bound"),
+        (lambda page: page.replace("Every record has a value", "No record has a value"), "checks"),
+    ],
+)
+def test_a_page_that_acts_or_tells_otherwise_is_found(
+    finished: Finished, change: Callable[[str], str], claim: str
+) -> None:
+    assert failures(finished, "report") == {}
+    page = finished.folder.report.read_text()
+    finished.folder.report.write_text(change(page))
+    assert change(page) != page
+    # Descriptions of checks tell the bound too.
+    assert set(failures(finished, "report")) - {"checks"} == {claim} - {"checks"}
+    assert claim in failures(finished, "report")
+
+
+def test_evidence_that_is_gone_fails_what_rests_on_it(finished: Finished) -> None:
+    finished.folder.joint.unlink()
+    finished.folder.package.write_text("{")
+    found = {result.name: str(result.failure) for result in judge(finished).failed}
+    assert set(found) == {OWN["recount"], OWN["package"]}
+    assert found[OWN["package"]] == "its evidence could not be gathered: datapackage.json is not JSON"
+    assert found[OWN["recount"]].startswith("its evidence could not be gathered: the joint law ")
+
+
+@pytest.mark.parametrize("name", ["protocol", "draws"])
+def test_a_release_of_which_nothing_can_be_judged_fails(finished: Finished, name: str) -> None:
+    getattr(finished.folder, name).write_text("{}")
+    (failed,) = judge(finished).failed
+    assert (failed.name, failed.description) == ("evidence", "What the release declares can be read.")
+
+
+def test_digests_in_the_package_are_of_the_files_that_are_there(finished: Finished) -> None:
+    (csv, _) = json.loads(finished.folder.package.read_bytes())["resources"]
+    assert csv["hash"] == f"sha256:{file_digest(finished.folder.csv)}"
+    finished.folder.csv.write_bytes(finished.folder.csv.read_bytes() + b"\n")
+    assert set(failures(finished, "package")) == {"resources"}

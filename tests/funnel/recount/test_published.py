@@ -1,0 +1,95 @@
+"""Published records read back: their counts, and a csv that says what the parquet file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from funnel import DataError
+from funnel.recount import first_csv_difference, recount_published
+from funnel.recount.published import in_csv
+from funnel.release.csv_cells import guarded, guarded_column
+
+CELLS = st.text(st.sampled_from(list("ab'=+-@\t\r\n\",;1.e5 é")), min_size=1, max_size=5)
+ROWS = st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=12)
+
+
+def _write(folder: Path, rows: list[tuple[str, str]]) -> tuple[Path, Path]:
+    columns = [pa.array([row[k] for row in rows], pa.string()) for k in range(2)]
+    pq.write_table(pa.table(dict(zip("xy", columns, strict=True))), folder / "t.parquet", row_group_size=5)
+    pacsv.write_csv(pa.table({"x": guarded_column(columns[0]), "y": guarded_column(columns[1])}), folder / "t.csv")
+    return folder / "t.csv", folder / "t.parquet"
+
+
+@given(CELLS)
+def test_the_rule_of_cells_is_that_of_the_release(value: str) -> None:
+    assert in_csv(value) == guarded(value)
+
+
+@settings(max_examples=12, deadline=None)
+@given(ROWS)
+def test_counts_and_copies_of_any_text(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
+    copy, table = _write(tmp_path_factory.mktemp("published"), rows)
+    assert recount_published(table, ("x", "y")) == {row: rows.count(row) for row in rows}
+    assert recount_published(table, ("y",)) == {(y,): [one for _, one in rows].count(y) for _, y in rows}
+    assert first_csv_difference(copy, table, ("x", "y")) is None
+
+
+ROWS_AS_WRITTEN = [("a", "=1"), ("b", "2"), ("c", "3")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "row"),
+    [
+        (["a,'=1", "b,2"], 3),
+        (["a,'=1", "b,2", "c,3", "c,3"], 4),
+        (["a,'=1", "c,3", "b,2"], 2),
+        (["a,=1", "b,2", "c,3"], 1),
+        (["a,'=1", "b,'2", "c,3"], 2),
+        (["a,'=1", "b,2", "c,3 "], 3),
+    ],
+)
+def test_a_copy_that_says_something_else(tmp_path: Path, lines: list[str], row: int) -> None:
+    copy, table = _write(tmp_path, ROWS_AS_WRITTEN)
+    copy.write_text("\n".join(["x,y", *lines]) + "\n")
+    assert first_csv_difference(copy, table, ("x", "y")) == row
+
+
+@pytest.mark.parametrize("header", ["y,x", "x", "x,y,z", "X,y"])
+def test_a_copy_with_another_header_is_refused(tmp_path: Path, header: str) -> None:
+    copy, table = _write(tmp_path, ROWS_AS_WRITTEN)
+    copy.write_text(f"{header}\n")
+    with pytest.raises(DataError, match="header"):
+        first_csv_difference(copy, table, ("x", "y"))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.table({"x": ["a"], "y": ["b"], "secret": ["c"]}),
+        pa.table({"y": ["a"], "x": ["b"]}),
+        pa.table({"x": ["a"]}),
+    ],
+)
+def test_a_table_with_other_columns_is_refused(tmp_path: Path, table: pa.Table) -> None:
+    copy, _ = _write(tmp_path, ROWS_AS_WRITTEN)
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="columns"):
+        first_csv_difference(copy, tmp_path / "t.parquet", ("x", "y"))
+
+
+def test_a_cell_without_a_value_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": ["a", None]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="without a value"):
+        recount_published(tmp_path / "t.parquet", ("x",))
+
+
+def test_dictionaries_are_texts(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": pa.array(["a", "b", "a"]).dictionary_encode()}), tmp_path / "t.parquet")
+    assert recount_published(tmp_path / "t.parquet", ("x",)) == {("a",): 2, ("b",): 1}
