@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 from prefect.artifacts import create_table_artifact
 
-from funnel.audit.recheck import recheck
-from funnel.errors import LeakageExceeded
+from funnel.audit.check import Check, complaint_of
+from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
 
 
 @flow(name="audit", persist_result=False)
-def audit(release: str) -> list[dict[str, Any]]:
+def audit(release: str, public: bool = False) -> list[dict[str, Any]]:
     """Check a release, or the latest of a series, from its files alone.
+
+    Parameters
+    ----------
+    release : str
+        Path of its folder.
+    public : bool
+        Whether only what the public files tell is asked for.
 
     Raises
     ------
     LeakageExceeded
         If any check fails.
+    NotChecked
+        If none failed and some could not be made.
     DataError
         If there is no readable release.
     """
-    checks = _audit(release)
-    create_table_artifact(checks, key="funnel-audit", description=f"Checks of {Path(release).name}")
-    if failed := [check for check in checks if not check["passed"]]:
-        raise LeakageExceeded("; ".join(f"{check['name']}: {check['detail']}" for check in failed))
-    return checks
+    checks = _audit(release, public)
+    shown = [{"name": check.name, "state": str(check.state), "detail": check.detail} for check in checks]
+    create_table_artifact(shown, key="funnel-audit", description=f"Checks of {Path(release).name}")
+    if (complaint := complaint_of(Path(release).name, checks)) is not None:
+        raise complaint
+    return shown
 
 
 @plain_errors
-def _audit(release: str) -> list[dict[str, Any]]:
-    return [asdict(check) for check in recheck(find_release(Path(release)))]
+def _audit(release: str, public: bool) -> list[Check]:
+    return recheck(find_release(Path(release)), Told(public=public))

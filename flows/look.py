@@ -14,6 +14,7 @@ from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_secret
 from funnel.release.series import Series, open_series
 from funnel.release.settled import settled_version
+from funnel.release.signature import signer_of
 from funnel.spec import ReleaseSpec
 
 
@@ -57,7 +58,9 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
         )
     tell(f"unchanged: version {version} already is this release")
     folder, report = series.shown(version)
-    return {"status": "unchanged", "version": str(version), "folder": folder, "report": report, "cached": cached}
+    key = signer_of(series.folder(version))
+    told = {"status": "unchanged", "version": str(version), "folder": folder, "report": report, "key": key}
+    return {**told, "cached": cached}
 
 
 def waits(series: Series, version: Version, cached: list[str]) -> dict[str, Any]:

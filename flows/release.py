@@ -34,10 +34,10 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
     -------
     dict
         ``status`` is ``"published"``, ``"unchanged"``, ``"held"`` or ``"rejected"``; with the first three: version,
-        folder, report, cached steps. Published, and held by this run: guarantee, level, utility, share, mechanism,
-        rows, dropped, outside, warnings; whether rows were drawn or taken over, and whether that is a fresh draw about
-        these people. Held by an earlier run: since when, and rows. Rejected: version, by, at, reason. A run that holds
-        a version ends in a state named WaitingForApproval.
+        folder, report, cached steps; with the first two the public key. Published, and held by this run: guarantee,
+        level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were drawn or taken over, and
+        whether that is a fresh draw about these people. Held by an earlier run: since when, and rows. Rejected:
+        version, by, at, reason. A run that holds a version ends in a state named WaitingForApproval.
 
     Raises
     ------

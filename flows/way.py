@@ -182,7 +182,7 @@ def _go(
         if holding:
             hold(decision, snapshot, verdict, series, folder, created)
         else:
-            published = publish(decision, snapshot, verdict, series, folder, created, approval)
+            published = publish(spec, decision, snapshot, verdict, series, folder, created, approval)
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
     _tidy(workspace, snapshot, secret if published is not None else None)
@@ -238,5 +238,6 @@ def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
         "version": published.version,
         "folder": published.folder,
         "report": published.report,
+        "key": published.key,
     }
     return told if approval is None else {**told, "approved_by": approval.by, "approved_at": approval.at}

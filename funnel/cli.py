@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import traceback
 from functools import partial
@@ -12,9 +11,10 @@ from typing import Any, NoReturn
 
 import click
 
-from funnel.console import Console
+from funnel.console import Console, json_line
 from funnel.errors import FunnelError, PipelineError, SpecError
 from funnel.termination import terminable
+from funnel.wording import printable
 
 COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
@@ -109,9 +109,9 @@ def _fail(ctx: click.Context, error: FunnelError) -> NoReturn:
             "message": str(error),
             "exit_code": error.exit_code,
         }
-        click.echo(json.dumps(content, ensure_ascii=False))
+        click.echo(json_line(content))
     else:
-        click.echo(f"funnel: {error}", err=True)
+        click.echo(printable(f"funnel: {error}"), err=True)
     ctx.exit(error.exit_code)
 
 
@@ -131,7 +131,8 @@ def main() -> None:
 
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,
     6 the optimiser failed, 7 leakage above the bound, 8 validation refused, 9 the record of releases, 10 writing
-    failed, 11 the random source failed, 12 the orchestrator; 130 interrupted, 143 terminated.
+    failed, 11 the random source failed, 12 the orchestrator, 13 an audit could not check everything; 130 interrupted,
+    143 terminated.
     """
 
 
@@ -204,40 +205,53 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
 
 @main.command("audit")
 @click.argument("release")
+@click.option(
+    "--key",
+    metavar="KEY",
+    help="The publisher's public key, from elsewhere than the release: hexadecimal, base64, PEM, or a file with one.",
+)
+@click.option(
+    "--public", is_flag=True, help="Check only what the public files tell, also where the internal folder audit/ is."
+)
 @json_option
-def audit_command(release: str, as_json: bool) -> None:
+def audit_command(release: str, key: str | None, public: bool, as_json: bool) -> None:
     """Check a published RELEASE again, from its files alone.
 
-    RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Checked
-    are the digests of the files that datapackage.json lists, the declared bound, the sums of the protocol's weights and
-    that it can produce every released value; where the internal folder audit/ is there, also the level under the
-    estimated joint law, the number of records, their counts and the draws. At a URL that folder is not looked for: the
-    publisher keeps it in the workspace. Exit status 7 if any check fails, 4 if a public document cannot be read.
+    RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Every
+    public file is checked: that it is signed, written to the byte as funnel writes it, and says what follows from the
+    others; and that the released counts can have been drawn from the public shares. Where the internal folder audit/
+    is, the level under the estimated joint law and the draws are checked too. At a URL that folder is not looked for:
+    the publisher keeps it.
+
+    Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
+    some could not be made, such as all that needs audit/ on a public copy, unless --public leaves that out; 4 if a
+    public document cannot be read. Without --key the signature proves only that no file was changed since.
     """
     from tempfile import TemporaryDirectory
 
-    from funnel.audit.recheck import recheck
-    from funnel.errors import LeakageExceeded
+    from funnel.audit.check import complaint_of
+    from funnel.audit.recheck import Told, recheck
     from funnel.release.fetch import fetch_release
     from funnel.release.layout import find_release
+    from funnel.release.signature import parse_public_key
     from funnel.storage import check_address, local_path
 
     try:
         place = local_path(check_address(release))
     except ValueError as error:
         raise SpecError(f"the address of the release {error}") from None
-    with Console(as_json) as console, TemporaryDirectory() as fetched:
+    known = None if key is None else parse_public_key(key)
+    with Console(as_json) as console, TemporaryDirectory() as folder:
         if place is None:
             console.progress("fetching the release", 0, None)
-            root, folder = fetch_release(release, Path(fetched))
+            fetched = fetch_release(release, Path(folder))
+            root, found = fetched.url, fetched.folder
+            told = Told(known, public, fetched=True, unlisted=fetched.unlisted)
         else:
-            folder = find_release(place)
-            root = str(folder.root)
+            found = find_release(place)
+            root, told = str(found.root), Told(known, public)
         console.progress("checking the release", 0, None)
-        checks = recheck(folder)
+        checks = recheck(found, told)
     console.print_checks(root, checks)
-    if failed := [check for check in checks if not check.passed]:
-        raise LeakageExceeded(
-            f"the release {root} does not hold what it declares: "
-            + "; ".join(f"{check.name}: {check.detail}" for check in failed)
-        )
+    if (complaint := complaint_of(root, checks)) is not None:
+        raise complaint

@@ -17,8 +17,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from funnel.wording import printable
+
 if TYPE_CHECKING:
-    from funnel.audit.recheck import Check
+    from funnel.audit.check import Check
     from funnel.joint import Joint
     from funnel.planning import PlanRow
     from funnel.spec import ReleaseSpec
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
 _WIDE = 160
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 1.0
+
+
+def json_line(content: dict[str, Any]) -> str:
+    """A JSON object on one line, with an escape for every character that a terminal would obey rather than show."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 class Console:
@@ -83,7 +91,7 @@ class Console:
 
     def print_json(self, content: dict[str, Any]) -> None:
         """Print one JSON object on one line."""
-        print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+        print(json_line(content))
 
     @contextmanager
     def comparing(
@@ -176,23 +184,28 @@ class Console:
         self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {within}"), soft_wrap=True)
 
     def print_checks(self, root: str, checks: Sequence[Check]) -> None:
-        """Print the checks of an audit."""
+        """Print the checks of an audit, and what they amount to."""
+        from funnel.audit.check import State, overall
+        from funnel.audit.document import audit_document
+
         if self.as_json:
-            self.print_json(
-                {
-                    "release": root,
-                    "passed": all(check.passed for check in checks),
-                    "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in checks],
-                }
-            )
+            self.print_json(audit_document(root, checks).content())
             return
         out = self._out
-        out.print(Text(root), soft_wrap=True)
-        table = Table(box=None, pad_edge=False, show_header=False)
+        out.print(Text(printable(root)), soft_wrap=True)
+        shown = {
+            State.PASSED: Text("pass", style="green"),
+            State.FAILED: Text("FAIL", style="bold red"),
+            State.UNCHECKED: Text("could not be checked", style="yellow"),
+        }
         for check in checks:
-            verdict = Text("pass", style="green") if check.passed else Text("FAIL", style="bold red")
-            table.add_row(verdict, check.name, Text(check.detail))
-        out.print(table)
+            # A line each, however long: scripts read them.
+            out.print(shown[check.state], Text(f"{check.name}: {check.detail}"), soft_wrap=True)
+        summed = {state: sum(check.state is state for check in checks) for state in State}
+        out.print(
+            Text(f"{overall(checks)}: ") + Text(", ".join(f"{n} {state}" for state, n in summed.items() if n)),
+            soft_wrap=True,
+        )
 
 
 def _table(compared: Mapping[str, Sequence[PlanRow]]) -> Table:

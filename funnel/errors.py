@@ -95,3 +95,9 @@ class PipelineError(FunnelError):
     """The orchestrator could not be started or reached, or another run holds the same release."""
 
     exit_code = 12
+
+
+class NotChecked(FunnelError):
+    """An audit found nothing wrong, but could not check everything: some evidence is not there or cannot be read."""
+
+    exit_code = 13

@@ -146,7 +146,12 @@ class ReleaseSpec(Section):
         source = local_path(self.source_address)
         for what, path in (("source", source), ("spec", self._folder)):
             # A link in the folder is as public as what it leads to.
-            places = () if path is None else (path.resolve(), path.parent.resolve() / path.name)
+            try:
+                places = () if path is None else (path.resolve(), path.parent.resolve() / path.name)
+            except (OSError, RuntimeError) as error:
+                raise SpecError(
+                    f"the {what} {path} is a link that leads back to itself; name the file itself"
+                ) from error
             if any(place.is_relative_to(published) for place in places):
                 raise SpecError(
                     f"[output] folder must not hold the {what}: all that is in it is published; choose a folder of its "

@@ -14,6 +14,9 @@ from funnel.wording import did_you_mean
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _LOCAL = ("file", "local")
+_WEB = ("http", "https")
+# Seconds that a web server may be silent.
+_PATIENCE = 60.0
 # Protocols whose package an extra of this project installs.
 _EXTRAS = {"s3": "s3", "s3a": "s3"}
 
@@ -92,8 +95,28 @@ def filesystem(address: str) -> tuple[Any, str]:
         kind = fsspec.get_filesystem_class(protocol)
     except ImportError as error:
         raise SpecError(f"{address} cannot be opened: {_remedy(protocol, str(error))}") from None
-    storage = fsspec.filesystem(protocol, use_listings_cache=False)
+    options = {"client_kwargs": _web_client()} if protocol in _WEB else {}
+    storage = fsspec.filesystem(protocol, use_listings_cache=False, **options)
     return storage, str(kind._strip_protocol(address))
+
+
+def _web_client() -> dict[str, Any]:
+    """How web servers are asked: none may be silent, or send the reader to another host."""
+    import aiohttp
+    from yarl import URL
+
+    class Elsewhere(aiohttp.ClientError):
+        """A server names another host for a file."""
+
+    async def redirected(session: Any, context: Any, told: Any) -> None:
+        target = told.url.join(URL(told.response.headers.get("Location", "")))
+        if target.origin() != told.url.origin():
+            raise Elsewhere
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(redirected)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+    return {"trace_configs": [trace], "timeout": timeout}
 
 
 def _remedy(protocol: str, said: str) -> str:
@@ -151,6 +174,8 @@ def explained(error: Exception, address: str, missing: str = "") -> str:
         )
     if isinstance(error, OSError) and error.strerror and not is_url(address):
         return f"{address} cannot be read: {error.strerror}"
+    if name == "Elsewhere":
+        return f"{address} is sent on to another host, which is not followed; name the address where it really is"
     return (
         f"{address} cannot be reached or read ({name}); check the address, the network and, for s3 elsewhere than at "
         "AWS, AWS_ENDPOINT_URL in the environment"

@@ -34,6 +34,11 @@ def listed(names: Iterable[str], limit: int = 60) -> str:
     return ", ".join(every[:limit]) + rest
 
 
+def printable(text: str) -> str:
+    """A text on one line, with an escape for every character that a terminal would obey rather than show."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def toml_key(name: str) -> str:
     """A name as a TOML key: bare where that is allowed, in quotes otherwise."""
     # TOML allows what JSON escapes, but not the one control character that JSON leaves as it is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
@@ -13,8 +14,10 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
 from funnel.release.record import Record
 from funnel.release.series import Series
+from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.spec import ReleaseSpec
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,19 @@ class Published:
     version : str
     folder, report : str
         Absolute paths, or URLs.
+    key : str or None
+        The public key (hex) that it was signed with.
     """
 
     version: str
     folder: str
     report: str
+    key: str | None
 
 
 @step
 def publish(
+    spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
     verdict: Verdict,
@@ -55,16 +62,32 @@ def publish(
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
-    complete(decision, snapshot, verdict, folder, created, approval)
+    require_passed(verdict)
+    version = decision.version
+    files = sign_release(spec, folder, str(version), created, verdict.files)
+    complete(decision, snapshot, verdict, files, folder, created, approval)
     tell("publishing")
-    series.publish(folder, decision.version, verdict, tell)
-    return Published(str(decision.version), *series.shown(decision.version))
+    series.publish(folder, version, verdict, tell)
+    return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
+
+
+def require_passed(verdict: Verdict) -> None:
+    """Make sure that a version may be published.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative.
+    """
+    if not verdict.passed:
+        raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
 
 
 def complete(
     decision: Draw | TakeOver,
     snapshot: Snapshot,
     verdict: Verdict,
+    files: Mapping[str, str],
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None,
@@ -76,8 +99,7 @@ def complete(
     ReleaseRefused
         If the verdict is negative.
     """
-    if not verdict.passed:
-        raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
+    require_passed(verdict)
     write_whole(folder.verdict, verdict.to_bytes())
     record = Record(
         version=str(decision.version),
@@ -86,7 +108,7 @@ def complete(
         rows=snapshot.rows,
         fresh=decision.fresh,
         rotated=decision.rotated,
-        files=dict(verdict.files),
+        files=dict(files),
         software=software(),
         approval=approval,
     )

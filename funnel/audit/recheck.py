@@ -1,145 +1,211 @@
-"""Checking a published release again, from its files alone."""
+"""Checking a published release again, from its files alone: every check in order, and what they amount to."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from funnel.audit.consistency import draw_consistency
-from funnel.errors import DataError, FunnelError
-from funnel.guarantees import parse_guarantee
-from funnel.protocol import Protocol
-from funnel.release.csv_copy import csv_difference
-from funnel.release.documents import JointDocument, ProtocolDocument, read_draws
+from funnel.audit.arithmetic import (
+    check_guarantee,
+    check_marginal,
+    check_posterior,
+    check_prior,
+    check_utility,
+    reads_published_only,
+)
+from funnel.audit.check import Check, State, judged, overall, unchecked
+from funnel.audit.encoding import Table, check_csv, check_table
+from funnel.audit.evidence import check_evidence, read_evidence
+from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, parse_json, read_document
+from funnel.audit.frequencies import check_frequencies, check_order
+from funnel.audit.history import check_kept, check_record, check_versions, find_records
+from funnel.audit.labels import check_labels
+from funnel.audit.package import Facts, check_package, check_texts
+from funnel.audit.page import Render, check_report
+from funnel.audit.signing import check_signature, read_signature
+from funnel.errors import DataError, SpecError
+from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.tables import open_paged
+from funnel.release.signature import public_key_of
+from funnel.spec import ReleaseSpec
 
-# A release that was drawn as declared fails this at most once in a thousand million audits.
-SIGNIFICANCE = 1e-9
+__all__ = ["Check", "State", "Told", "overall", "recheck"]
+
+_NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
+_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json"}
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing checked: its name, whether it holds, and what was seen."""
+class Told:
+    """What is known beside the folder.
 
-    name: str
-    passed: bool
-    detail: str
+    Attributes
+    ----------
+    key : str or None
+        The publisher's public key (hex), from elsewhere than the release.
+    public : bool
+        Whether only what the public files tell is asked for.
+    fetched : bool
+        Whether the folder is a copy of public files from a URL.
+    unlisted : tuple of str
+        Files at that URL that no document of the release lists.
+    render : callable or None
+        Makes the report again from its numbers.
+    """
+
+    key: str | None = None
+    public: bool = False
+    fetched: bool = False
+    unlisted: tuple[str, ...] = ()
+    render: Render | None = None
 
 
-def recheck(folder: ReleaseFolder) -> list[Check]:
-    """Check digests, released values, weights and, where the internal evidence is there, leakage and draws.
+def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
+    """Check all of a release that its files tell.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    told : Told, optional
+        What is known beside them.
+
+    Returns
+    -------
+    list of Check
+        In the order of a reader's questions: are these the files, do they say what they hold, may they be believed,
+        and does the bound hold. What needs ``audit/`` could not be checked where that is not there.
 
     Raises
     ------
     DataError
         If a public document of the release cannot be read at all.
     """
-    package = _read_json(folder.package)
-    protocol = ProtocolDocument.read(folder.protocol).protocol
+    told = told or Told()
+    package = _package(folder)
+    document = ProtocolDocument.from_json(read_document(folder.protocol), str(folder.protocol))
+    signature = read_signature(folder)
+    listing = list_folder(folder.root)
+    facts = {path: file_facts(folder.root / path) for path in listing.public}
+    values, parquet, table = check_table(folder.data, document.outputs.alphabet())
+    rows = None if table is None else table.rows
+    own = _own_key(folder, str(package.get("name"))) if not told.fetched else None
     checks = [
-        *_files(folder, package),
-        Check("weights", True, f"every column of {protocol.size[0]} × {protocol.size[1]} weights sums to exactly 2^63"),
+        _check_files(listing, told),
+        check_signature(signature, package, facts, told.key, own),
+        _check_documents(folder, listing),
+        values,
+        parquet,
     ]
-    declared = str(package.get("funnel:privacy", {}).get("guarantee"))
-    checks.append(Check("bound", declared == protocol.guarantee, f"datapackage.json and protocol.json: {declared}"))
-    counted = _count(folder, protocol)
-    if isinstance(counted, str):
-        return [*checks, Check("values", False, counted)]
-    checks.append(Check("values", True, f"{int(counted.sum()):,} records, all of them outputs of the protocol"))
-    if folder.csv.is_file():
-        differs = csv_difference(folder.data, folder.csv)
-        checks.append(Check("csv", differs is None, differs or "the rows of the parquet file, in their order"))
-    if not folder.joint.is_file():
-        detail = "not checked: the internal folder audit/ is not here, so the joint law is unknown"
-        return [*checks, Check("leakage", True, detail)]
-    return [*checks, *_internal(folder, protocol, counted)]
-
-
-def _files(folder: ReleaseFolder, package: dict[str, Any]) -> list[Check]:
-    checks = []
-    privacy = package.get("funnel:privacy", {})
-    listed = {str(resource["path"]): str(resource["hash"]) for resource in package.get("resources", [])}
-    if "protocol" in privacy:
-        listed[str(privacy["protocol"]["path"])] = str(privacy["protocol"]["hash"])
-    for path, declared in listed.items():
-        file = folder.root / path
-        # A path that leads outside the release must not be followed.
-        if not file.resolve().is_relative_to(folder.root.resolve()) or not file.is_file():
-            checks.append(Check(f"file {path}", False, "is missing"))
-            continue
-        with file.open("rb") as opened:
-            found = f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
-        same = found == declared
-        checks.append(Check(f"file {path}", same, "digest as declared" if same else f"{found}, declared {declared}"))
-    if not listed:
-        checks.append(Check("files", False, "datapackage.json lists no file"))
+    if "data/records.csv" in facts:
+        why = ["the parquet file that it has to say the same as cannot be read"]
+        known = table is not None
+        checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
+    checks += [
+        check_package(package, document, facts, rows),
+        check_versions(folder, package, in_place=not told.fetched),
+        check_guarantee(document),
+        check_labels(document),
+        *(_figures(document, table) if table is not None else ()),
+        *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),
+        check_report(folder, document, package, rows, told.render),
+    ]
+    if not told.public:
+        checks += _internal(folder, document, package, facts, table, told)
     return checks
 
 
-def _count(folder: ReleaseFolder, protocol: Protocol) -> np.ndarray[tuple[int], np.dtype[np.int64]] | str:
-    """Records per output symbol, shape (b,), or what is wrong with the released table."""
-    seen: Counter[tuple[str | None, ...]] = Counter()
-    try:
-        with open_paged(folder.data) as file:
-            if tuple(file.schema_arrow.names) != protocol.outputs.columns:
-                return (
-                    f"the columns are {', '.join(file.schema_arrow.names)}, not {', '.join(protocol.outputs.columns)}"
-                )
-            for batch in file.iter_batches():
-                groups = pa.Table.from_batches([batch]).group_by(batch.schema.names).aggregate([([], "count_all")])
-                for row in groups.to_pylist():
-                    count = row.pop("count_all")
-                    seen[tuple(row[name] for name in batch.schema.names)] += count
-    except (OSError, pa.ArrowException) as error:
-        return f"the table cannot be read ({type(error).__name__})"
-    positions = {symbol: y for y, symbol in enumerate(protocol.outputs.symbols)}
-    strange = sum(count for symbol, count in seen.items() if symbol not in positions)
-    if strange:
-        return f"{strange:,} records have values that the protocol cannot produce"
-    counts = np.zeros(len(positions), dtype=np.int64)
-    for symbol, count in seen.items():
-        counts[positions[symbol]] = count  # type: ignore[index]
-    return counts if counts.sum() else "there is no record"
+def _package(folder: ReleaseFolder) -> dict[str, Any]:
+    content = parse_json(read_document(folder.package), folder.package)
+    if not isinstance(content, dict):
+        raise DataError(f"{folder.package} is not a Data Package; the release is damaged")
+    return content
 
 
-def _internal(
-    folder: ReleaseFolder, protocol: Protocol, counted: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> list[Check]:
-    try:
-        joint = JointDocument.read(folder.joint).joint
-        pairs = read_draws(folder.draws.read_bytes(), protocol, str(folder.draws))
-        guarantee = parse_guarantee(protocol.guarantee)
-        level = guarantee.level(joint, protocol)
-        holds = guarantee.holds(joint, protocol)
-    except (OSError, FunnelError) as error:
-        return [Check("internal evidence", False, str(error))]
-    consistency = draw_consistency(pairs, protocol)
-    same = bool(np.array_equal(pairs.sum(axis=0), counted))
+def _is_shuffled(package: dict[str, Any]) -> bool:
+    privacy = package.get("funnel:privacy")
+    return isinstance(privacy, dict) and privacy.get("rowOrder") == "random"
+
+
+def _check_files(listing: Listing, told: Told) -> Check:
+    public = set(listing.public)
+    said = [f"{path} is missing" for path in _NEEDED if path not in public]
+    said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
+    said += [f"{path} is no file of a release" for path in sorted(public - _POSSIBLE) + sorted(told.unlisted)]
+    return judged("files", said, f"{len(public)} public files, and nothing else")
+
+
+def _check_documents(folder: ReleaseFolder, listing: Listing) -> Check:
+    """Whether every JSON document is written as funnel writes it: whatever else can be in a file is in none of them."""
+    paths = [folder.root / path for path in listing.public if path.endswith(".json")]
+    differences = (canonical_difference(read_document(path), path) for path in paths)
+    return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")
+
+
+def _figures(document: ProtocolDocument, table: Table) -> list[Check]:
     return [
-        Check("leakage", holds, f"level {level.value:.12g} nats, declared {guarantee}, {guarantee.arithmetic}"),
-        Check("records", int(counted.sum()) == joint.n, f"{int(counted.sum()):,} released, {joint.n:,} in the source"),
-        Check("counts", same, "as drawn" if same else "the released counts are not those that were drawn"),
-        Check(
-            "draws",
-            bool(consistency.p_value >= SIGNIFICANCE),
-            f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input",
-        ),
+        check_prior(document, table.rows),
+        *([check_posterior(document)] if reads_published_only(document) else []),
+        check_marginal(document, table.rows),
+        check_utility(document, table.rows),
+        check_frequencies(document, table.counts),
     ]
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _internal(
+    folder: ReleaseFolder,
+    document: ProtocolDocument,
+    package: dict[str, Any],
+    facts: Facts,
+    table: Table | None,
+    told: Told,
+) -> list[Check]:
+    name, version = str(package.get("name")), str(package.get("version"))
+    if not folder.audit.is_dir():
+        if not told.fetched and find_records(folder, name) is not None:
+            return [judged("evidence", ["audit/ is gone, though the workspace is here; restore it from a backup"], "")]
+        why = (
+            "audit/ is not here: the publisher keeps it, so whether the bound holds for the counts of the source, and "
+            "how the records were drawn, cannot be told; --public leaves this out"
+        )
+        return [unchecked("evidence", why)]
+    whole, evidence = read_evidence(folder, document)
+    kept = check_kept(folder, name, version, evidence)
+    if evidence is None:
+        return [whole, kept]
+    return [
+        whole,
+        *check_evidence(evidence, document, table),
+        check_texts(package, _said(evidence.spec)),
+        check_record(folder, evidence, document, package, facts),
+        kept,
+    ]
+
+
+def _said(spec: ReleaseSpec) -> dict[str, Any]:
+    """What people wrote in a spec, as a data package has it."""
+    told = spec.metadata
+    contact = {"title": told.contact_name, "email": told.contact_email}
+    named = {key: value for key, value in contact.items() if value}
+    licence = {"name": told.licence, "path": told.licence_url}
+    said: dict[str, Any] = {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "licenses": [{key: value for key, value in licence.items() if value}],
+        "keywords": list(told.keywords),
+        "contributors": [{**named, "roles": ["publisher"]}] if named else None,
+        "sources": [
+            {k: v for k, v in (("title", s.title), ("path", s.path), ("version", s.version)) if v is not None}
+            for s in told.sources
+        ],
+    }
+    return {key: value for key, value in said.items() if value}
+
+
+def _own_key(folder: ReleaseFolder, name: str) -> str | None:
+    """The public key of the workspace, where that is near."""
+    records = find_records(folder, name)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON; the release is damaged") from error
-    if not isinstance(content, dict):
-        raise DataError(f"{path} is not a Data Package; the release is damaged")
-    return content
+        return None if records is None else public_key_of(records.parents[1])
+    except SpecError:
+        return None

@@ -1,8 +1,11 @@
-"""Fetching the public files of a release at a URL, to check them here."""
+"""Fetching the public files of a release at a URL, to check them here; the server is not trusted."""
 
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,9 +14,36 @@ from funnel.release.layout import LATEST, ReleaseFolder, Version
 from funnel.storage import attempt, base_name, filesystem, joined, open_binary
 
 _BLOCK_BYTES = 1 << 22
+# A document is read into memory, and a table onto the disk.
+LARGEST_DOCUMENT = 1 << 28
+LARGEST_TABLE = 1 << 36
+LONGEST_SECONDS = 3600.0
+_MOST_FILES = 100
+# What web servers answer where there is nothing, those too that do not tell whether there is.
+_MISSING = (401, 403, 404, 410)
 
 
-def fetch_release(url: str, folder: Path) -> tuple[str, ReleaseFolder]:
+@dataclass(frozen=True)
+class Fetched:
+    """A release that was fetched.
+
+    Attributes
+    ----------
+    url : str
+        Of the version.
+    folder : ReleaseFolder
+        Where its public files are now.
+    unlisted : tuple of str
+        Files at the URL that are not fetched, since no document of the release lists them; none where the storage
+        cannot be listed, such as most web servers.
+    """
+
+    url: str
+    folder: ReleaseFolder
+    unlisted: tuple[str, ...] = ()
+
+
+def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.monotonic) -> Fetched:
     """Copy the public files of a release into an empty folder.
 
     Parameters
@@ -21,66 +51,112 @@ def fetch_release(url: str, folder: Path) -> tuple[str, ReleaseFolder]:
     url : str
         Of a version, or of a series, whose latest version is meant.
     folder : Path
+    clock : callable
+        Seconds; all together may take an hour.
 
     Returns
     -------
-    tuple of str and ReleaseFolder
-        The URL of the version, and where its files are now. A file that is listed but missing is left out.
+    Fetched
+        A file that is listed but missing is left out.
 
     Raises
     ------
     DataError
-        If there is no release, or it cannot be read.
+        If there is no release, it cannot be read, or it is larger or slower than any release.
     """
+    deadline = clock() + LONGEST_SECONDS
+
+    def content(address: str) -> bytes | None:
+        target = folder / ".document"
+        if not _exists(address):
+            return None
+        _copy(address, target, LARGEST_DOCUMENT, deadline, clock)
+        read = target.read_bytes()
+        target.unlink()
+        return read
+
+    folder.mkdir(parents=True, exist_ok=True)
     root = url.rstrip("/")
     if base_name(root) == LATEST:
         root = root.removesuffix(f"/{LATEST}")
-    if (latest := _content(joined(root, LATEST))) is not None:
+    if (latest := content(joined(root, LATEST))) is not None:
         version = Version.parse(latest.decode("utf-8", "replace").strip())
         if version is None:
             raise DataError(f"{joined(root, LATEST)} does not name a version; the release is damaged")
         root = joined(root, str(version))
     local = ReleaseFolder(folder)
-    package = _content(joined(root, local.package.name))
+    package = content(joined(root, local.package.name))
     if package is None:
         raise DataError(
             f"there is no release at {url}; name the URL of a version, or of a series with {LATEST!r} in it"
         )
-    folder.mkdir(parents=True, exist_ok=True)
     local.package.write_bytes(package)
-    for name in sorted({local.protocol.name, *_listed(package, root)}):
+    names = {local.protocol.name, local.report.name, local.signature.name, *_listed(package, root)}
+    if len(names) > _MOST_FILES:
+        raise DataError(f"{root}/datapackage.json lists more files than any release has; the release is damaged")
+    for name in sorted(names):
         path = PurePosixPath(name)
         # A path that leads outside the release must not be followed; the audit tells that it is missing.
-        if path.is_absolute() or ".." in path.parts or not _exists(joined(root, name)):
+        if path.is_absolute() or ".." in path.parts or path.parts[:1] == (local.audit.name,) or not path.parts:
+            continue
+        if not _exists(joined(root, name)):
             continue
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        attempt(lambda name=name, target=target: _copy(joined(root, name), target), root, DataError)  # type: ignore[misc]
+        limit = LARGEST_TABLE if path.parts[0] == "data" else LARGEST_DOCUMENT
+        _copy(joined(root, name), target, limit, deadline, clock)
     if not local.protocol.is_file():
         raise DataError(f"{root} is not a release: it lacks protocol.json")
-    return root, local
+    return Fetched(root, local, _unlisted(root, names | {local.package.name}))
 
 
 def _listed(package: bytes, root: str) -> list[str]:
     try:
         content: dict[str, Any] = json.loads(package)
         return [str(resource["path"]) for resource in content.get("resources", [])]
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise DataError(f"{root}/datapackage.json is not a Data Package; the release is damaged") from None
+
+
+def _unlisted(root: str, names: set[str]) -> tuple[str, ...]:
+    """Files below a URL that are none of these."""
+    storage, inside = filesystem(root)
+    if not root.startswith(("http://", "https://")):
+        prefix = inside.rstrip("/") + "/"
+        found = attempt(lambda: [str(path) for path in storage.find(inside)], root, DataError)
+        return tuple(sorted({path.removeprefix(prefix) for path in found} - names))
+    # What a web server shows of a folder is a page, which need not be a list.
+    return ()
 
 
 def _exists(address: str) -> bool:
     storage, inside = filesystem(address)
-    return attempt(lambda: bool(storage.isfile(inside)), address, DataError)
+
+    def found() -> bool:
+        try:
+            return str(storage.info(inside).get("type", "file")) == "file"
+        except FileNotFoundError as error:
+            # A web server that does not answer, or sends the reader elsewhere, looks like a missing file.
+            cause = error.__cause__
+            if cause is None or isinstance(cause, FileNotFoundError) or getattr(cause, "status", 0) in _MISSING:
+                return False
+            raise cause from None
+
+    return attempt(found, address, DataError)
 
 
-def _content(address: str) -> bytes | None:
-    """What a small file holds; None if there is no such file."""
-    storage, inside = filesystem(address)
-    return attempt(lambda: bytes(storage.cat_file(inside)) if storage.isfile(inside) else None, address, DataError)
+def _copy(address: str, target: Path, limit: int, deadline: float, clock: Callable[[], float]) -> None:
+    """Copy a file in blocks, each of which is late or too much before the next one is asked for."""
 
+    def copy() -> None:
+        size = 0
+        with open_binary(address) as source, target.open("wb") as local:
+            while block := source.read(_BLOCK_BYTES):
+                size += len(block)
+                if size > limit:
+                    raise DataError(f"{address} is larger than any file of a release; nothing more of it was read")
+                if clock() > deadline:
+                    raise DataError(f"{address} was not read within {LONGEST_SECONDS / 60:.0f} minutes; try again")
+                local.write(block)
 
-def _copy(address: str, target: Path) -> None:
-    with open_binary(address) as source, target.open("wb") as copy:
-        while block := source.read(_BLOCK_BYTES):
-            copy.write(block)
+    attempt(copy, address, DataError)

@@ -89,6 +89,11 @@ class ReleaseFolder:
         return self.root / "report.html"
 
     @property
+    def signature(self) -> Path:
+        """The manifest of all other public files, signed."""
+        return self.root / "signature.json"
+
+    @property
     def audit(self) -> Path:
         """Internal evidence."""
         return self.root / "audit"
@@ -141,6 +146,10 @@ def find_release(path: Path) -> ReleaseFolder:
         raise DataError(f"there is no release at {path}; name the folder of a release, such as releases/NAME/latest")
     if (path / LATEST).exists():
         path = path / LATEST
+        if path.is_symlink() and path.resolve().parent != path.parent.resolve():
+            raise DataError(
+                f"{path} leads out of its series, and is not followed; name the folder of the version itself"
+            )
     folder = ReleaseFolder(path.resolve())
     if not folder.protocol.is_file() or not folder.package.is_file():
         raise DataError(f"{path} is not a release: it lacks protocol.json or datapackage.json")

@@ -128,21 +128,30 @@ class Series:
         return _record(self.folder(version))
 
     def check_whole(self, version: Version) -> None:
-        """Make sure that the public files of a version are those that were published.
+        """Make sure that the public files of a version are those that were published, and no others.
+
+        They are compared with the record that the workspace keeps: one that was exchanged with its folder says nothing.
 
         Raises
         ------
         LedgerError
-            If one is gone or was changed since.
+            If one is gone, was changed or was added since.
         """
         folder = self.folder(version)
-        for name, digest in self.record(version).files.items():
+        record = self.record(version)
+        files = self.records.known.get(version, record).files
+        for name, digest in files.items():
             path = folder.root / name
-            if not path.is_file() or file_digest(path) != digest:
+            if path.is_symlink() or not path.is_file() or file_digest(path) != digest:
                 raise LedgerError(
                     f"{path} is gone or was changed since it was published; restore version {version} from a backup, "
                     "so that what was published stays known"
                 )
+        # Records from before files were noted name none.
+        there = (path for path in folder.root.rglob("*") if folder.audit not in (path, *path.parents))
+        for path in sorted(there) if files else ():
+            if (path.is_symlink() or not path.is_dir()) and path.relative_to(folder.root).as_posix() not in files:
+                raise LedgerError(f"{path} was not published with version {version}, and readers see it; take it away")
 
     def publish(self, incoming: ReleaseFolder, version: Version, verdict: Verdict, progress: Progress) -> None:
         """Put a version that is complete in its place, and ``latest`` after it; one that was held is so no longer.

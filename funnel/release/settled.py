@@ -64,7 +64,9 @@ def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: 
 
 def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str, str | None]:
     newest, waiting = series.newest, series.held.waiting
-    record = None if newest is None else hashlib.sha256(series.folder(newest).record.read_bytes()).hexdigest()
+    path = None if newest is None else series.folder(newest).record
+    # Without a record nothing is settled: the whole way says what is missing.
+    record = hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
     return {
         "spec": spec.digest,
         "code": code_digest(),

@@ -23,7 +23,7 @@ def test_plan_and_audit_as_flows(tmp_path: Path) -> None:
     assert rows[0]["mechanism"] == "optimal"
     assert rows[0]["usable"]
     folder = make_release(spec)
-    assert all(check["passed"] for check in audit(str(folder.root.parent)))
+    assert all(check["state"] == "passed" for check in audit(str(folder.root.parent)))
     folder.data.write_bytes(folder.data.read_bytes()[:-10])
     with pytest.raises(LeakageExceeded, match=r"records\.parquet"):
         audit(str(folder.root))

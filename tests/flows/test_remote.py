@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from botocore.session import get_session
 
-from funnel.audit.recheck import recheck
+from funnel.audit.check import State, overall
+from funnel.audit.recheck import Told, recheck
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError
 from funnel.pipeline.flows.release import release
 from funnel.pipeline.flows.watch import watch_source
@@ -93,18 +94,18 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
     assert (first["status"], first["version"], first["rows"]) == ("published", "1.0.0", 3000)
     assert first["folder"] == "s3://bucket/out/people/1.0.0"
     assert first["report"] == "s3://bucket/out/people/1.0.0/report.html"
-    public = {"data/records.parquet", "protocol.json", "report.html", "datapackage.json"}
+    public = {"data/records.parquet", "protocol.json", "report.html", "datapackage.json", "signature.json"}
     before = objects(s3)
     assert set(before) == {"latest", *(f"1.0.0/{name}" for name in public)}
     assert before["latest"] == b"1.0.0\n"
     assert json.loads(before["1.0.0/datapackage.json"])["version"] == "1.0.0"
     assert pq.read_table("bucket/out/people/1.0.0/data/records.parquet", filesystem=s3).num_rows == 3000
 
-    root, fetched = fetch_release("s3://bucket/out/people", tmp_path / "fetched")
-    assert root == first["folder"]
-    checks = recheck(fetched)
-    assert all(check.passed for check in checks)
-    assert any("audit/ is not here" in check.detail for check in checks)
+    fetched = fetch_release("s3://bucket/out/people", tmp_path / "fetched")
+    assert (fetched.url, fetched.unlisted) == (first["folder"], ())
+    checks = recheck(fetched.folder, Told(fetched=True))
+    assert [check.name for check in checks if not check.passed] == ["evidence"]
+    assert overall(checks) is State.UNCHECKED
 
     assert release(str(spec))["status"] == "unchanged"
     assert objects(s3) == before

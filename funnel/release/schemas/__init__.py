@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from funnel.audit.document import AuditDocument
 from funnel.release.approval import Outcome
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.record import Record
+from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
 from funnel.release.words import WordsDocument
 
 FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
+    AuditDocument,
     ComparisonDocument,
     DrawsDocument,
     FindingsDocument,
@@ -22,6 +25,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     Outcome,
     ProtocolDocument,
     Record,
+    SignatureDocument,
     Verdict,
     WordsDocument,
 )

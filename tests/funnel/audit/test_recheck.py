@@ -1,22 +1,32 @@
-"""Auditing a published release from its files: an honest one passes, and every tampering is noticed."""
+"""Auditing a published release: three states, exit statuses of their own, and what a reader is told."""
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from funnel.audit.recheck import recheck
+from funnel.audit.check import Check, State, overall
+from funnel.audit.encoding import check_table
+from funnel.audit.recheck import Told, recheck
+from funnel.cli import main
 from funnel.errors import DataError
+from funnel.release.document import dump
+from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
-from funnel.source import file_digest
+from funnel.release.signature import SignatureDocument
+from funnel.sampling.columns import ReleaseWriter
+from tests.funnel.audit.forging import Forger
 from tests.projects import make_project
 from tests.releases import make_release
+from tests.schemas import validated
 
 
 @pytest.fixture(scope="module")
@@ -25,123 +35,184 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
 
 
 @pytest.fixture
-def release(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
-    shutil.copytree(honest.root, tmp_path / "1.0.0")
-    return ReleaseFolder(tmp_path / "1.0.0")
+def project(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
+    """A copy with its workspace."""
+    shutil.copytree(honest.root.parents[2], tmp_path / "project", symlinks=True)
+    return ReleaseFolder(tmp_path / "project" / "releases" / "people" / "1.0.0")
 
 
-def failed(release: ReleaseFolder) -> set[str]:
-    return {check.name for check in recheck(release) if not check.passed}
+@pytest.fixture
+def public(honest: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
+    """What a reader has."""
+    shutil.copytree(honest.root, tmp_path / "public", ignore=shutil.ignore_patterns("audit"))
+    return ReleaseFolder(tmp_path / "public")
+
+
+def names(folder: ReleaseFolder, state: State, told: Told | None = None) -> set[str]:
+    return {check.name for check in recheck(folder, told) if check.state is state}
+
+
+def funnel_audit(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["audit", *map(str, arguments)], catch_exceptions=False)
 
 
 def test_an_honest_release_passes_every_check(honest: ReleaseFolder) -> None:
-    names = [check.name for check in recheck(honest)]
-    assert failed(honest) == set()
-    assert names[-4:] == ["leakage", "records", "counts", "draws"]
+    assert overall(recheck(honest)) is State.PASSED
     assert find_release(honest.root.parent) == honest
+    shown = funnel_audit(honest.root.parent)
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines()[-1] == f"passed: {len(recheck(honest))} passed"
 
 
-def test_without_the_internal_folder_the_leakage_is_not_vouched_for(release: ReleaseFolder) -> None:
-    shutil.rmtree(release.audit)
-    checks = recheck(release)
-    assert all(check.passed for check in checks)
-    assert checks[-1].name == "leakage"
-    assert checks[-1].detail.startswith("not checked")
+def test_a_state_is_never_better_than_that_of_its_worst_check() -> None:
+    checks = {state: Check("one", state, "") for state in State}
+    passed, failed, unchecked = checks[State.PASSED], checks[State.FAILED], checks[State.UNCHECKED]
+    assert overall([passed, passed]) is State.PASSED
+    assert overall([passed, unchecked]) is State.UNCHECKED
+    assert overall([unchecked, failed, passed]) is State.FAILED
+    # Where nothing was checked, nothing is known.
+    assert overall([]) is State.UNCHECKED
 
 
-def resigned(release: ReleaseFolder) -> None:
-    """Make the declared digests those of the altered files, as a careful forger would."""
-    package = json.loads(release.package.read_text())
-    for resource in package["resources"]:
-        resource["hash"] = f"sha256:{file_digest(release.root / resource['path'])}"
-    package["funnel:privacy"]["protocol"]["hash"] = f"sha256:{file_digest(release.protocol)}"
-    release.package.write_text(json.dumps(package))
+def test_a_public_copy_could_not_be_checked_in_full_unless_that_is_not_asked_for(public: ReleaseFolder) -> None:
+    shown = funnel_audit(public.root)
+    assert shown.exit_code == 13
+    assert "could not be checked evidence: audit/ is not here" in shown.stdout
+    assert shown.stderr.splitlines()[-1].startswith(f"funnel: the release {public.root} could not be checked in full")
+    assert funnel_audit(public.root, "--public").exit_code == 0
 
 
-def rewrite(release: ReleaseFolder, change: Callable[[pa.Table], pa.Table]) -> None:
-    pq.write_table(change(pq.read_table(release.data)), release.data)
+@pytest.mark.parametrize("part", ["joint", "draws", "findings", "verdict", "record", "spec", "audit"])
+def test_taking_evidence_away_never_turns_a_failure_into_a_success(project: ReleaseFolder, part: str) -> None:
+    """The joint law contradicts the bound, and is then removed; with the workspace here a missing audit/ fails too."""
+    forger = Forger(project)
+    forger.edit(project.joint, lambda c: c.update(counts=[[n * n for n in row] for row in c["counts"]]))
+    assert "leakage" in names(project, State.FAILED)
+    gone: Path = getattr(project, part)
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    assert names(project, State.FAILED) == {"evidence"} | (set() if part in ("audit",) else {"kept record"})
+    assert funnel_audit(project.root).exit_code == 7
 
 
-def test_a_release_from_before_documents_named_their_schema_is_audited(release: ReleaseFolder) -> None:
-    for path in (release.joint, release.draws, release.protocol):
-        content = json.loads(path.read_text())
+def test_a_release_that_was_never_signed_could_not_be_checked(public: ReleaseFolder) -> None:
+    key = SignatureDocument.read(public.signature).public_key
+    public.signature.unlink()
+    assert names(public, State.UNCHECKED, Told(public=True)) == {"signature"}
+    assert funnel_audit(public.root, "--public").exit_code == 13
+    # Of a publisher who is known to sign, it is none.
+    assert names(public, State.FAILED, Told(public=True, key=key)) == {"signature"}
+
+
+def test_the_key_tells_a_forged_release_from_a_true_one(public: ReleaseFolder, tmp_path: Path) -> None:
+    key = SignatureDocument.read(public.signature).public_key
+    raw = bytes.fromhex(key)
+    pem = Ed25519PublicKey.from_public_bytes(raw).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (tmp_path / "key.pem").write_bytes(pem)
+    (tmp_path / "key.hex").write_text(f"{key}\n")
+    forms = (key, key.upper(), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode().rstrip("="))
+    for form in (*forms, pem.decode(), tmp_path / "key.pem", tmp_path / "key.hex"):
+        assert funnel_audit(public.root, "--public", "--key", form).exit_code == 0
+    for wrong in ("jane", "ab" * 31, tmp_path / "none", tmp_path):
+        assert funnel_audit(public.root, "--key", wrong).exit_code == 3
+    Forger(public).sign()
+    assert funnel_audit(public.root, "--public").exit_code == 0
+    shown = funnel_audit(public.root, "--public", "--key", key)
+    assert shown.exit_code == 7
+    assert "FAIL signature: it was signed with key" in shown.stdout
+    assert "proves only that no file was changed" in funnel_audit(public.root, "--public").stdout
+
+
+def test_the_publisher_need_not_give_a_key(project: ReleaseFolder) -> None:
+    Forger(project).sign()
+    assert "signature" in names(project, State.FAILED)
+
+
+def test_as_json_by_a_published_schema(public: ReleaseFolder) -> None:
+    shown = funnel_audit(public.root, "--json")
+    said = json.loads(shown.stdout.splitlines()[0])
+    assert validated(said) == "audit"
+    assert said["state"] == "could not be checked"
+    assert {
+        "name": "values",
+        "state": "passed",
+        "detail": "3,000 records, all of them outputs of the protocol",
+    } in said["checks"]
+    failure = json.loads(shown.stdout.splitlines()[1])
+    assert (shown.exit_code, failure["error"], failure["exit_code"]) == (13, "NotChecked", 13)
+
+
+def test_a_release_from_before_documents_named_their_schema_is_audited(project: ReleaseFolder) -> None:
+    """Neither signed nor with a report in its record; nothing fails, and what was not signed could not be checked."""
+    forger = Forger(project)
+    for path in (project.joint, project.draws, project.protocol):
+        content = forger.read(path)
         del content["schema"]
-        if path == release.protocol:
+        if path == project.protocol:
             block = content.pop("guarantee")
             content |= {"guarantee": block["declared"], "bound": block | {"guarantee": block.pop("kind")}}
-        path.write_text(json.dumps(content))
-    resigned(release)
-    assert failed(release) == set()
+        path.write_bytes(dump(content))
+    forger.cover()
+    project.signature.unlink()
+    forger.edit(project.record, lambda c: c.update(files={}))
+    [kept] = (project.root.parents[2] / ".funnel").rglob("records/*/1.0.0.json")
+    shutil.copy(project.record, kept)
+    assert names(project, State.FAILED) == set()
+    assert names(project, State.UNCHECKED) == {"signature"}
 
 
-def test_altered_rows_are_noticed_even_with_new_digests(release: ReleaseFolder) -> None:
-    rewrite(release, lambda table: table.slice(1))
-    assert failed(release) == {"file data/records.parquet", "records", "counts"}
-    resigned(release)
-    assert failed(release) == {"records", "counts"}
+def test_nothing_that_a_release_says_is_obeyed_by_a_terminal(public: ReleaseFolder) -> None:
+    forger = Forger(public)
+    forger.package(lambda c: c.update({"name": "\x1b[2J\x9b31m\u202egpj.exe\nfunnel: all is well"}))
+    forger.package(lambda c: c["resources"].append({"path": "\x1b]0;owned\x07"}))
+    forger.report("lip:1.0", "\x1b[2J")
+    for options in ((), ("--json",)):
+        shown = funnel_audit(public.root, *options)
+        assert shown.exit_code == 7
+        assert all(line.isprintable() for line in (shown.stdout + shown.stderr).splitlines())
+        assert "\nfunnel: all is well" not in shown.stdout + shown.stderr
 
 
-def test_foreign_values_and_columns_are_noticed(release: ReleaseFolder) -> None:
-    name = pq.read_schema(release.data).names[0]
-    rewrite(release, lambda table: pa.table({name: ["Jane Doe"] * table.num_rows}))
-    resigned(release)
-    [check] = [check for check in recheck(release) if not check.passed]
-    assert check.name == "values"
-    assert "Jane" not in check.detail
-    rewrite(release, lambda table: table.append_column("name", pa.array(["x"] * table.num_rows)))
-    resigned(release)
-    assert failed(release) == {"values"}
+def test_a_path_outside_the_release_is_not_followed(public: ReleaseFolder) -> None:
+    """Its digest would tell whoever sees the audit what is in the file."""
+    (public.root.parent / "outside.parquet").write_bytes(b"x")
+    for path in ("../outside.parquet", "/etc/passwd", "data/gone.parquet"):
+        Forger(public).package(lambda c, path=path: c["resources"][0].update(path=path))
+        shown = funnel_audit(public.root).output
+        assert "root:" not in shown
+        assert "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" not in shown
+        assert "package" in names(public, State.FAILED)
+    public.protocol.unlink()
+    public.protocol.symlink_to("/etc/passwd")
+    with pytest.raises(DataError, match=r"protocol\.json is no file that can be read"):
+        recheck(public)
 
 
-def test_a_weaker_joint_law_is_noticed(release: ReleaseFolder) -> None:
-    """Counts that contradict the declared bound: the level is computed again, not believed."""
-    joint = json.loads(release.joint.read_text())
-    joint["counts"][0], joint["counts"][-1] = joint["counts"][-1], joint["counts"][0]
-    joint["counts"] = [[count**2 for count in row] for row in joint["counts"]]
-    release.joint.write_text(json.dumps(joint))
-    assert "leakage" in failed(release)
+def test_a_table_of_several_row_groups_is_as_funnel_writes_it(
+    honest: ReleaseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funnel.audit.encoding._GROUP_ROWS", 1000)
+    document = ProtocolDocument.read(honest.protocol)
+    codes = Forger(honest).codes()
+    with ReleaseWriter(tmp_path / "t.parquet", document.protocol) as writer:
+        for start in range(0, len(codes), 1000):
+            writer.write(codes[start : start + 1000])
+    assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == 3
+    values, parquet, table = check_table(tmp_path / "t.parquet", document.protocol.outputs)
+    assert (values.state, parquet.state) == (State.PASSED, State.PASSED)
+    assert table is not None
+    assert table.rows == 3000
+    _, other, _ = check_table(honest.data, document.protocol.outputs)
+    assert other.failed
 
 
-def test_draws_that_do_not_fit_the_protocol_are_noticed(release: ReleaseFolder) -> None:
-    draws = json.loads(release.draws.read_text())
-    draws["pairs"][0], draws["pairs"][1] = draws["pairs"][1], draws["pairs"][0]
-    release.draws.write_text(json.dumps(draws))
-    # The marginal is what it was: only a test for each input symbol sees it.
-    assert failed(release) == {"draws"}
-
-
-def test_another_declared_bound_is_noticed(release: ReleaseFolder) -> None:
-    package = json.loads(release.package.read_text())
-    package["funnel:privacy"]["guarantee"] = "lip:0.5"
-    release.package.write_text(json.dumps(package))
-    assert failed(release) == {"bound"}
-
-
-@pytest.mark.parametrize("path", ["../outside.parquet", "/etc/passwd", "data/gone.parquet"])
-def test_a_path_outside_the_release_is_not_followed(release: ReleaseFolder, path: str) -> None:
-    (release.root.parent / "outside.parquet").write_bytes(b"x")
-    package = json.loads(release.package.read_text())
-    package["resources"][0]["path"] = path
-    release.package.write_text(json.dumps(package))
-    [check] = [check for check in recheck(release) if not check.passed]
-    assert (check.name, check.detail) == (f"file {path}", "is missing")
-
-
-def test_unreadable_documents_are_errors(release: ReleaseFolder) -> None:
-    package = release.package.read_text()
-    release.package.write_text("[]")
-    with pytest.raises(DataError, match="not a Data Package"):
-        recheck(release)
-    release.package.write_text(package)
-    release.protocol.write_text(release.protocol.read_text().replace('"weights"', '"wights"'))
-    with pytest.raises(DataError, match=r"protocol\.json is damaged: weights is missing \(and 1 more\)$"):
-        recheck(release)
-
-
-@pytest.mark.parametrize("name", ["joint", "draws"])
-def test_damaged_evidence_fails_its_check(release: ReleaseFolder, name: str) -> None:
-    path: Path = getattr(release, name)
-    path.write_text(path.read_text().replace("[", "[-1,", 1))
-    assert failed(release) == {"internal evidence"}
-    path.unlink()
-    assert failed(release) == ({"internal evidence"} if name == "draws" else set())
+def test_a_table_of_another_version_of_the_library_is_told_apart_from_a_forged_one(
+    honest: ReleaseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("funnel.audit.encoding", fromlist=["_WRITTEN"])._WRITTEN, "compression", "gzip")
+    document = ProtocolDocument.read(honest.protocol)
+    _, parquet, _ = check_table(honest.data, document.protocol.outputs)
+    assert parquet.failed
+    monkeypatch.setattr("pyarrow.__version__", "0.0.1")
+    _, parquet, _ = check_table(honest.data, document.protocol.outputs)
+    assert parquet.state is State.UNCHECKED
+    assert "install pyarrow==" in parquet.detail

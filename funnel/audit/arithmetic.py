@@ -1,0 +1,271 @@
+"""The figures of protocol.json, computed again from its weights and prior, in plain arithmetic.
+
+Nothing here is shared with what makes them. Public shares are rounded, so what follows from them is known within
+limits; a figure outside of them was not computed from this release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+
+from funnel.audit.check import Check, judged
+from funnel.errors import FunnelError
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.release.documents import ProtocolDocument
+
+WHOLE = 2**63
+_SEPARATOR = " · "
+# Posteriors have four digits after the point.
+_HALF_DIGIT = Fraction(1, 20_000)
+_ROUNDING = 1e-9
+# A marginal on a coarse grid is of weights that were moved by up to two steps, or mixed by a thousandth.
+_STEPS, _MIXED = 4, Fraction(1, 1000)
+_COARSE = 2 ** (63 - 28)
+
+
+def share_step(n: int) -> Fraction:
+    """The step of the public shares of n records: the least of .001, .002, .005, .01, … that is ten of them."""
+    step, factors = Fraction(1, 1000), (Fraction(2), Fraction(5, 2), Fraction(2))
+    turn = 0
+    while step < Fraction(10, n) and step < Fraction(1, 2):
+        step, turn = step * factors[turn % 3], turn + 1
+    return min(step, Fraction(1, 2))
+
+
+def rounded_up(value: float) -> float:
+    """To three significant digits, never below itself."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    exact = Decimal(value)
+    return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), rounding=ROUND_CEILING))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers between two."""
+
+    low: float
+    high: float
+
+    def meets(self, value: float, slack: float) -> bool:
+        """Whether a number rounded by at most ``slack`` may be one of these."""
+        return self.low - slack - _ROUNDING <= value <= self.high + slack + _ROUNDING
+
+
+def prior_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
+    """What the share of every published value may have been before it was rounded."""
+    step = float(share_step(rows))
+    limits = []
+    for share in document.prior.probabilities:
+        # What occurs at all is told as at least one step.
+        low = 0.0 if share <= step * 1.5 else share - step / 2
+        limits.append(Interval(low, 0.0 if share == 0 else min(1.0, share + step / 2)))
+    return limits
+
+
+def check_guarantee(document: ProtocolDocument) -> Check:
+    """Kind, title, text and level of the guarantee."""
+    said = document.guarantee
+    try:
+        guarantee = parse_guarantee(said.declared)
+    except FunnelError as error:
+        return judged("guarantee", [f"the declared bound cannot be read: {error}"], "")
+
+    def complaints() -> Iterator[str]:
+        if (said.kind, said.title, said.declared) != (guarantee.name, guarantee.title, str(guarantee)):
+            yield "its kind, title and text are not those of one guarantee"
+        if not 0 <= said.level <= guarantee.budget:
+            yield f"the level {said.level:.12g} is above the budget of {said.declared}"
+        if said.level not in (guarantee.budget, rounded_up(said.level)):
+            yield "the level has more digits than a public level"
+
+    return judged("guarantee", complaints(), f"{said.declared}, level {said.level:.12g} nats")
+
+
+def check_prior(document: ProtocolDocument, rows: int) -> Check:
+    """Public shares: multiples of their step that add up to one as far as rounding lets them."""
+    step = share_step(rows)
+    shares = [Fraction(repr(share)) for share in document.prior.probabilities]
+    published = document.outputs.columns
+
+    def complaints() -> Iterator[str]:
+        if document.prior.columns != published or document.utility.columns != published:
+            yield "its columns are not the published ones"
+        if len(set(document.prior.symbols)) < len(document.prior.symbols):
+            yield "a value is there twice"
+        if any(share % step for share in shares):
+            yield f"a share is no multiple of {float(step):g}, the step for {rows:,} records"
+        slack = step / 2 * len(shares) + step * sum(share == step for share in shares)
+        if abs(sum(shares, Fraction()) - 1) > slack:
+            yield f"its shares add up to {float(sum(shares, Fraction())):.6g}"
+        if set(document.inputs.columns) == set(published) and document.prior.symbols != document.inputs.symbols:
+            yield "its values are not those that the protocol reads"
+
+    return judged("prior", complaints(), f"{len(shares):,} shares in steps of {float(step):g} that add up to one")
+
+
+def reads_published_only(document: ProtocolDocument) -> bool:
+    """Whether the protocol reads what is published and nothing else."""
+    return document.inputs.columns == document.prior.columns
+
+
+def check_posterior(document: ProtocolDocument) -> Check:
+    """Probability and posterior of every output, from weights and prior by Bayes' rule in fractions.
+
+    For a protocol that reads published columns alone; otherwise they need the law of the secret (`audit.evidence`).
+    """
+    total = sum(Fraction(repr(share)) for share in document.prior.probabilities)
+    if not total:
+        return judged("posterior", ["no value has a share"], "")
+    prior = [Fraction(repr(share)) / total for share in document.prior.probabilities]
+    law = [[Fraction(int(w), WHOLE) * p for w, p in zip(row, prior, strict=True)] for row in document.weights]
+    return judged("posterior", posterior_complaints(document, law), "as it follows from weights and prior")
+
+
+def posterior_complaints(document: ProtocolDocument, law: list[list[Fraction]]) -> Iterator[str]:
+    """What differs from a law of (output, published value)."""
+    labels = [_SEPARATOR.join(symbol) for symbol in document.prior.symbols]
+    slack = _HALF_DIGIT + Fraction(1, 10**9)
+    for number, (entry, row) in enumerate(zip(document.posterior, law, strict=True), 1):
+        mass = sum(row, Fraction())
+        if abs(Fraction(repr(entry.probability)) - mass) > slack:
+            yield f"the probability of output {number} is not the one that follows"
+        if set(entry.inputs) - set(labels):
+            yield f"output {number} names a value that is not published"
+        if not all(entry.inputs.values()):
+            yield f"output {number} names a value that it does not come from"
+        for label, part in zip(labels, row, strict=True):
+            share = part / mass if mass else Fraction()
+            if abs(Fraction(repr(entry.inputs.get(label, 0.0))) - share) > slack:
+                yield f"a posterior of output {number} is not the one that follows"
+                break
+
+
+def check_marginal(document: ProtocolDocument, rows: int) -> Check:
+    """The weights of a record outside the alphabet: the law of the output, as far as the public shares tell it."""
+    if not reads_published_only(document):
+        limits = output_limits(document, rows)
+        slack = Fraction(_STEPS * grid_of(document), WHOLE) + _MIXED
+        far = [
+            y
+            for y, (weight, limit) in enumerate(zip(document.marginal, limits, strict=True), 1)
+            if not limit.meets(int(weight) / WHOLE, float(slack))
+        ]
+    else:
+        total = sum(Fraction(repr(share)) for share in document.prior.probabilities) or Fraction(1)
+        prior = [Fraction(repr(share)) / total for share in document.prior.probabilities]
+        widths = [Fraction(limit.high) - Fraction(limit.low) for limit in prior_limits(document, rows)]
+        far = far_from_marginal(document, prior, widths)
+    said = [f"the marginal weight of output {far[0]} is not the law of the output"] if far else []
+    return judged("marginal", said, "the law of the output, as far as the public shares tell it")
+
+
+def far_from_marginal(document: ProtocolDocument, prior: list[Fraction], widths: list[Fraction]) -> list[int]:
+    """Outputs whose marginal weight is not what a prior over the inputs makes, counted from one.
+
+    Parameters
+    ----------
+    document : ProtocolDocument
+    prior : list of Fraction, length a
+        Public shares of what the protocol reads, adding up to one: what a marginal on a coarse grid is made of.
+    widths : list of Fraction, length a
+        How far the exact shares may be from them: what any other marginal is made of.
+    """
+    grid = grid_of(document)
+    far = []
+    for y, (weight, row) in enumerate(zip(document.marginal, document.weights, strict=True), 1):
+        channel = [Fraction(int(w), WHOLE) for w in row]
+        mass = sum((q * p for q, p in zip(channel, prior, strict=True)), Fraction())
+        if grid >= _COARSE:
+            reach = Fraction(_STEPS * grid, WHOLE) + _MIXED * mass
+        else:
+            reach = sum((q * w for q, w in zip(channel, widths, strict=True)), _MIXED)
+        if abs(Fraction(int(weight), WHOLE) - mass) > reach:
+            far.append(y)
+    return far
+
+
+def output_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
+    """What the probability of every output may be, for a protocol that reads the secret.
+
+    The shares of (x, y) that the public ones are made of are rounded, and their sum is one only within that.
+    """
+    a, b, step = len(document.prior.symbols), len(document.outputs.symbols), float(share_step(rows))
+    limits = []
+    for entry in document.posterior:
+        reach = a * step * (1 + b * entry.probability) + float(_HALF_DIGIT)
+        limits.append(Interval(max(0.0, entry.probability - reach), min(1.0, entry.probability + reach)))
+    return limits
+
+
+def grid_of(document: ProtocolDocument) -> int:
+    """The largest power of two that divides all weights."""
+    return math.gcd(WHOLE, *(int(weight) for row in document.weights for weight in row))
+
+
+def check_utility(document: ProtocolDocument, rows: int) -> Check:
+    """H(X), I(X;Y) and their quotient, within what the rounded prior leaves open."""
+    said, step = document.utility, float(share_step(rows))
+    limits = prior_limits(document, rows)
+    entropy = Interval(sum(_least(p) for p in limits), sum(_most(p) for p in limits))
+
+    def complaints() -> Iterator[str]:
+        for value in (said.entropy_nats, said.mutual_information_nats, said.share):
+            if Fraction(repr(value)) % share_step(rows):
+                yield f"a figure is no multiple of {step:g}"
+        if not entropy.meets(said.entropy_nats, step / 2):
+            yield "H(X) is not the entropy of the prior"
+        if said.mutual_information_nats > said.entropy_nats + step:
+            yield "I(X;Y) is larger than H(X)"
+        if reads_published_only(document) and not _information(document, limits).meets(
+            said.mutual_information_nats, step / 2
+        ):
+            yield "I(X;Y) is not what these weights keep of this prior"
+        if not _quotient(said.mutual_information_nats, said.entropy_nats, step).meets(said.share, step / 2):
+            yield "the share is not I(X;Y) / H(X)"
+
+    return judged("utility", complaints(), f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats")
+
+
+def _information(document: ProtocolDocument, limits: list[Interval]) -> Interval:
+    """I(X;Y) = H(Y) - H(Y|X) for any prior within limits."""
+    table = [[int(w) / WHOLE for w in row] for row in document.weights]
+    noise = [sum(_surprise(row[x]) for row in table) for x in range(len(limits))]
+    outputs = [
+        Interval(
+            min(1.0, sum(q * p.low for q, p in zip(row, limits, strict=True))),
+            min(1.0, sum(q * p.high for q, p in zip(row, limits, strict=True))),
+        )
+        for row in table
+    ]
+    low = sum(map(_least, outputs)) - sum(h * p.high for h, p in zip(noise, limits, strict=True))
+    high = sum(map(_most, outputs)) - sum(h * p.low for h, p in zip(noise, limits, strict=True))
+    return Interval(low, high)
+
+
+def _quotient(part: float, whole: float, step: float) -> Interval:
+    half = step / 2
+    low = max(0.0, part - half) / (whole + half)
+    return Interval(low, 1.0 if whole <= half else min(1.0, (part + half) / (whole - half)))
+
+
+def _surprise(p: float) -> float:
+    return -p * math.log(p) if p > 0 else 0.0
+
+
+def _least(p: Interval) -> float:
+    return min(_surprise(p.low), _surprise(p.high))
+
+
+def _most(p: Interval) -> float:
+    peak = math.exp(-1)
+    return peak if p.low <= peak <= p.high else max(_surprise(p.low), _surprise(p.high))
+
+
+def guarantee_of(document: ProtocolDocument) -> Guarantee:
+    """The declared guarantee; the document holds only such as can be read."""
+    return parse_guarantee(document.guarantee.declared)

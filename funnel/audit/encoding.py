@@ -1,0 +1,270 @@
+"""Whether the table of a release is, byte for byte, what funnel writes for its rows: as parquet and as csv."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from funnel.alphabet import Alphabet
+from funnel.audit.check import Check, State, judged, unchecked
+from funnel.audit.files import opened
+from funnel.audit.pages import Layout, walk_pages
+from funnel.errors import DataError
+from funnel.tables import open_paged
+
+# How funnel writes a released table. Said here again: what is checked is not asked how it should be.
+_GROUP_ROWS = 1 << 20
+_WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
+_READ_ROWS = 1 << 16
+_LIBRARY = re.compile(r"parquet-cpp-arrow version ([0-9][0-9.]*)")
+# What spreadsheets take for a formula, and what is only a number.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A released table that could be read in full.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (b,)
+        Records by output symbol.
+    repeats : int
+        Records that are equal to the one before them.
+    """
+
+    counts: npt.NDArray[np.int64]
+    repeats: int
+
+    @property
+    def rows(self) -> int:
+        """Records released."""
+        return int(self.counts.sum())
+
+
+def check_table(path: Path, outputs: Alphabet) -> tuple[Check, Check, Table | None]:
+    """Read the released parquet file: whether all its records are outputs, and it is written as funnel writes it.
+
+    Returns
+    -------
+    values, parquet : Check
+    Table or None
+        None where the rows cannot be told.
+
+    Notes
+    -----
+    O(rows) time; memory for one row group.
+    """
+    try:
+        # Twice, since it is read and compared at different places at a time.
+        with opened(path) as file, opened(path) as again:
+            # A page holds the texts of a dictionary, or pieces of indices; what is larger is never decompressed.
+            texts = sum(len(part.encode()) + 4 for symbol in outputs.symbols for part in symbol)
+            layout = walk_pages(file, (1 << 24) + 2 * texts)
+            if layout.rows != sum(layout.groups):
+                raise DataError("its row groups do not hold as many rows as it says")
+            file.seek(0)
+            return _read(file, _Compared(again), layout, outputs)
+    except DataError as error:
+        why = str(error)
+    except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
+        why = f"it cannot be read ({type(error).__name__})"
+    said = f"{path.name}: {why}"
+    return Check("values", State.FAILED, said), Check("parquet", State.FAILED, said), None
+
+
+def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -> tuple[Check, Check, Table | None]:
+    categories = [list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j in range(len(outputs.columns))]
+    counted: Counter[tuple[int, ...]] = Counter()
+    with open_paged(file) as table:
+        names = tuple(table.schema_arrow.names)
+        if names != outputs.columns:
+            raise DataError(f"its columns are {', '.join(names)}, not {', '.join(outputs.columns)}")
+        schema = pa.schema(
+            [
+                pa.field(name, pa.dictionary(_index_type(len(values)), pa.string()), nullable=False)
+                for name, values in zip(names, categories, strict=True)
+            ]
+        )
+        repeats, last = 0, np.full((len(names), 1), -1)
+        # Ended also where reading fails, while what it is compared with is still open.
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
+            for codes in _groups(_codes(table, categories)):
+                rows = np.concatenate([last, np.stack(codes)], axis=1)
+                repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
+                found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
+                for row, number in zip(found.T.tolist(), numbers.tolist(), strict=True):
+                    counted[tuple(row)] += number
+                # Once it differs there is no need to write on, but all rows are counted.
+                if sink.differs is None and not (found < 0).any():
+                    columns = [
+                        pa.DictionaryArray.from_arrays(
+                            pa.array(column, field.type.index_type), pa.array(values, pa.string())
+                        )
+                        for column, field, values in zip(codes, schema, categories, strict=True)
+                    ]
+                    writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), row_group_size=len(codes[0]))
+    positions = [{text: i for i, text in enumerate(values)} for values in categories]
+    symbols = {
+        tuple(positions[j][part] for j, part in enumerate(symbol)): y for y, symbol in enumerate(outputs.symbols)
+    }
+    counts = np.zeros(len(outputs), dtype=np.int64)
+    strange = 0
+    for row, number in counted.items():
+        if row in symbols:
+            counts[symbols[row]] = number
+        else:
+            strange += number
+    values = judged(
+        "values", _complaints(strange, counts), f"{counts.sum():,} records, all of them outputs of the protocol"
+    )
+    if strange or not counts.sum():
+        why = "what funnel would write cannot be told, since not every record is an output of the protocol"
+        return values, Check("parquet", State.FAILED, f"records.parquet: {why}"), None
+    return values, _encoding(sink, layout), Table(counts, repeats)
+
+
+def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:
+    if strange:
+        yield f"{strange:,} records have values that the protocol cannot produce"
+    elif not counts.sum():
+        yield "there is no record"
+
+
+def _encoding(sink: _Compared, layout: Layout) -> Check:
+    """Whether the bytes are those that were just written; other libraries write other bytes."""
+    differs = sink.difference()
+    if differs is None:
+        return Check("parquet", State.PASSED, "to the byte what funnel writes for these rows; nothing is hidden in it")
+    written = _LIBRARY.fullmatch(layout.created_by)
+    if written is not None and written[1] != pa.__version__ and layout.metadata == ("ARROW:schema",):
+        return unchecked(
+            "parquet",
+            f"it was written by pyarrow {written[1]}, and this is {pa.__version__}, which writes other bytes for the "
+            f"same rows: every byte belongs to a page or the footer, but install pyarrow=={written[1]} to compare them",
+        )
+    return Check("parquet", State.FAILED, f"it is not what funnel writes for its rows, from byte {differs:,} on")
+
+
+def _index_type(count: int) -> pa.DataType:
+    return next(t for t, limit in ((pa.int8(), 128), (pa.int16(), 32768), (pa.int32(), 1 << 31)) if count <= limit)
+
+
+def _codes(table: pq.ParquetFile, categories: list[list[str]]) -> Iterator[list[npt.NDArray[np.int64]]]:
+    """Positions of the values of every column, batch by batch; -1 for what is no category."""
+    sets = [pa.array(values, pa.string()) for values in categories]
+    for batch in table.iter_batches(batch_size=_READ_ROWS):
+        yield [
+            pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=values), -1)
+            .to_numpy(zero_copy_only=False)
+            .astype(np.int64)
+            for column, values in zip(batch.columns, sets, strict=True)
+        ]
+
+
+def _groups(batches: Iterator[list[npt.NDArray[np.int64]]]) -> Iterator[list[npt.NDArray[np.int64]]]:
+    """The same rows in pieces of a row group each, the last one shorter."""
+    held: list[list[npt.NDArray[np.int64]]] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += len(batch[0])
+        while rows >= _GROUP_ROWS:
+            whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
+            yield [column[:_GROUP_ROWS] for column in whole]
+            held, rows = [[column[_GROUP_ROWS:] for column in whole]], rows - _GROUP_ROWS
+    if rows:
+        yield [np.concatenate(parts) for parts in zip(*held, strict=True)]
+
+
+class _Compared(io.RawIOBase):
+    """A file to write to that keeps nothing, and notes where it first differs from another one."""
+
+    def __init__(self, other: IO[bytes]) -> None:
+        self._other = other
+        self._at = 0
+        self.differs: int | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def write(self, content: Any) -> int:
+        block = bytes(content)
+        if self.differs is None:
+            there = self._other.read(len(block))
+            if there != block:
+                same = next((i for i, (a, b) in enumerate(zip(block, there, strict=False)) if a != b), len(there))
+                self.differs = self._at + same
+        self._at += len(block)
+        return len(block)
+
+    def difference(self) -> int | None:
+        """Where the two differ first; None if they are the same."""
+        if self.differs is None and self._other.read(1):
+            self.differs = self._at
+        return self.differs
+
+
+def check_csv(table: Path, copy: Path, signed: bool) -> Check:
+    """Whether the csv is, byte for byte, what funnel writes for the rows of the parquet file.
+
+    Parameters
+    ----------
+    table, copy : Path
+    signed : bool
+        Whether the release is of a funnel that guards cells against spreadsheets; in earlier ones they need not be.
+    """
+    try:
+        differs = _csv_difference(table, copy, _guarded)
+        if differs is not None and not signed:
+            differs = _csv_difference(table, copy, str)
+    except DataError as error:
+        differs = str(error)
+    except (OSError, pa.ArrowException, ValueError) as error:
+        differs = f"it cannot be read ({type(error).__name__})"
+    return judged(
+        "csv", [] if differs is None else [differs], "to the byte the rows of the parquet file, in their order"
+    )
+
+
+def _csv_difference(table: Path, copy: Path, written: Callable[[str], str]) -> str | None:
+    with opened(table) as source, opened(copy) as file, open_paged(source) as parquet:
+        for number, line in enumerate(_lines(parquet, written)):
+            if file.read(len(line)) != line:
+                row = f"row {number:,}" if number else "header"
+                return f"its {row} is not that of the parquet file, as funnel writes it"
+        return "it has more than the rows of the parquet file" if file.read(1) else None
+
+
+def _lines(table: pq.ParquetFile, written: Callable[[str], str]) -> Iterator[bytes]:
+    known: dict[tuple[Any, ...], bytes] = {}
+    rows: Iterator[tuple[Any, ...]] = (
+        row
+        for batch in table.iter_batches(batch_size=_READ_ROWS)
+        for row in zip(*(column.cast(pa.string()).to_pylist() for column in batch.columns), strict=True)
+    )
+    for row in chain([tuple(table.schema_arrow.names)], rows):
+        if row not in known:
+            cells = (written(str(cell)).replace('"', '""') for cell in row)
+            known[row] = (",".join(f'"{cell}"' for cell in cells) + "\n").encode()
+        yield known[row]
+
+
+def _guarded(cell: str) -> str:
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell

@@ -1,0 +1,268 @@
+"""The internal evidence of a release: whether it is whole and private, and what it says of leakage and draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from funnel.audit.arithmetic import (
+    WHOLE,
+    far_from_marginal,
+    guarantee_of,
+    posterior_complaints,
+    reads_published_only,
+    rounded_up,
+    share_step,
+)
+from funnel.audit.check import Check, judged
+from funnel.audit.consistency import draw_consistency
+from funnel.audit.encoding import Table
+from funnel.audit.files import canonical_difference, read_document
+from funnel.errors import DataError, FunnelError
+from funnel.joint import IntArray, Joint
+from funnel.recount.levels import PlainLevel, plain_level
+from funnel.release.document import Document
+from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
+from funnel.release.findings import FindingsDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.record import Record
+from funnel.release.verdict import Verdict
+from funnel.spec import ReleaseSpec
+
+T = TypeVar("T", bound=Document)
+
+# A release that was drawn as declared fails this at most once in a thousand million audits.
+SIGNIFICANCE = 1e-9
+# Of figures that several sums in floating point lead to.
+_RELATIVE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is kept in ``audit/``."""
+
+    spec: ReleaseSpec
+    joint: Joint
+    pairs: IntArray
+    findings: FindingsDocument
+    verdict: Verdict
+    record: Record
+
+
+def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Check, Evidence | None]:
+    """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others."""
+    try:
+        spec = ReleaseSpec.parse(_text(folder.spec), folder.spec)
+        joint = _document(JointDocument, folder.joint).joint
+        _document(DrawsDocument, folder.draws)
+        evidence = Evidence(
+            spec,
+            joint,
+            read_draws(read_document(folder.draws), document.protocol, str(folder.draws)),
+            _document(FindingsDocument, folder.findings),
+            _document(Verdict, folder.verdict),
+            _document(Record, folder.record),
+        )
+    except FunnelError as error:
+        return judged("evidence", [str(error)], ""), None
+    return judged("evidence", _open(folder.audit), "audit/ is whole, and only its owner may read it"), evidence
+
+
+def _open(audit: Path) -> Iterator[str]:
+    if audit.is_symlink():
+        yield "audit/ is a link; it has to be a folder of the release"
+    elif audit.stat().st_mode & 0o077:
+        yield "others may enter audit/; take their permission away with chmod 700"
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_document(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8; restore it from a backup") from error
+
+
+def _document(kind: type[T], path: Path) -> T:
+    content = read_document(path)
+    if (differs := canonical_difference(content, path)) is not None:
+        raise DataError(differs)
+    return kind.from_json(content, str(path))
+
+
+def check_evidence(evidence: Evidence, document: ProtocolDocument, table: Table | None) -> list[Check]:
+    """All that can be told with the joint law and the counts of the draw."""
+    try:
+        level = _plain_level(evidence.joint, document)
+    except FunnelError as error:
+        return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
+    checks = [
+        _check_leakage(level, evidence.joint, document),
+        judged(
+            "law", _law_complaints(evidence.joint, document), "prior, posterior, utility and marginal follow from it"
+        ),
+        judged("findings", _finding_complaints(level, evidence, document), "what was found then is found again"),
+        judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
+    ]
+    if table is not None:
+        rows, same = table.rows, bool(np.array_equal(evidence.pairs.sum(axis=0), table.counts))
+        said = f"{rows:,} released, {evidence.joint.n:,} in the source"
+        checks.append(judged("records", [said] if rows != evidence.joint.n else [], said))
+        checks.append(
+            judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
+        )
+    checks.append(_check_draws(evidence, document))
+    return checks
+
+
+def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) -> Check:
+    said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
+    budget = guarantee_of(document).budget
+    # The level is at most a few units of its last place above the exact one, which may be a round number.
+    public = {min(rounded_up(level.nats * factor), budget) for factor in (1, 1 - _RELATIVE)}
+
+    def complaints() -> Iterator[str]:
+        if not level.holds:
+            yield said
+        elif document.guarantee.level not in public:
+            yield f"the public level {document.guarantee.level:.12g} is not {level.nats:.12g} rounded up"
+        if document.guarantee.secret != joint.secret.columns:
+            yield "the secret is not that of the joint law"
+
+    return judged("leakage", complaints(), said)
+
+
+def _plain_level(joint: Joint, document: ProtocolDocument) -> PlainLevel:
+    """The level by the room that nothing is made with.
+
+    Raises
+    ------
+    FunnelError
+        If the joint law does not fit the protocol.
+    """
+    reads, symbols = not reads_published_only(document), _symbols(joint, document)
+    read = [symbol for row in (symbols if reads else symbols[:1]) for symbol in row]
+    weights = [
+        [int(marginal if symbol < 0 else row[symbol]) for symbol in read]
+        for row, marginal in zip(document.weights, document.marginal, strict=True)
+    ]
+    return plain_level(
+        document.guarantee.declared,
+        joint.counts.tolist(),
+        weights,
+        WHOLE,
+        reads_secret=reads,
+        published=joint.inputs.symbols,
+    )
+
+
+def _symbols(joint: Joint, document: ProtocolDocument) -> list[list[int]]:
+    """The symbol that the protocol reads for every secret and published value; -1 for none of its symbols."""
+    columns = joint.secret.columns + joint.inputs.columns
+    missing = set(document.inputs.columns) - set(columns)
+    if missing:
+        raise DataError("the protocol reads a column that the joint law does not have")
+    place = {symbol: i for i, symbol in enumerate(document.inputs.symbols)}
+    order = [columns.index(column) for column in document.inputs.columns]
+    return [
+        [place.get(tuple((secret + value)[i] for i in order), -1) for value in joint.inputs.symbols]
+        for secret in joint.secret.symbols
+    ]
+
+
+def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
+    """Everything in protocol.json that comes from the counts, from the counts again in fractions."""
+    if document.prior.columns != joint.inputs.columns or document.prior.symbols != joint.inputs.symbols:
+        yield "the published values are not those of the joint law"
+        return
+    step = share_step(joint.n)
+    counts = [int(count) for count in joint.counts.sum(axis=0).tolist()]
+    shares = [_public_share(Fraction(count, joint.n), step) for count in counts]
+    if shares != [Fraction(repr(share)) for share in document.prior.probabilities]:
+        yield "the prior is not that of the counts"
+    law = _exact_law(joint, document)
+    mass = [sum(row, Fraction()) for row in law]
+    information = math.fsum(
+        float(part) * math.log(float(part / (mass[y] * Fraction(counts[x], joint.n))))
+        for y, row in enumerate(law)
+        for x, part in enumerate(row)
+        if part
+    )
+    entropy = -math.fsum(count / joint.n * math.log(count / joint.n) for count in counts if count)
+    figures = (document.utility.entropy_nats, document.utility.mutual_information_nats, document.utility.share)
+    exact = (entropy, max(0.0, information), min(1.0, max(0.0, information) / entropy) if entropy else 0.0)
+    for figure, value in zip(figures, exact, strict=True):
+        # Within a hair of the middle between two steps either may come out.
+        if abs(figure - value) > float(step) / 2 + _RELATIVE:
+            yield "a figure of the utility is not what the counts give"
+    if not reads_published_only(document):
+        public = [[_public_share(part, step) for part in row] for row in law]
+        total = sum((part for row in public for part in row), Fraction())
+        yield from posterior_complaints(document, [[part / total for part in row] for row in public])
+    cells = [Fraction(0)] * len(document.inputs.symbols)
+    for (_, symbol), count in _cells(joint, document).items():
+        cells[symbol] += Fraction(count, joint.n)
+    public_cells = [_public_share(share, step) for share in cells]
+    total = sum(public_cells, Fraction())
+    widths = [abs(one / total - share) for one, share in zip(public_cells, cells, strict=True)]
+    if far_from_marginal(document, [share / total for share in public_cells], widths):
+        yield "the marginal is not the law of the output"
+
+
+def _cells(joint: Joint, document: ProtocolDocument) -> dict[tuple[int, int], int]:
+    """Records by published value and by symbol that the protocol reads; -1 for none of its symbols."""
+    totals: dict[tuple[int, int], int] = {}
+    for counts, symbols in zip(joint.counts.tolist(), _symbols(joint, document), strict=True):
+        for x, (count, symbol) in enumerate(zip(counts, symbols, strict=True)):
+            if count:
+                totals[x, symbol] = totals.get((x, symbol), 0) + int(count)
+    return totals
+
+
+def _exact_law(joint: Joint, document: ProtocolDocument) -> list[list[Fraction]]:
+    """P(y, x) over published values."""
+    cells = _cells(joint, document)
+    law = []
+    for row, marginal in zip(document.weights, document.marginal, strict=True):
+        weights = [*map(int, row), int(marginal)]
+        line = [0] * len(joint.inputs)
+        for (x, symbol), count in cells.items():
+            line[x] += count * weights[symbol]
+        law.append([Fraction(part, joint.n * WHOLE) for part in line])
+    return law
+
+
+def _public_share(share: Fraction, step: Fraction) -> Fraction:
+    """To a multiple of the step, half to even; what is not nothing is at least one step."""
+    return max(Fraction(round(share / step)), Fraction(1)) * step if share else Fraction()
+
+
+def _finding_complaints(level: PlainLevel, evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
+    found = evidence.findings
+    if found.guarantee != document.guarantee.declared:
+        yield "they are about another guarantee"
+    if not found.holds:
+        yield "they say that the guarantee does not hold"
+    if (found.rows, found.outside) != (int(evidence.pairs.sum()), int(evidence.pairs[-1].sum())):
+        yield "their number of records is not that of the draw"
+    if found.level is None or not math.isclose(found.level, level.nats, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
+        yield "their level is not the one that is found now"
+
+
+def _verdict_complaints(evidence: Evidence) -> Iterator[str]:
+    verdict = evidence.verdict
+    if not verdict.passed:
+        yield f"validation refused it: {verdict.sentence()}"
+    if not verdict.results:
+        yield "nothing was judged"
+
+
+def _check_draws(evidence: Evidence, document: ProtocolDocument) -> Check:
+    consistency = draw_consistency(evidence.pairs, document.protocol)
+    said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
+    return judged("draws", [] if consistency.p_value >= SIGNIFICANCE else [said], said)

@@ -1,0 +1,97 @@
+"""Whether the released counts can have been drawn with the public weights from the public shares."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc
+
+from funnel.audit.arithmetic import WHOLE, output_limits, prior_limits, reads_published_only
+from funnel.audit.check import Check, judged
+from funnel.release.documents import ProtocolDocument
+
+# A release that was drawn as declared fails this at most once in a thousand million audits.
+FALSE_ALARM = 1e-9
+# Outweighs the error of the tails themselves.
+_ROUNDING = 1 + 2.0**-20
+
+
+def check_frequencies(document: ProtocolDocument, counts: npt.NDArray[np.int64]) -> Check:
+    """Test the count of every output against its probability, for a user who has only the public files.
+
+    Parameters
+    ----------
+    document : ProtocolDocument
+    counts : ndarray of int64, shape (b,)
+        Released records by output.
+
+    Notes
+    -----
+    *Proof that a release that was drawn as declared fails with a probability of at most `FALSE_ALARM`.* The count of an
+    output y is a sum of n independent indicators, one a record, with probabilities Q(y|x_i) whose mean is
+    q = Σ_x (n_x/n) Q(y|x). By Hoeffding (1956, theorem 5) its tails beyond nq ± 1 are at most those of Binomial(n, q),
+    and these grow with q above and fall with q below. Each share n_x/n lies within half a step of the public one, so q
+    lies between two numbers that are public; the tails at these are tested, each at `FALSE_ALARM` / 2b (Bonferroni).
+    For a protocol that reads the secret q lies within the rounding of its public probability. O(a b).
+    """
+    n = int(counts.sum())
+    low, high = _limits(document, n)
+    p_values = []
+    for count, least, most in zip(counts.tolist(), low, high, strict=True):
+        above = 1.0 if count <= n * most + 1 or most >= 1 else float(betainc(count, n - count + 1, most))
+        below = 1.0 if count >= n * least - 1 or least <= 0 else float(betainc(n - count, count + 1, 1 - least))
+        p_values.append(min(above, below) * _ROUNDING)
+    worst = min(range(len(p_values)), key=p_values.__getitem__)
+    p = min(1.0, 2 * len(p_values) * p_values[worst])
+    said = f"p = {p:.2g} for the counts of {len(p_values)} outputs, from the public shares alone"
+    return judged("frequencies", [f"{said}: that of output {worst + 1} does not fit"] if p < FALSE_ALARM else [], said)
+
+
+def check_order(counts: npt.NDArray[np.int64], repeats: int) -> Check:
+    """Test whether rows that are said to be in random order are not sorted, by how many repeat the row before.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (b,)
+    repeats : int
+        Records equal to the one before them.
+
+    Notes
+    -----
+    Given the counts, a random order has Σ n_y (n_y - 1) / n repeats in the mean. Exchanging two records changes at most
+    four, so revealing the order record by record is a martingale with steps of at most four, and by Azuma's inequality
+    a deviation of t has a probability of at most 2 exp(-t² / 32 n). That is `FALSE_ALARM` at t = 26 √n: sorted rows are
+    noticed from about 1,500 records on, a subtler order is not.
+    """
+    n = int(counts.sum())
+    expected = sum(int(count) * (int(count) - 1) for count in counts) / n
+    p = min(1.0, 2 * math.exp(-((repeats - expected) ** 2) / (32 * n)))
+    said = f"{repeats:,} records repeat the one before, {expected:,.0f} would by chance"
+    return judged("order", [said] if p < FALSE_ALARM else [], said)
+
+
+def _limits(document: ProtocolDocument, n: int) -> tuple[list[float], list[float]]:
+    """Least and largest mean probability of every output."""
+    if not reads_published_only(document):
+        limits = output_limits(document, n)
+        return [limit.low for limit in limits], [limit.high for limit in limits]
+    shares = prior_limits(document, n)
+    rows = [[int(weight) / WHOLE for weight in row] for row in document.weights]
+    low, high = [], []
+    for row in rows:
+        low.append(_extreme(row, [(s.low, s.high) for s in shares], least=True))
+        high.append(_extreme(row, [(s.low, s.high) for s in shares], least=False))
+    return low, high
+
+
+def _extreme(row: list[float], shares: list[tuple[float, float]], least: bool) -> float:
+    """Smallest or largest Σ p_x Q(y|x) for shares within limits that add up to one: the cheapest are filled first."""
+    left = 1.0 - math.fsum(low for low, _ in shares)
+    total = math.fsum(q * low for q, (low, _) in zip(row, shares, strict=True))
+    for q, (low, high) in sorted(zip(row, shares, strict=True), key=lambda pair: pair[0], reverse=not least):
+        part = min(max(left, 0.0), high - low)
+        total, left = total + q * part, left - part
+    slack = 1e-12
+    return max(0.0, total - slack) if least else min(1.0, total + slack)

@@ -1,0 +1,118 @@
+"""A version among the others of its series: its name, the link to the newest, and the records kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.evidence import Evidence
+from funnel.audit.files import read_document
+from funnel.audit.package import Facts
+from funnel.errors import FunnelError
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import LATEST, ReleaseFolder, Version, versions
+from funnel.release.record import Record
+
+_UPWARDS = 4
+
+
+def check_versions(folder: ReleaseFolder, package: dict[str, Any], in_place: bool) -> Check:
+    """Whether the version says the same everywhere, and ``latest`` names the newest one.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    package : JSON object
+    in_place : bool
+        Whether the folder is where the release was published, and not a copy that was fetched.
+    """
+    said = str(package.get("version"))
+
+    def complaints() -> Iterator[str]:
+        if not in_place or Version.parse(folder.root.name) is None:
+            return
+        if folder.root.name != said:
+            yield f"the folder is named {folder.root.name}, and datapackage.json says another version"
+        latest = folder.root.parent / LATEST
+        there = versions(folder.root.parent)
+        if latest.is_symlink():
+            if str(latest.readlink()) != str(there[-1]):
+                yield f"{LATEST} does not name the newest version, {there[-1]}"
+        elif latest.exists():
+            yield f"{LATEST} is no link"
+
+    return judged("versions", complaints(), f"version {said}")
+
+
+def check_record(
+    folder: ReleaseFolder, evidence: Evidence, document: ProtocolDocument, package: dict[str, Any], facts: Facts
+) -> Check:
+    """The record in ``audit/`` against the files that are there and what they say."""
+    record = evidence.record
+
+    def complaints() -> Iterator[str]:
+        if (record.version, record.created) != (package.get("version"), package.get("created")):
+            yield "its version or time is not that of datapackage.json"
+        yield from _file_complaints(record.files, facts, "recorded")
+        # Verdicts of earlier funnels do not name the files that they are about.
+        judged_files = getattr(evidence.verdict, "files", None)
+        if judged_files:
+            yield from _file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
+        origin = record.origin
+        if origin.protocol != document.digest:
+            yield "it is of another protocol"
+        if origin.fields != document.outputs.columns or origin.guarantee != document.guarantee.declared:
+            yield "it is of other columns or another guarantee"
+        if origin.spec != evidence.spec.digest:
+            yield "it is of another spec than the one in audit/"
+        order = "random" if origin.shuffle else "as in the source"
+        privacy = package.get("funnel:privacy")
+        if not isinstance(privacy, dict) or privacy.get("rowOrder") != order:
+            yield "datapackage.json says another order of rows"
+        if record.rows != evidence.joint.n:
+            yield "its number of records is not that of the joint law"
+        if package.get("name") != evidence.spec.name:
+            yield "the release has another name than its spec"
+
+    return judged("record", complaints(), f"{len(record.files)} files as they were published")
+
+
+def _file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
+    # Records from before files were noted say nothing of them.
+    for path in sorted(set(said) | set(facts)) if said else ():
+        if path not in facts:
+            yield f"{path} is missing"
+        elif path not in said:
+            yield f"{path} was not {how}"
+        elif facts[path][0] != said[path]:
+            yield f"{path} is not the one that was {how}"
+
+
+def find_records(folder: ReleaseFolder, name: str) -> Path | None:
+    """Where the workspace keeps the records of a series; None if there is no workspace near the release."""
+    place = folder.root
+    for _ in range(_UPWARDS):
+        place = place.parent
+        for workspace in (place / ".funnel", place):
+            if (records := workspace / name / "records").is_dir():
+                return records
+    return None
+
+
+def check_kept(folder: ReleaseFolder, name: str, version: str, evidence: Evidence | None) -> Check:
+    """The record in ``audit/`` against the one that is kept in the workspace, which nobody exchanges with a folder."""
+    records = find_records(folder, name)
+    if records is None:
+        return unchecked("kept record", "the workspace .funnel is not near this folder, so its records are not known")
+    found = sorted(records.glob(f"*/{version}.json"))
+    if not found:
+        return judged("kept record", [f"the workspace knows of no version {version}"], "")
+    try:
+        kept = [Record.from_json(read_document(path), str(path)) for path in found]
+    except FunnelError as error:
+        return judged("kept record", [str(error)], "")
+    same = evidence is not None and evidence.record in kept
+    said = "the record in audit/ is not the one that the workspace keeps of this version"
+    return judged("kept record", [] if same else [said], "the workspace keeps the same record")

@@ -1,0 +1,203 @@
+"""datapackage.json, said again from the protocol, the files and the spec: every key, number and sentence of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scipy.special import gammaincinv
+
+from funnel.alphabet import Alphabet
+from funnel.audit.check import Check, judged
+from funnel.release.documents import ProtocolDocument
+
+Facts = Mapping[str, tuple[str, int]]
+"""SHA-256 (hex) and size of every public file, by its path."""
+
+# Every sentence that funnel ever wrote into a data package. Who changes one adds it here.
+_CSV_RULES = (
+    "A value that begins with one of = + - @, a tab or a line break, and is not a plain number, has an apostrophe "
+    "before it in this file, so that no spreadsheet runs it as a formula; so has one that begins so after apostrophes. "
+    "Take one apostrophe away to get the value, which is the one in the parquet file.",
+    # Releases from before cells were guarded say nothing.
+    None,
+)
+_FIELD = (
+    "{}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
+    "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
+)
+_SCOPE = "per record and for this version alone; several versions about the same people reveal more together"
+_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+_ORDERS = ("random", "as in the source")
+_FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
+_KEYS = {
+    "licenses": {"name", "path"},
+    "contributors": {"title", "email", "roles"},
+    "sources": {"title", "path", "version"},
+}
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
+_VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MOST_SECRETS = 1 << 20
+
+
+def check_package(package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None) -> Check:
+    """Compare the data package with what follows from everything else that is public.
+
+    Parameters
+    ----------
+    package : JSON object
+    document : ProtocolDocument
+    facts : mapping
+    rows : int or None
+        Records in the table; None where they could not be told.
+    """
+    return judged("package", _complaints(package, document, facts, rows), "every key follows from the other files")
+
+
+def _complaints(package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None) -> Iterator[str]:
+    name, privacy = package.get("name"), package.get("funnel:privacy")
+    if not isinstance(name, str) or not isinstance(privacy, dict):
+        yield "its name or its block on privacy is missing"
+        return
+    yield from _differences(package, _expected(name, package, document, facts, rows), "")
+    for key, allowed in _KEYS.items():
+        entries = package.get(key, [])
+        if not isinstance(entries, list) or any(not isinstance(e, dict) or set(e) - allowed for e in entries):
+            yield f"{key} has a key that funnel does not write"
+    if not _VERSION.fullmatch(str(package.get("version"))):
+        yield "its version is no version"
+    if not _TIME.fullmatch(str(package.get("created"))):
+        yield "its time of publication is no time"
+    if privacy.get("rowOrder") not in _ORDERS:
+        yield "funnel:privacy.rowOrder is neither random nor that of the source"
+    if rows is not None and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), rows):
+        yield "funnel:privacy.confidence does not follow from the number of records"
+
+
+def _expected(
+    name: str, package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None
+) -> dict[str, Any]:
+    """The package as it should be; what cannot be told from public files is taken from the package itself."""
+    privacy = package["funnel:privacy"]
+    promise, inputs = document.guarantee, document.inputs.columns
+    given = {key: package[key] for key in (*_FREE, "version", "created") if key in package}
+    protocol, _ = facts.get("protocol.json", ("", 0))
+    tables = [path for path in sorted(facts) if path.startswith("data/")]
+    return {
+        **given,
+        "$schema": _PROFILE,
+        "name": name,
+        "resources": [_resource(name, path, *facts[path], document, package) for path in tables],
+        "funnel:privacy": {
+            "guarantee": promise.declared,
+            "level": promise.level,
+            "unit": "nats",
+            "secret": list(promise.secret),
+            "published": list(document.prior.columns),
+            "mechanism": document.mechanism,
+            "readsSecret": inputs != document.prior.columns,
+            "protocol": {"path": "protocol.json", "hash": f"sha256:{protocol}"},
+            "protocolDigest": document.digest,
+            "utilityShare": document.utility.share,
+            "records": privacy.get("records") if rows is None else rows,
+            "rowOrder": privacy.get("rowOrder"),
+            "confidence": privacy.get("confidence"),
+            "scope": _SCOPE,
+        },
+    }
+
+
+def _resource(
+    name: str, path: str, digest: str, size: int, document: ProtocolDocument, package: dict[str, Any]
+) -> dict[str, Any]:
+    is_csv = path.endswith(".csv")
+    known = {"path": path, "bytes": size, "hash": f"sha256:{digest}", "type": "table"}
+    outputs = document.outputs.alphabet()
+    if not is_csv:
+        kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
+        return {**known, **kind, "schema": _schema(outputs, guard=False)}
+    said = [one.get("description") for one in _resources(package) if one.get("path") == path]
+    rule = said[0] if said and said[0] in _CSV_RULES else _CSV_RULES[0]
+    kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
+    described = {} if rule is None else {"description": rule}
+    return {**known, **kind, **described, "schema": _schema(outputs, guard=rule is not None)}
+
+
+def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
+    listed = package.get("resources")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _schema(outputs: Alphabet, guard: bool) -> dict[str, Any]:
+    fields = []
+    for j, column in enumerate(outputs.columns):
+        values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
+        fields.append(
+            {
+                "name": _cell(column, guard),
+                "type": "string",
+                "description": _FIELD.format(column),
+                "categories": values,
+                "constraints": {"required": True, "enum": values},
+            }
+        )
+    return {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []}
+
+
+def _cell(text: str, guard: bool) -> str:
+    return f"'{text}" if guard and _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _is_radius(said: Any, inputs: int, rows: int) -> bool:
+    """Whether α and radius are those of a confidence set of some whole number of secrets."""
+    if not isinstance(said, dict) or set(said) != {"alpha", "radius"}:
+        return False
+    alpha, radius = said["alpha"], said["radius"]
+    if not (isinstance(alpha, float) and 0 < alpha < 1 and isinstance(radius, float)):
+        return False
+    low, high = 1, _MOST_SECRETS
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if _radius(middle * inputs, rows, alpha) < radius else (low, middle)
+    return _radius(low * inputs, rows, alpha) == radius
+
+
+def _radius(cells: int, rows: int, alpha: float) -> float:
+    """χ² quantile of one less than so many cells over the records, to three digits, half to even."""
+    exact = 2 * float(gammaincinv((cells - 1) / 2, 1 - alpha)) / rows if cells > 1 else 0.0
+    return float(f"{exact:.2e}")
+
+
+def _differences(found: Any, expected: Any, place: str) -> Iterator[str]:
+    """Where two JSON values differ, by their keys."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted(set(found) | set(expected)):
+            where = f"{place}.{key}" if place else str(key)
+            if key not in expected:
+                yield f"{where} is not a key that funnel writes"
+            elif key not in found:
+                yield f"{where} is missing"
+            else:
+                yield from _differences(found[key], expected[key], where)
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for number, (one, other) in enumerate(zip(found, expected, strict=True), 1):
+            yield from _differences(one, other, f"{place}[{number}]")
+    elif type(found) is not type(expected) or found != expected:
+        yield f"{place} is not what follows from the other files"
+
+
+def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Check:
+    """Compare what people wrote, such as title and licence, with the spec that is kept in audit/.
+
+    Parameters
+    ----------
+    package : JSON object
+    said : dict
+        Keys of the package by what the spec says.
+    """
+    keys = sorted(set(said) | ({*_FREE, "name"} & set(package)))
+    wrong = [f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key)]
+    return judged("texts", wrong, "title, licence, contact and sources as in the spec")

@@ -1,0 +1,80 @@
+"""The signature of a release: whether it is about the files that are there, and by whose key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from funnel.audit.check import Check, State, judged, unchecked
+from funnel.audit.files import read_document
+from funnel.audit.package import Facts
+from funnel.release.layout import ReleaseFolder
+from funnel.release.signature import SignatureDocument
+
+
+def read_signature(folder: ReleaseFolder) -> SignatureDocument | None:
+    """The signature of a release; None if there is none.
+
+    Raises
+    ------
+    DataError
+        If it is damaged.
+    """
+    if not folder.signature.is_symlink() and not folder.signature.exists():
+        return None
+    return SignatureDocument.from_json(read_document(folder.signature), str(folder.signature))
+
+
+def check_signature(
+    document: SignatureDocument | None, package: dict[str, Any], facts: Facts, key: str | None, own: str | None
+) -> Check:
+    """Whether the manifest was signed, by a key that is known, and lists the files that are there.
+
+    Parameters
+    ----------
+    document : SignatureDocument or None
+    package : JSON object
+    facts : mapping
+        Digest and size of every public file.
+    key : str or None
+        The public key (hex) that the user knows the publisher by.
+    own : str or None
+        The public key of the workspace that the release is of, where that is here.
+    """
+    known = key or own
+    if document is None:
+        if key is not None:
+            return Check(
+                "signature", State.FAILED, "the release is not signed, so nothing tells that it is of this key"
+            )
+        return unchecked("signature", "the release is not signed; those of funnel before signatures are not")
+    shown = document.public_key
+    whose = "the key that was given" if key is not None else "the key of this workspace"
+    if known is None:
+        holds = (
+            f"signed with key {shown}, which is in the release itself: this proves only that no file was changed since "
+            "it was signed; compare the key with the publisher's, or give it with --key"
+        )
+    else:
+        holds = f"signed with {whose}, {shown}"
+
+    def complaints() -> Iterator[str]:
+        if not document.holds():
+            yield "the signature is not of this manifest"
+        if known is not None and shown != known:
+            yield f"it was signed with key {shown}, not with {whose}, {known}"
+        manifest = document.manifest
+        if (manifest.series, manifest.version, manifest.created) != tuple(
+            package.get(name) for name in ("name", "version", "created")
+        ):
+            yield "the manifest is of another series, version or time than datapackage.json"
+        listed = {file.path: (file.sha256, file.bytes) for file in manifest.files}
+        for path in sorted((set(listed) | set(facts)) - {"signature.json"}):
+            if path not in facts:
+                yield f"{path} was signed and is missing"
+            elif path not in listed:
+                yield f"{path} was not signed"
+            elif facts[path] != listed[path]:
+                yield f"{path} is not the file that was signed"
+
+    return judged("signature", complaints(), holds)

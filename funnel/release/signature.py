@@ -1,0 +1,212 @@
+"""Signature: a version's manifest signed with the publisher's Ed25519 key, made on first use and kept private."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+from pydantic import Field
+
+from funnel.errors import OutputError, SpecError
+from funnel.release.document import Document, Sha256
+from funnel.release.files import private_folder, sync_folder, write_whole
+from funnel.release.layout import ReleaseFolder
+from funnel.release.manifest import Manifest, manifest_of
+from funnel.spec import ReleaseSpec
+
+KEY_FILE = "signing-key"
+_HEX = re.compile(r"[0-9a-fA-F]{64}")
+# A public key as text is short; anything longer is another file.
+_LONGEST = 10_000
+
+
+class SignatureDocument(Document):
+    """The manifest of a version, the public half of the key that signed it, and the signature; public.
+
+    The signature is of the line ``funnel/manifest/1`` and the manifest as JSON with sorted keys, in ASCII, without
+    spaces. With the key that is inside it proves that nothing was changed by accident; who signed is known only by a
+    key that came another way.
+
+    Attributes
+    ----------
+    algorithm : str
+    public_key, signature : str
+        Hexadecimal: 32 and 64 bytes.
+    manifest : Manifest
+    """
+
+    described: ClassVar[str] = "the signature"
+    schema_: Literal["funnel/signature/1"] = Field(default="funnel/signature/1", alias="schema")
+    algorithm: Literal["Ed25519"] = "Ed25519"
+    # As long as a digest, and written as one.
+    public_key: Sha256
+    signature: str = Field(pattern=r"^[0-9a-f]{128}$")
+    manifest: Manifest
+
+    def holds(self) -> bool:
+        """Whether the manifest was signed with the key that is inside."""
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
+            key.verify(bytes.fromhex(self.signature), self.manifest.signed_bytes())
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+def signed(manifest: Manifest, key: Ed25519PrivateKey) -> SignatureDocument:
+    """Sign a manifest."""
+    return SignatureDocument(
+        public_key=key.public_key().public_bytes_raw().hex(),
+        signature=key.sign(manifest.signed_bytes()).hex(),
+        manifest=manifest,
+    )
+
+
+def sign_release(
+    spec: ReleaseSpec, folder: ReleaseFolder, version: str, created: str, files: Mapping[str, str]
+) -> dict[str, str]:
+    """Sign the public files of a coming version with the key of its workspace, and write ``signature.json``.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    folder : ReleaseFolder
+    version, created : str
+    files : mapping of str to str
+        SHA-256 (hex) by path, as they were judged.
+
+    Returns
+    -------
+    dict of str to str
+        The same with the digest of the signature's own file.
+
+    Raises
+    ------
+    SpecError
+        If others may read the key, or it is damaged.
+    OutputError
+        If the key or the signature cannot be written.
+    """
+    key = signing_key(spec.workspace_folder)
+    document = signed(manifest_of(spec.name, version, created, files, folder), key)
+    return {**files, folder.signature.name: write_whole(folder.signature, document.to_bytes()).sha256}
+
+
+def signing_key(workspace: Path) -> Ed25519PrivateKey:
+    """The key of a workspace; made on first use, readable by its owner alone, and never written over.
+
+    Raises
+    ------
+    SpecError
+        If others may read it, or it is no Ed25519 key.
+    OutputError
+        If it cannot be made.
+    """
+    path = private_folder(workspace) / KEY_FILE
+    if not path.exists():
+        _make(path)
+    return _read(path)
+
+
+def public_key_of(workspace: Path) -> str | None:
+    """The public half (hex) of the key of a workspace; None where there is none yet.
+
+    Raises
+    ------
+    SpecError
+        As in `signing_key`.
+    """
+    path = workspace / KEY_FILE
+    return _read(path).public_key().public_bytes_raw().hex() if path.exists() else None
+
+
+def signer_of(folder: ReleaseFolder) -> str | None:
+    """The public key (hex) in the signature of a version; None where it is not signed."""
+    return SignatureDocument.read(folder.signature).public_key if folder.signature.is_file() else None
+
+
+def parse_public_key(text: str) -> str:
+    """A public key as 64 hexadecimal digits, from such, from base64, from PEM, or from a file with one of them.
+
+    Raises
+    ------
+    SpecError
+        If it is none of these.
+    """
+    given = text.strip()
+    found = _public_key(given)
+    if found is None and (path := Path(given)).is_file() and path.stat().st_size <= _LONGEST:
+        try:
+            found = _public_key(path.read_text(encoding="ascii").strip())
+        except (OSError, UnicodeDecodeError):
+            found = None
+    if found is None:
+        raise SpecError(
+            "the key is no Ed25519 public key: give 64 hexadecimal digits, base64, PEM, or a file with one of them"
+        )
+    return found
+
+
+def _public_key(text: str) -> str | None:
+    if _HEX.fullmatch(text):
+        return text.lower()
+    if text.startswith("-----BEGIN PUBLIC KEY-----"):
+        try:
+            key = load_pem_public_key(text.encode())
+        except (ValueError, UnsupportedAlgorithm):
+            return None
+        return key.public_bytes_raw().hex() if isinstance(key, Ed25519PublicKey) else None
+    try:
+        raw = base64.b64decode(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return raw.hex() if len(raw) == 32 else None
+
+
+def _make(path: Path) -> None:
+    content = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # Unlike a rename, a link never takes the place of a key that another run made meanwhile.
+        os.link(temporary, path)
+        sync_folder(path.parent)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise OutputError(f"the signing key cannot be written to {path}: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> Ed25519PrivateKey:
+    try:
+        if path.stat().st_mode & 0o077:
+            raise SpecError(f"others may read the signing key {path}; take their permission away with chmod 600")
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise SpecError(
+            f"the signing key {path} cannot be read ({type(error).__name__}); restore it from a backup"
+        ) from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise SpecError(f"the signing key {path} is not an Ed25519 key; restore it from a backup")
+    return key
