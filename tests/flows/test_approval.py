@@ -25,6 +25,7 @@ from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Record
 from funnel.release.series import open_series
+from funnel.release.signature import SignatureDocument
 from funnel.spec import ReleaseSpec
 from tests.flows.test_kill import signalled
 from tests.projects import SPEC, adult_rows, make_project, tree
@@ -73,6 +74,7 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     assert said[-1].startswith("Look at the report, then: funnel approve SPEC --by")
     assert seen(spec) == []
     before = tree(folder)
+    assert "signature.json" not in before
 
     # Nothing is drawn again, and nothing of it is touched.
     told = json.loads(funnel("release", spec, "--json").stdout)
@@ -112,6 +114,8 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     assert "&lt;b&gt;A. Okafor&lt;/b&gt;, data protection officer" in page
     assert OFFICER not in page
     assert told["approved_at"] in page
+    # What was approved is signed, the name with it.
+    assert "report.html" in {file.path for file in SignatureDocument.read(released.signature).manifest.files}
     audited = funnel("audit", released.root.parent)
     assert audited.exit_code == 0, audited.output
 
