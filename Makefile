@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help release test fuzz check installs matrix coverage mutants hooks lock bench clean
+.PHONY: help release test fuzz check installs matrix coverage mutants hooks lock bench pictures clean
 
 # Without byte code the orchestrator alone takes several times as long to import.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,6 +30,7 @@ help:
 	@echo "make hooks     check every commit before it is made"
 	@echo "make lock      renew the lock files from pyproject.toml"
 	@echo "make bench     run the benchmarks"
+	@echo "make pictures  take the pictures of both reports in docs/pictures"
 	@echo "make clean     remove the environment and everything built or cached, but no release, record or secret"
 
 release: $(STAMPS)/project
@@ -86,6 +87,9 @@ bench: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python -m benchmarks.robust
 	$(BIN)/python -m benchmarks.sanitise
 	$(BIN)/python -m benchmarks.engines
+
+pictures: $(STAMPS)/dev $(STAMPS)/project
+	$(BIN)/python scripts/pictures.py
 
 # Not .funnel: beside what can be made again it holds release secrets and the record of what was published.
 clean:

@@ -103,7 +103,7 @@ def read_public(folder: Path) -> Public:
     n = int(package["funnel:privacy"]["records"])
     weights = np.array([[int(w) / whole for w in row] for row in protocol["weights"]])
     blocks = rows_of(page, "Lift of each value")
-    secrets = [label for block in blocks for label in block[0][1:] if label != "Largest ratio"]
+    secrets = [label for block in blocks for label in block[0][1:] if not label.startswith("Largest ratio")]
     lifts, offset = {}, 0
     for block in blocks:
         for y, row in enumerate(block[1:]):

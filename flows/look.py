@@ -92,7 +92,12 @@ def superseded(version: Version) -> str:
 def held(series: Series, version: Version) -> dict[str, Any]:
     """What is told of any version that is held: that it is, and where it can be looked at."""
     folder = series.held.folder(version)
-    return {"status": "held", "version": str(version), "folder": str(folder.root), "report": str(folder.report)}
+    return {
+        "status": "held",
+        "version": str(version),
+        "folder": str(folder.root),
+        "report": str(folder.internal_report),
+    }
 
 
 def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSecret | None:

@@ -15,10 +15,11 @@ from funnel.pipeline.flows.look import held, rejected, release_secret, supersede
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
+from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
-from funnel.pipeline.tasks.publish import Published, publish
+from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
@@ -163,7 +164,7 @@ def _go(
         rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        describe(
+        content = describe(
             spec,
             decision,
             snapshot,
@@ -179,6 +180,8 @@ def _go(
         )
         # From here on no public file is touched: what is judged is what is published.
         verdict = validate(spec, decision, snapshot, folder, earlier)
+        require_passed(verdict)
+        explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
         if holding:
             hold(decision, snapshot, verdict, series, folder, created)
         else:

@@ -11,15 +11,16 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.decision import Draw, TakeOver, fresh_draws
+from funnel.release.decision import Draw, TakeOver
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public import PublicFindings, PublicLaws
 from funnel.release.publication import write_documents, write_package
 from funnel.release.rows import Rows
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
-from funnel.report import render_report
+from funnel.report.content import ReportContent
 from funnel.report.gathering import report_content
+from funnel.report.writing import write_report
 from funnel.spec import ReleaseSpec
 
 
@@ -37,8 +38,14 @@ def describe(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None = None,
-) -> None:
-    """Write the protocol, the csv, the report and the data package, and what of them stays internal."""
+) -> ReportContent:
+    """Write the protocol, the csv, the report and the data package, and what of them stays internal.
+
+    Returns
+    -------
+    ReportContent
+        What the public report was made of, and the internal one will be.
+    """
     tell("writing the report")
     from funnel.pipeline.expectations import Evidence, announced
     from funnel.pipeline.expectations.drawing import Drawing
@@ -69,8 +76,11 @@ def describe(
         announced(evidence, spec.output.csv),
         version=str(decision.version),
         created=created,
-        earlier_releases=fresh_draws(series.earlier, rows.data.sha256),
+        earlier=series.earlier,
+        decision=decision,
+        rows_sha256=rows.data.sha256,
         approval=approval,
     )
-    folder.report.write_text(render_report(content), encoding="utf-8")
+    write_report(content, folder)
     write_package(spec, protocol, public, decision.version, created, folder)
+    return content

@@ -110,6 +110,7 @@ def _privacy(
         "readsSecret": protocol.inputs.columns != spec.publish,
         "protocol": {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"},
         "protocolDigest": protocol.digest,
+        "report": {"path": "report.json", "hash": f"sha256:{files['report.json'][0]}", "page": "report.html"},
         "utilityShare": findings.share,
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",

@@ -85,13 +85,18 @@ class ReleaseFolder:
 
     @property
     def report(self) -> Path:
-        """The public audit report."""
+        """The public report."""
         return self.root / "report.html"
 
     @property
     def signature(self) -> Path:
         """The manifest of all other public files, signed."""
         return self.root / "signature.json"
+
+    @property
+    def numbers(self) -> Path:
+        """Every figure of the public report."""
+        return self.root / "report.json"
 
     @property
     def audit(self) -> Path:
@@ -127,6 +132,16 @@ class ReleaseFolder:
     def verdict(self) -> Path:
         """What validation judged; internal."""
         return self.audit / "verdict.json"
+
+    @property
+    def internal_report(self) -> Path:
+        """All evidence as a page; internal."""
+        return self.audit / "report.html"
+
+    @property
+    def internal_numbers(self) -> Path:
+        """Every figure of the internal report; internal."""
+        return self.audit / "report.json"
 
     @property
     def record(self) -> Path:

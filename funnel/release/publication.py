@@ -58,7 +58,9 @@ def write_package(
     dict of str to str
         SHA-256 (hex) by path in the folder.
     """
-    public = [path for path in (folder.data, folder.csv, folder.protocol, folder.report) if path.is_file()]
+    public = [
+        path for path in (folder.data, folder.csv, folder.protocol, folder.numbers, folder.report) if path.is_file()
+    ]
     files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
     content = data_package(spec, protocol, findings, str(version), created, files)
     try:

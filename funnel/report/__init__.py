@@ -1,27 +1,18 @@
-"""The report: one self-contained page that says what a release reveals, in plain words and in exact numbers."""
+"""The reports of a release: a public one of rounded figures, and an internal one of all evidence, each one page."""
 
 from __future__ import annotations
 
-from funnel.report.content import (
-    Contact,
-    Licence,
-    MechanismNote,
-    PlanLine,
-    Reference,
-    ReportContent,
-    SourceNote,
-    VerdictLine,
-)
-from funnel.report.html import render_report
+from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
+from funnel.report.internal import internal_report, render_internal
+from funnel.report.public import public_report, render_public
 
 __all__ = [
-    "Contact",
-    "Licence",
     "MechanismNote",
     "PlanLine",
-    "Reference",
     "ReportContent",
     "SourceNote",
-    "VerdictLine",
-    "render_report",
+    "internal_report",
+    "public_report",
+    "render_internal",
+    "render_public",
 ]

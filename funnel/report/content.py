@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 
 from funnel.audit import Findings
 from funnel.errors import DataError
 from funnel.guarantees import Guarantee
-from funnel.joint import Joint
+from funnel.joint import FloatArray, Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
-from funnel.release.public import PublicFindings, PublicLaws, public_text, rounded, rounded_up
-from funnel.report.promise import Promise, promise
-
-
-@dataclass(frozen=True)
-class Contact:
-    """Who answers for the release: a name, an e-mail address, both or neither."""
-
-    name: str | None = None
-    email: str | None = None
-
-
-@dataclass(frozen=True)
-class Licence:
-    """The licence of the released data, with the address of its text where there is one."""
-
-    name: str
-    url: str | None = None
-
-
-@dataclass(frozen=True)
-class Reference:
-    """One source to cite: its title, its address (web address or path) and its version."""
-
-    title: str
-    url: str | None = None
-    version: str | None = None
+from funnel.release.public import PublicFindings, PublicLaws, public_text, rounded_up
+from funnel.release.public_accuracy import PublicAccuracy
+from funnel.release.public_rarity import PublicRarity
+from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Reference
 
 
 @dataclass(frozen=True)
@@ -57,14 +34,6 @@ class SourceNote:
     title: str
     rows_dropped: int = 0
     references: tuple[Reference, ...] = ()
-
-
-@dataclass(frozen=True)
-class ApprovalNote:
-    """Who approved of the publication, as they said, and when (ISO 8601, UTC)."""
-
-    by: str
-    at: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +70,6 @@ class PlanLine:
         I(X;Y) / H(X).
     level : float or None
         Exact level, nats, or the best level the mechanism can reach.
-    seconds : float
     reason : str or None
         Why it may not be used; None if it may.
     """
@@ -110,13 +78,12 @@ class PlanLine:
     utility: float | None
     share: float | None
     level: float | None
-    seconds: float
     reason: str | None
 
     @classmethod
     def of(cls, row: PlanRow) -> PlanLine:
         """The line of a row of `funnel.plan`."""
-        return cls(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
+        return cls(row.mechanism, row.utility, row.share, row.level, row.reason)
 
     def public(self, laws: PublicLaws) -> PlanLine:
         """The line as it is published."""
@@ -125,19 +92,8 @@ class PlanLine:
             None if self.utility is None else laws.nats(self.utility),
             None if self.share is None else laws.nats(self.share),
             None if self.level is None else rounded_up(self.level),
-            rounded(self.seconds, 2),
             None if self.reason is None else public_text(self.reason),
         )
-
-
-@dataclass(frozen=True)
-class VerdictLine:
-    """One check that the release had to pass: its name, what it demands, whether it passed, and what was observed."""
-
-    name: str
-    description: str
-    passed: bool
-    observed: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,8 +117,8 @@ class Described:
         The declared bound.
     plan : tuple of PlanLine
         The mechanisms that were compared, best first; may be empty.
-    verdict : tuple of VerdictLine
-        Every check evaluated; an empty verdict is a failed one.
+    judged : tuple of Judged
+        What is judged before the release is published.
     shuffled : bool
         Whether the released rows are in random order.
     earlier_releases : int
@@ -171,8 +127,10 @@ class Described:
         Where the random numbers come from, in words.
     software : str
         Name and version of the software, such as ``"funnel 0.1.0"``.
-    approval : ApprovalNote or None
-        None where nobody was asked, and while nobody has approved.
+    change : Change or None
+        What differs from the version before; None for a first one.
+    approval : Approval or None
+        Who approved it; None where nobody was asked.
     """
 
     name: str
@@ -188,17 +146,13 @@ class Described:
     guarantee: Guarantee
     random_source: str
     software: str
-    verdict: tuple[VerdictLine, ...]
+    judged: tuple[Judged, ...]
     plan: tuple[PlanLine, ...] = ()
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
     earlier_releases: int = 0
-    approval: ApprovalNote | None = None
-
-    @property
-    def failed(self) -> tuple[VerdictLine, ...]:
-        """The checks that failed."""
-        return tuple(check for check in self.verdict if not check.passed)
+    change: Change | None = None
+    approval: Approval | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -209,10 +163,15 @@ class PublicContent(Described):
     ----------
     laws : PublicLaws
     findings : PublicFindings
+    rarity : PublicRarity
+    accuracy : PublicAccuracy or None
+        None where there are too many values.
     """
 
     laws: PublicLaws
     findings: PublicFindings
+    rarity: PublicRarity
+    accuracy: PublicAccuracy | None
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -225,15 +184,9 @@ class PublicContent(Described):
         return self.laws.inputs.columns
 
     @property
-    def promised(self) -> Promise:
-        """The limits that the guarantee sets; those on beliefs for every prior that is rounded to the published one."""
-        promised = promise(self.guarantee, self.laws.p_secret)
-        return replace(promised, belief=self.laws.belief_limits(self.guarantee))
-
-    @property
-    def passed(self) -> bool:
-        """Whether the bound holds and every check passed, of which there must be at least one."""
-        return self.findings.holds and bool(self.verdict) and not self.failed
+    def belief_limits(self) -> tuple[FloatArray, FloatArray] | None:
+        """Limits that the guarantee sets to beliefs, for every prior that is rounded to the published one."""
+        return self.laws.belief_limits(self.guarantee)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -274,9 +227,10 @@ class ReportContent(Described):
         laws = PublicLaws.of(self.joint, self.protocol)
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
         described["plan"] = tuple(line.public(laws) for line in self.plan)
-        return PublicContent(**described, laws=laws, findings=PublicFindings.of(self.findings, self.guarantee, laws))
-
-    @property
-    def passed(self) -> bool:
-        """Whether the bound holds and every check passed, of which there must be at least one."""
-        return self.findings.holds and bool(self.verdict) and not self.failed
+        return PublicContent(
+            **described,
+            laws=laws,
+            findings=PublicFindings.of(self.findings, self.guarantee, laws),
+            rarity=PublicRarity.of(self.joint, laws),
+            accuracy=PublicAccuracy.of(laws),
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version as installed_version
+from typing import Literal
 
 from funnel.audit import Findings
 from funnel.guarantees import Guarantee
@@ -11,19 +12,12 @@ from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
+from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
 from funnel.release.public import count_of_records
+from funnel.release.public_report import Approval as Approved
+from funnel.release.public_report import Change, Contact, Judged, Licence, Reference
 from funnel.release.snapshot import Snapshot
-from funnel.report.content import (
-    ApprovalNote,
-    Contact,
-    Licence,
-    MechanismNote,
-    PlanLine,
-    Reference,
-    ReportContent,
-    SourceNote,
-    VerdictLine,
-)
+from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
 from funnel.storage import base_name
@@ -43,17 +37,29 @@ def report_content(
     guarantee: Guarantee,
     findings: Findings,
     comparison: ComparisonDocument,
-    checks: Sequence[tuple[str, str]],
+    judged: Sequence[tuple[str, str]],
     *,
     version: str,
     created: str,
-    earlier_releases: int,
+    earlier: Sequence[Earlier],
+    decision: Draw | TakeOver,
+    rows_sha256: str,
     approval: Approval | None = None,
 ) -> ReportContent:
-    """What the report of a release shows.
+    """What the reports of a release show.
 
-    ``checks`` are the names and descriptions of what the finished release will be judged by: the page is published only
-    if all of them are met. ``earlier_releases`` counts fresh draws about the same people before it.
+    Parameters
+    ----------
+    judged : sequence of (name, description)
+        What is judged before it is published.
+    earlier : sequence of Earlier
+        All versions before it.
+    decision : Draw or TakeOver
+        How its rows came about.
+    rows_sha256 : str
+        Digest of its rows.
+    approval : Approval, optional
+        Who approved; the note stays internal.
     """
     metadata = spec.metadata
     return ReportContent(
@@ -62,12 +68,14 @@ def report_content(
         description=spec.description,
         version=version,
         created=created,
-        contact=Contact(metadata.contact_name, metadata.contact_email),
-        licence=Licence(metadata.licence, metadata.licence_url),
+        contact=Contact(name=metadata.contact_name, email=metadata.contact_email),
+        licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
             title=base_name(spec.source_address),
             rows_dropped=snapshot.dropped,
-            references=tuple(Reference(source.title, source.path, source.version) for source in metadata.sources),
+            references=tuple(
+                Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
+            ),
         ),
         mechanism=MechanismNote.of(protocol.mechanism),
         joint=joint,
@@ -76,15 +84,13 @@ def report_content(
         findings=findings,
         random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
         software=f"funnel {installed_version('funnel')}",
-        verdict=tuple(VerdictLine(name, description, True, "") for name, description in checks),
-        plan=tuple(
-            PlanLine(row.mechanism, row.utility, row.share, row.level, row.seconds, row.reason)
-            for row in comparison.rows
-        ),
+        judged=tuple(Judged(name=name, description=description) for name, description in judged),
+        plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
         recodings=_recodings(spec, snapshot.read_codings()),
         shuffled=spec.output.shuffle,
-        earlier_releases=earlier_releases,
-        approval=None if approval is None else ApprovalNote(approval.by, approval.at),
+        earlier_releases=fresh_draws(earlier, rows_sha256),
+        change=_change(earlier, decision, rows_sha256),
+        approval=None if approval is None else Approved(by=approval.by, at=approval.at),
     )
 
 
@@ -109,3 +115,30 @@ def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
     return tuple(said)
+
+
+def _change(earlier: Sequence[Earlier], decision: Draw | TakeOver, rows_sha256: str) -> Change | None:
+    """What is public of the version before, and what differs from it; None for a first one."""
+    published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
+    if not published:
+        return None
+    before = published[-1]
+    return Change(
+        version=before.record.version,
+        created=before.record.created,
+        guarantee=before.record.origin.guarantee,
+        columns=before.record.origin.fields,
+        records=before.record.rows,
+        rows=_rows(before, decision, rows_sha256),
+        # What the number of the version says as well.
+        new_data=before.record.origin.snapshot != decision.origin.snapshot,
+        withdrawn=tuple(str(one.version) for one in published if one.withdrawn),
+    )
+
+
+def _rows(
+    before: Earlier, decision: Draw | TakeOver, rows_sha256: str
+) -> Literal["the same rows", "the same answers", "a fresh draw"]:
+    if before.rows_sha256 == rows_sha256:
+        return "the same rows"
+    return "a fresh draw" if decision.fresh else "the same answers"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 NONE = "–"
+ELLIPSIS = "…"
 # Between a number and its unit, so that a line never breaks there.
 _SPACE = "\N{NO-BREAK SPACE}"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -18,9 +20,19 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
-def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
+def things(value: int, one: str, many: str | None = None) -> str:
+    """A number of things with their name in the right number: 1 record, 2 records."""
+    return f"{value:,}{_SPACE}{plural(value, one, many)}"
+
+
+def plural(value: int, one: str, many: str | None = None) -> str:
+    """The name of so many things."""
+    return one if value == 1 else many or f"{one}s"
+
+
+def percent(share: float | None, rounding: str = ROUND_HALF_EVEN) -> str:
     """A share of one as a percentage with one decimal; what is not nothing or everything does not look like it."""
-    if math.isnan(share):
+    if share is None or math.isnan(share):
         return NONE
     if share == 0:
         return f"0{_SPACE}%"
@@ -35,8 +47,27 @@ def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return f"{rounded:,}{_SPACE}%"
 
 
-def percent_in_detail(share: float) -> str:
+def whole_percent(share: float) -> str:
+    """A share in whole per cent, without the sign; empty for what is impossible, and nothing else is 0 or 100."""
+    if share in (0, 1):
+        return "100" if share else ""
+    return "<1" if share < 0.005 else ">99" if share > 0.995 else f"{100 * share:.0f}"
+
+
+def points(error: float) -> str:
+    """A standard error of a share in percentage points, two digits."""
+    return "0" if error == 0 else f"±{_SPACE}{significant(100 * error, 2)}"
+
+
+def gain(share: float) -> str:
+    """A rise of a share in percentage points, two digits."""
+    return "0" if share < _ROUNDING else f"+{_SPACE}{significant(100 * share, 2)}"
+
+
+def percent_in_detail(share: float | None) -> str:
     """A share as a percentage that is told to two digits however small it is, for comparing two of them."""
+    if share is None:
+        return NONE
     return f"{significant(100 * share, 2)}{_SPACE}%" if 0 < share < 0.01 else percent(share)
 
 
@@ -50,8 +81,10 @@ def percent_at_least(share: float) -> str:
     return percent(share, ROUND_FLOOR)
 
 
-def significant(value: float, digits: int = 4, rounding: str = ROUND_HALF_EVEN) -> str:
+def significant(value: float | str | None, digits: int = 4, rounding: str = ROUND_HALF_EVEN) -> str:
     """A number with this many significant digits; very large and very small ones as a power of ten."""
+    if value is None or isinstance(value, str):
+        return value or NONE
     if math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -84,9 +117,18 @@ def significant_at_least(value: float, digits: int = 3) -> str:
     return significant(value, digits, ROUND_FLOOR)
 
 
-def level(value: float) -> str:
+def level(value: float | str | None) -> str:
     """A level in nats that was rounded up to be published, with all the digits that are left."""
+    if value is None or isinstance(value, str):
+        return value or NONE
     return "infinite" if math.isinf(value) else plain(value)
+
+
+def exact(value: float | str | None) -> str:
+    """A number of the internal report, with all its digits."""
+    if value is None or isinstance(value, str):
+        return value or NONE
+    return repr(value)
 
 
 def plain(value: float) -> str:
@@ -104,3 +146,16 @@ def probability(value: float) -> str:
     if value in (0, 1):
         return plain(value)
     return f"<{_SPACE}0.000001" if value < 1e-6 else significant(value, 2)
+
+
+def short(label: str, length: int = 26) -> str:
+    """A label that fits a chart: one line, without control characters, cut in its middle where it is too long."""
+    visible = "".join(
+        " " if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") else character for character in label
+    )
+    line = " ".join(visible.split()) or "(empty)"
+    if len(line) <= length:
+        return line
+    # Long labels of one column often share their beginning: the end tells them apart.
+    tail = length // 3
+    return line[: length - tail - 1].rstrip() + ELLIPSIS + line[-tail:].lstrip()

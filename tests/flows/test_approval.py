@@ -23,6 +23,7 @@ from funnel.pipeline.flows.way import go, go_approved
 from funnel.pipeline.tasks.step import listening
 from funnel.release.approval import Approval
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.series import open_series
 from funnel.release.signature import SignatureDocument
@@ -110,6 +111,10 @@ def test_a_release_waits_for_whoever_answers_for_it(tmp_path: Path) -> None:
     assert record.approval == Approval(by=OFFICER, at=told["approved_at"], note="seen")
     (kept,) = (tmp_path / ".funnel" / "people" / "records").glob("*/1.0.0.json")
     assert Record.read(kept) == record
+    numbers = PublicReport.read(released.numbers)
+    assert numbers.approval is not None
+    assert (numbers.approval.by, numbers.approval.at) == (OFFICER, told["approved_at"])
+    assert "seen" not in numbers.approval.model_dump().values()
     page = released.report.read_text()
     assert "&lt;b&gt;A. Okafor&lt;/b&gt;, data protection officer" in page
     assert OFFICER not in page

@@ -15,8 +15,11 @@ from funnel.errors import DataError, FunnelError, OutputError, PipelineError, Re
 from funnel.pipeline.flows.release import release
 from funnel.pipeline.tasks.step import listening
 from funnel.protocol import Protocol
+from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
 from funnel.release.series import open_series
+from funnel.report import render_internal, render_public
 from funnel.sampling import OutputColumns
 from funnel.spec import ReleaseSpec
 from tests.projects import ADULT, SPEC, adult_rows, make_project, tree
@@ -43,6 +46,9 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         "protocol.json",
         "datapackage.json",
         "report.html",
+        "report.json",
+        "audit/report.html",
+        "audit/report.json",
         "audit/joint.json",
         "audit/draws.json",
         "audit/findings.json",
@@ -64,7 +70,14 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         abs(sum(entry["inputs"].values()) - 1) <= 0.0005 * len(protocol.inputs) + 1e-12
         for entry in document["posterior"]
     )
+    # The page is a function of the published figures, which the data package names.
+    assert render_public(PublicReport.read(folder.numbers)).encode() == folder.report.read_bytes()
     package = json.loads(folder.package.read_text())
+    assert package["funnel:privacy"]["report"]["path"] == "report.json"
+    internal = InternalReport.read(folder.internal_numbers)
+    assert render_internal(internal).encode() == folder.internal_report.read_bytes()
+    judged = PublicReport.read(folder.numbers).judged
+    assert [judgement.name for judgement in internal.verdict] == [one.name for one in judged]
     assert [resource["path"] for resource in package["resources"]] == ["data/records.csv", "data/records.parquet"]
     assert set(table.column(0).to_pylist()) <= set(package["resources"][1]["schema"]["fields"][0]["categories"])
     # No folder of a run in progress stays behind, and the private part is private.
@@ -85,7 +98,7 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     # Every step was a task of the orchestrator, with a state of its own.
     runs = {"flow_runs": {"id": {"any_": [next(iter(found.values()))["flow_run_id"]]}}}
     tasks = httpx.post(f"{server['PREFECT_API_URL']}/task_runs/filter", json=runs, timeout=20).json()
-    steps = ("ingest", "estimate", "optimise", "sanitise", "audit", "describe", "validate", "publish")
+    steps = ("ingest", "estimate", "optimise", "sanitise", "audit", "describe", "validate", "explain", "publish")
     assert sorted(task["name"].rpartition("-")[0] for task in tasks) == sorted(steps)
     assert {task["state_type"] for task in tasks} == {"COMPLETED"}
     assert "lip:1.0" in found["artifacts-summary"]["data"]

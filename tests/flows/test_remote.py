@@ -94,7 +94,14 @@ def test_from_s3_to_s3(s3: Any, tmp_path: Path) -> None:
     assert (first["status"], first["version"], first["rows"]) == ("published", "1.0.0", 3000)
     assert first["folder"] == "s3://bucket/out/people/1.0.0"
     assert first["report"] == "s3://bucket/out/people/1.0.0/report.html"
-    public = {"data/records.parquet", "protocol.json", "report.html", "datapackage.json", "signature.json"}
+    public = {
+        "data/records.parquet",
+        "protocol.json",
+        "report.json",
+        "report.html",
+        "datapackage.json",
+        "signature.json",
+    }
     before = objects(s3)
     assert set(before) == {"latest", *(f"1.0.0/{name}" for name in public)}
     assert before["latest"] == b"1.0.0\n"

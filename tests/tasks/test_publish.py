@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.way import go
-from funnel.pipeline.tasks import describe as module
-from funnel.release.layout import versions
+from funnel.release.internal_report import InternalReport
+from funnel.release.layout import ReleaseFolder, versions
+from funnel.release.public_report import PublicReport
 from funnel.release.verdict import Judgement, Verdict
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
@@ -36,17 +36,9 @@ def test_a_negative_verdict_publishes_nothing(
 
 
 def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """A release that took over the rows of another is no further draw."""
-    told: list[int] = []
-    real = module.report_content
-
-    def gathered(*given: Any, earlier_releases: int, **named: Any) -> Any:
-        told.append(earlier_releases)
-        return real(*given, earlier_releases=earlier_releases, **named)
-
-    monkeypatch.setattr(module, "report_content", gathered)
     path = make_project(tmp_path, PLAIN)
     published = [go(ReleaseSpec.load(path), False, False)[0]]
     published.append(go(ReleaseSpec.load(path), True, False)[0])
@@ -55,4 +47,18 @@ def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
         published.append(go(ReleaseSpec.load(path), False, False)[0])
     assert [one["drawn"] for one in published] == [True, True, False, False]
     assert [one["version"] for one in published] == ["1.0.0", "1.0.1", "1.0.2", "1.0.3"]
-    assert told == [0, 1, 2, 2]
+    reports = [PublicReport.read(ReleaseFolder(Path(one["folder"])).numbers) for one in published]
+    assert [report.earlier_releases for report in reports] == [0, 1, 2, 2]
+    changes = [report.change for report in reports]
+    assert changes[0] is None
+    assert [(one.version, one.rows, one.new_data) for one in changes if one is not None] == [
+        ("1.0.0", "a fresh draw", False),
+        ("1.0.1", "the same rows", False),
+        ("1.0.2", "the same rows", False),
+    ]
+    linked = InternalReport.read(ReleaseFolder(Path(published[1]["folder"])).internal_numbers).versions
+    assert [one.knows for one in linked] == [
+        "one more fresh draw by this protocol",
+        "version 1.0.0 as well: drawn afresh",
+        "ever more fresh draws, until what the protocol reads is known",
+    ]

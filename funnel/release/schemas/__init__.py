@@ -10,6 +10,8 @@ from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
 from funnel.release.findings import FindingsDocument
+from funnel.release.internal_report import InternalReport
+from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
 from funnel.release.verdict import Verdict
@@ -21,9 +23,11 @@ DOCUMENTS: tuple[type[Document], ...] = (
     ComparisonDocument,
     DrawsDocument,
     FindingsDocument,
+    InternalReport,
     JointDocument,
     Outcome,
     ProtocolDocument,
+    PublicReport,
     Record,
     SignatureDocument,
     Verdict,

@@ -153,7 +153,7 @@ def whole(series: Series) -> None:
     series.check_whole(version)
     folder = series.folder(version)
     files = series.record(version).files
-    public = {"data/records.parquet", "protocol.json", "report.html", "datapackage.json"}
+    public = {"data/records.parquet", "protocol.json", "report.json", "report.html", "datapackage.json"}
     assert set(files) == public | ({"data/records.csv"} if folder.csv.exists() else set())
     for name in files:
         content = (folder.root / name).read_bytes()

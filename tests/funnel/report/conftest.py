@@ -15,7 +15,8 @@ from funnel.audit import audit_release
 from funnel.guarantees.base import Level
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.report import Contact, Licence, MechanismNote, Reference, ReportContent, SourceNote, VerdictLine
+from funnel.release.public_report import Contact, Judged, Licence, Reference
+from funnel.report import MechanismNote, ReportContent, SourceNote
 from funnel.rounding import integer_weights, marginal_weights
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -82,9 +83,9 @@ def make_content() -> Callable[..., ReportContent]:
             "description": "First paragraph.\n\nSecond paragraph.",
             "version": "1.2.0",
             "created": "2025-03-04T05:06:07Z",
-            "contact": Contact("Open data team", "data@example.org"),
-            "licence": Licence("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/"),
-            "source": SourceNote("people.csv", 3, (Reference("A register", None, "2024"),)),
+            "contact": Contact(name="Open data team", email="data@example.org"),
+            "licence": Licence(name="CC-BY-4.0", url="https://creativecommons.org/licenses/by/4.0/"),
+            "source": SourceNote("people.csv", 3, (Reference(title="A register", version="2024"),)),
             "mechanism": MechanismNote.of("optimal"),
             "joint": joint,
             "protocol": protocol,
@@ -92,7 +93,7 @@ def make_content() -> Callable[..., ReportContent]:
             "findings": audit_release(joint, protocol, guarantee, expected_pairs(joint, protocol, outside)),
             "random_source": "AES-256 in counter mode",
             "software": "funnel 0.1.0",
-            "verdict": (VerdictLine("row_count", "as many rows as the snapshot", True, f"{joint.n} rows"),),
+            "judged": (Judged(name="row_count", description="as many rows as the snapshot"),),
         }
         return ReportContent(**{**settings, **changes})
 
@@ -104,7 +105,6 @@ class Page:
     """What a strict reading of a page found."""
 
     text: str = ""
-    figure_text: str = ""
     tags: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     attributes: list[tuple[str, str, str]] = field(default_factory=list)
@@ -140,9 +140,6 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         inside = [tag for tag, _ in self.open]
         if "style" in inside:
-            return
-        if "svg" in inside:
-            self.page.figure_text += data
             return
         self.page.text += data
         for tag, name in self.open:

@@ -1,27 +1,83 @@
-"""The report of the real data in a real browser: offline, every section, print on A4, and an empty console."""
+"""The reports of the real data in a real browser: offline, accessible, on a phone, on A4, with an empty console."""
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from funnel import LIP, Joint, plan
+from funnel import LIP, Joint, fit, plan
 from funnel.audit import audit_release
 from funnel.planning import choose
-from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, render_report
+from funnel.release.comparison import comparison_document
+from funnel.release.provenance import software
+from funnel.release.verdict import Judgement, Verdict
+from funnel.report import (
+    MechanismNote,
+    PlanLine,
+    ReportContent,
+    SourceNote,
+    internal_report,
+    public_report,
+    render_internal,
+    render_public,
+)
+from funnel.report.internal import attacks
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.words import WordStream
+from funnel.source import learn_codings, open_source
+from funnel.source.beside import look_beside
+from funnel.spec import ReleaseSpec
 
 CHROMIUM = Path("/usr/bin/chromium")
-ADULT = Path(__file__).parents[3] / "data" / "adult.parquet"
+DATA = Path(__file__).parents[3] / "data"
+ADULT = DATA / "adult.parquet"
 SIZE = (1200, 2400)
+PHONE = (390, 844)
+DARK = "--blink-settings=preferredColorScheme=0"
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+# Everything that axe knows, best practices included; the result becomes the text of an element.
+RULES = """
+<script>%s</script>
+<script>
+axe.run(document, {resultTypes: ["violations"]}).then(found => {
+  const told = {
+    violations: found.violations.map(rule => [rule.id, ...rule.nodes.map(node => node.html.slice(0, 200))]),
+    passed: found.passes.length,
+    dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    scrolled: document.scrollingElement.scrollWidth,
+    width: innerWidth,
+    cut: [...document.querySelectorAll("figure, .scroll:has(table.plan), .scroll:has(table.checks)")]
+      .filter(box => box.scrollWidth > box.clientWidth).map(box => box.outerHTML.slice(0, 80)),
+  };
+  parent.postMessage(JSON.stringify(told), "*");
+});
+</script>
+"""
+TOLD = """
+<script>
+addEventListener("message", event => {
+  const place = document.createElement("pre");
+  place.id = "axe-found";
+  place.textContent = event.data;
+  document.body.append(place);
+});
+</script>
+"""
+# No window of the browser is as narrow as a phone, but a frame is.
+FRAME = """<!DOCTYPE html><html lang="en"><head><meta name="color-scheme" content="light dark"></head><body>
+%s<iframe src="judged.html" style="border: 0; color-scheme: light dark" width="%d" height="%d"></iframe>
+</body></html>"""
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -94,18 +150,123 @@ def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
 def visit(adult: ReportContent, tmp_path_factory: pytest.TempPathFactory) -> Visit:
     folder = tmp_path_factory.mktemp("report")
     page = folder / "report.html"
-    page.write_text(render_report(adult), encoding="utf-8")
+    page.write_text(render_public(public_report(adult)), encoding="utf-8")
     return _visit(page, folder)
+
+
+@pytest.fixture(scope="module")
+def internal(adult: ReportContent) -> str:
+    """The internal page of the same release, with the attacks on it."""
+    spec = ReleaseSpec.load(DATA / "adult.toml")
+    codings = learn_codings(spec, open_source(spec), lambda *told: None)
+    known = look_beside(spec, adult.joint, codings)
+    judged = Judgement(name="expect_rows", description="Every record is there.", passed=True, observed={"rows": 48842})
+    document = internal_report(
+        adult,
+        Verdict.of((judged,)),
+        comparison_document(plan(adult.joint, LIP(1.0), mechanisms=["agglomeration", "identity"])).rows,
+        alone=attacks.alone(adult.joint, adult.protocol),
+        beside=attacks.beside(adult.joint, adult.protocol, known),
+        versions=(attacks.alone(adult.joint, adult.protocol),),
+        learned=attacks.learned(known, adult.joint, adult.protocol),
+        software=software(),
+    )
+    return render_internal(document)
+
+
+@pytest.fixture(scope="module")
+def pages(adult: ReportContent, internal: str, make_content: Callable[..., ReportContent]) -> dict[str, str]:
+    """The pages that are looked at by rule, by name: also one of a protocol too large to be shown in full."""
+    joint = Joint.from_counts(np.random.default_rng(3).integers(1, 50, size=(12, 60)))
+    large = make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))
+    return {
+        "public": render_public(public_report(adult)),
+        "internal": internal,
+        "large": render_public(public_report(large)),
+    }
+
+
+def _judged(page: str, folder: Path, size: tuple[int, int], dark: bool) -> dict[str, Any]:
+    """What the rules of accessible pages find in a page, and how wide it is."""
+    script = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    assert POLICY.search(page)
+    place, frame = folder / "judged.html", folder / "frame.html"
+    narrow = size == PHONE
+    scripts = (RULES if narrow else TOLD + RULES) % script
+    # The policy of the page would stop the script that looks at it.
+    place.write_text(POLICY.sub("", page).replace("</body>", scripts + "</body>"), encoding="utf-8")
+    frame.write_text(FRAME % (TOLD, *size), encoding="utf-8")
+    shade = [DARK] if dark else []
+    size_flag = f"--window-size={size[0]},{size[1]}"
+    command = [str(CHROMIUM), *FLAGS, *shade, size_flag, f"--user-data-dir={folder / 'profile'}"]
+    # Virtual time: the page has as long as it needs, whatever the machine.
+    command += ["--virtual-time-budget=60000", "--dump-dom", (frame if narrow else place).as_uri()]
+    document = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r'<pre id="axe-found">(.*?)</pre>', document, flags=re.DOTALL)
+    assert found is not None, "the rules did not come to an end"
+    told: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return told
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "dark"),
+    [
+        ("public", SIZE, False),
+        ("internal", SIZE, True),
+        ("internal", PHONE, False),
+        ("large", PHONE, True),
+    ],
+)
+def test_no_rule_of_accessible_pages_is_broken_and_no_page_is_wider_than_its_window(
+    name: str, size: tuple[int, int], dark: bool, pages: dict[str, str], tmp_path: Path
+) -> None:
+    told = _judged(pages[name], tmp_path, size, dark)
+    assert told["violations"] == []
+    assert told["passed"] > 20
+    assert told["dark"] is dark
+    assert told["width"] == size[0]
+    assert told["scrolled"] <= told["width"]
+    # Charts, and tables of words, are there in full without scrolling in their own box either.
+    assert told["cut"] == []
+
+
+def test_the_rules_find_what_is_wrong(pages: dict[str, str], tmp_path: Path) -> None:
+    """So that an empty list says something: grey on grey, a picture without a text, and a line that does not fit."""
+    wrong = '<p style="color:#999;background:#aaa;width:900px">pale</p><img src="data:,"></main>'
+    told = _judged(pages["public"].replace("</main>", wrong), tmp_path, PHONE, False)
+    assert {rule for rule, *_ in told["violations"]} >= {"color-contrast", "image-alt"}
+    assert told["scrolled"] > told["width"]
 
 
 def test_the_browser_shows_every_section_and_complains_of_nothing(visit: Visit, adult: ReportContent) -> None:
     sections = re.findall(r'<section id="(\w+)"', visit.document)
-    assert sections == ["summary", "person", "utility", "protocol", "leakage", "draws", "verdict", "provenance"]
-    assert visit.document.count("</svg>") == 3
+    assert sections == [
+        "summary",
+        "person",
+        "limits",
+        "rare",
+        "utility",
+        "protocol",
+        "leakage",
+        "judged",
+        "change",
+        "provenance",
+    ]
+    assert visit.document.count('class="chart"') == 1
     for label in (*adult.joint.secret.labels, *adult.protocol.outputs.labels):
         assert f">{label}</bdi>" in visit.document
-    assert "48,842 records" in visit.document
+    assert "48,842&nbsp;records" in visit.document
     assert visit.console == []
+
+
+def test_the_internal_page_prints_on_a4_with_room_to_sign(internal: str, tmp_path: Path) -> None:
+    page = tmp_path / "internal.html"
+    page.write_text(internal, encoding="utf-8")
+    found = _visit(page, tmp_path)
+    assert found.console == []
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", found.printed.read_bytes())) <= 10
+    for line in ("Name", "Date", "Signature"):
+        assert f"<dt>{line}</dt><dd></dd>" in found.document
 
 
 def test_the_picture_is_of_a_page_and_not_of_nothing(visit: Visit) -> None:
@@ -138,7 +299,7 @@ def test_it_prints_on_a4(visit: Visit) -> None:
 def test_the_policy_of_the_page_stops_whatever_is_smuggled_in(adult: ReportContent, tmp_path: Path) -> None:
     smuggled = '<img src="https://example.org/pixel.png"><script>document.title = "owned"</script></header>'
     page = tmp_path / "smuggled.html"
-    page.write_text(render_report(adult).replace("</header>", smuggled), encoding="utf-8")
+    page.write_text(render_public(public_report(adult)).replace("</header>", smuggled), encoding="utf-8")
     found = _visit(page, tmp_path)
     assert len([line for line in found.console if "Content Security Policy" in line]) == 2
     assert "<title>owned" not in found.document

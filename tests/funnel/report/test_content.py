@@ -1,4 +1,4 @@
-"""A report's content: about one release only, and passed only if something was checked."""
+"""A report's content: about one release only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from funnel import LIP, DataError, Joint, fit, plan
-from funnel.report import MechanismNote, PlanLine, ReportContent, VerdictLine
+from funnel.report import MechanismNote, PlanLine, ReportContent
 
 JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 
@@ -16,18 +16,6 @@ JOINT = Joint.from_counts([[40, 10, 5], [10, 30, 25]])
 @pytest.fixture
 def content(make_content: Callable[..., ReportContent]) -> ReportContent:
     return make_content(JOINT, fit("grr", JOINT, LIP(1.0)), LIP(1.0))
-
-
-def test_a_release_passes_only_if_the_bound_holds_and_every_check_of_at_least_one_passed(
-    content: ReportContent,
-) -> None:
-    bad = VerdictLine("row_count", "", False, "0 rows")
-    broken = dataclasses.replace(content.findings, holds=False)
-    assert content.passed
-    assert not dataclasses.replace(content, verdict=()).passed
-    assert not dataclasses.replace(content, verdict=(*content.verdict, bad)).passed
-    assert dataclasses.replace(content, verdict=(*content.verdict, bad)).failed == (bad,)
-    assert not dataclasses.replace(content, findings=broken).passed
 
 
 def test_findings_about_another_bound_are_refused(content: ReportContent) -> None:

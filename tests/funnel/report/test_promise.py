@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee
-from funnel.report.promise import promise
+from funnel.report.promise import promised_by
 
 PRIORS = st.lists(st.integers(1, 50), min_size=2, max_size=5).map(lambda counts: np.array(counts) / sum(counts))
 EPSILONS = st.floats(min_value=0.0, max_value=4.0)
@@ -22,11 +22,11 @@ def test_limits_on_beliefs_are_exactly_those_of_the_cone(
     kind: type[LIP] | type[LDP], prior: np.ndarray, epsilon: float
 ) -> None:
     guarantee = kind(epsilon)
-    promised = promise(guarantee, prior)
-    assert promised.belief is not None
+    belief = guarantee.posterior_limits(prior)
+    assert belief is not None
     cone = guarantee.posterior_cone(prior)
     for s in range(len(prior)):
-        for limit, sign in ((promised.belief[0][s], 1), (promised.belief[1][s], -1)):
+        for limit, sign in ((belief[0][s], 1), (belief[1][s], -1)):
             cost = np.zeros(len(prior))
             cost[s] = sign
             # The prior itself is always a possible posterior, so a tolerance on the cone keeps it so at ε = 0.
@@ -36,9 +36,9 @@ def test_limits_on_beliefs_are_exactly_those_of_the_cone(
 
 
 def test_the_example_of_a_third_under_one_nat() -> None:
-    promised = promise(LIP(1.0), np.array([0.33, 0.67]))
-    assert promised.belief is not None
-    low, high = promised.belief
+    belief = LIP(1.0).posterior_limits(np.array([0.33, 0.67]))
+    assert belief is not None
+    low, high = belief
     assert low[0] == pytest.approx(0.33 * np.exp(-1))
     # Not e times 33 %: the other value cannot lose more than a factor e either.
     assert high[0] == pytest.approx(1 - 0.67 * np.exp(-1))
@@ -47,18 +47,15 @@ def test_the_example_of_a_third_under_one_nat() -> None:
 
 @pytest.mark.parametrize("guarantee", [LIP(2.0), LDP(2.0), LIP(0.0), LDP(100.0)])
 def test_a_secret_of_one_value_is_certain_and_one_that_never_occurs_impossible(guarantee: LIP | LDP) -> None:
-    belief = promise(guarantee, np.array([1.0, 0.0])).belief
+    belief = guarantee.posterior_limits(np.array([1.0, 0.0]))
     assert belief is not None
     np.testing.assert_array_equal(belief, [[1, 0], [1, 0]])
 
 
 def test_which_limits_each_guarantee_sets(novel: Guarantee) -> None:
-    prior = np.array([0.5, 0.5])
-    assert promise(LIP(1.0), prior).lift_limits == (pytest.approx(np.exp(-1)), pytest.approx(np.e))
-    assert promise(LIP(1.0), prior).ratio_limit is None
-    assert promise(LDP(1.0), prior).ratio_limit == pytest.approx(np.e)
-    assert promise(LDP(1.0), prior).lift_limits is None
-    assert promise(novel, prior).kind == "other"
-    assert (
-        promise(novel, prior).belief is promise(novel, prior).lift_limits is promise(novel, prior).ratio_limit is None
-    )
+    assert promised_by(LIP(1.0)).lift_limits == (pytest.approx(np.exp(-1)), pytest.approx(np.e))
+    assert promised_by(LIP(1.0)).ratio_limit is None
+    assert promised_by(LDP(1.0)).ratio_limit == pytest.approx(np.e)
+    assert promised_by(LDP(1.0)).lift_limits is None
+    assert promised_by(novel).kind == "other"
+    assert promised_by(novel).lift_limits is promised_by(novel).ratio_limit is None

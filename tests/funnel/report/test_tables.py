@@ -1,4 +1,4 @@
-"""The rows of the report's tables: complete where they can be, and the most important ones otherwise."""
+"""The tables of the public report: complete where they can be, and the most important rows otherwise."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from funnel import LDP, LIP, Alphabet, Joint, Protocol, fit, measures
+from funnel import LDP, LIP, Joint, Protocol, fit, measures
 from funnel.release.public import largest_ratios
-from funnel.report import ReportContent, tables
-from funnel.report.changes import log_lift
+from funnel.release.public_report import LiftCell
+from funnel.report import ReportContent
+from funnel.report.page import tint
+from funnel.report.promise import promised_by
+from funnel.report.public import tables
+from funnel.report.public.tables import log_lift
 
 Builder = Callable[..., ReportContent]
 JOINT = Joint.from_counts([[40_000, 10_000, 5_000], [10_000, 30_000, 25_000]])
@@ -23,16 +27,17 @@ def _large(outputs: int, secrets: int) -> Joint:
 
 def test_beliefs_are_the_prior_times_the_lift_and_within_the_limits(make_content: Builder) -> None:
     content = make_content(JOINT, fit("optimal", JOINT, LIP(0.4)), LIP(0.4)).public()
-    promised = content.promised
     posterior = tables.posterior_of_secret(content)
     np.testing.assert_allclose(posterior.sum(axis=0), 1, atol=0.05)
-    found = tables.belief_rows(content, promised)
-    assert found.complete
+    found = tables.beliefs(content)
+    assert len(found.rows) == found.total
     for s, row in enumerate(found.rows):
         assert row.label == JOINT.secret.labels[s]
         assert (row.lowest, row.highest) == pytest.approx((posterior[s].min(), posterior[s].max()), abs=0.05)
         assert row.least is not None
         assert row.most is not None
+        assert row.lowest is not None
+        assert row.highest is not None
         assert row.least - 1e-12 <= row.lowest <= row.prior <= row.highest <= row.most + 1e-12
 
 
@@ -41,36 +46,32 @@ def test_outputs_name_their_likeliest_inputs(make_content: Builder) -> None:
     content = make_content(JOINT, protocol, LIP(1.0)).public()
     posterior = content.laws.posterior
     np.testing.assert_allclose(posterior, measures.posterior(JOINT, protocol), atol=0.01)
-    for y, row in enumerate(tables.output_rows(content).rows):
+    for y, row in enumerate(tables.outputs(content).rows):
         assert row.probability == pytest.approx(protocol.matrix[y] @ JOINT.p_input, abs=0.005)
-        assert [chance for _, chance in row.sources] == sorted(posterior[y], reverse=True)[:3]
+        assert [source.chance for source in row.sources] == sorted(posterior[y], reverse=True)[:3]
         assert row.further == 0
 
 
-@pytest.mark.parametrize(("secrets", "widths"), [(2, [2]), (7, [7]), (8, [4, 4]), (15, [5, 5, 5]), (28, [7, 7, 7, 7])])
-def test_lifts_are_cut_into_even_blocks_that_hold_all_of_them(
-    make_content: Builder, secrets: int, widths: list[int]
-) -> None:
-    joint = _large(4, secrets)
+def test_all_lifts_are_in_the_table_where_there_is_room(make_content: Builder) -> None:
+    joint = _large(4, 28)
     content = make_content(joint, fit("grr", joint, LIP(1.0)), LIP(1.0)).public()
-    blocks = tables.lift_blocks(content, tables.lift_strength(content, content.promised))
-    assert [len(block.secrets) for block in blocks] == widths
-    assert sum((block.secrets for block in blocks), ()) == joint.secret.labels
-    for y in range(4):
-        lifts = [cell.lift for block in blocks for cell in block.rows[y][1]]
-        np.testing.assert_array_equal(lifts, content.findings.lift[:, y])
+    found = tables.lifts(content, promised_by(LIP(1.0)))
+    assert found.table is not None
+    assert found.table.secrets == joint.secret.labels
+    shown = [[cell.lift for cell in row.cells] for row in found.table.rows]
+    np.testing.assert_array_equal(np.transpose(shown), content.findings.lift)
+    assert found.strongest == ()
 
 
 def test_too_many_lifts_are_cut_to_the_fifty_furthest_from_one(make_content: Builder) -> None:
     joint = _large(60, 3)
     content = make_content(joint, fit("grr", joint, LIP(1.0)), LIP(1.0)).public()
-    strength = tables.lift_strength(content, content.promised)
-    assert tables.lift_blocks(content, strength) == ()
-    found = tables.lift_rows(content, strength)
-    assert (len(found.rows), found.total, found.complete) == (50, 180, False)
+    found = tables.lifts(content, promised_by(LIP(1.0)))
+    assert found.table is None
+    assert (len(found.strongest), found.total) == (50, 180)
     strongest = np.sort(np.abs(np.log(content.findings.lift)).ravel())[::-1][:50]
-    np.testing.assert_allclose([abs(np.log(row.cell.lift)) for row in found.rows], strongest)
-    shown = tables.output_rows(content)
+    np.testing.assert_allclose([abs(np.log(row.cell.lift or np.nan)) for row in found.strongest], strongest)
+    shown = tables.outputs(content)
     assert (len(shown.rows), shown.total) == (50, 60)
     probabilities = [row.probability for row in shown.rows]
     assert probabilities == sorted(probabilities, reverse=True)
@@ -80,44 +81,68 @@ def test_lifts_of_what_never_occurs_are_no_rows(make_content: Builder, make_prot
     joint = Joint.from_counts([[5_000, 3_000], [2_000, 9_000], [0, 0]])
     protocol = make_protocol(joint, [[0.6, 0.5], [0.4, 0.5], [0, 0]], ["u", "v", "never"], LIP(1.0))
     content = make_content(joint, protocol, LIP(1.0)).public()
-    strength = tables.lift_strength(content, content.promised)
-    assert tables.lift_rows(content, strength).total == 4
-    (block,) = tables.lift_blocks(content, strength)
-    assert block.rows[0][1][2].tint == block.rows[2][1][0].tint == ""
-    assert tables.output_rows(content).rows[2].sources == ()
-    assert np.isnan(tables.belief_rows(content, content.promised).rows[2].lowest)
+    found = tables.lifts(content, promised_by(LIP(1.0)))
+    assert found.total == 4
+    assert found.table is not None
+    assert found.table.rows[0].cells[2].lift is found.table.rows[2].cells[0].lift is None
+    assert found.table.rows[2].ratio is None
+    assert found.spreads[2].values == ()
+    assert tables.outputs(content).rows[2].sources == ()
+    assert tables.beliefs(content).rows[2].lowest is None
 
 
 @pytest.mark.parametrize(
-    ("lift", "tint"), [(np.exp(1), "up4"), (np.exp(-1), "down4"), (np.exp(0.5), "up2"), (1.01, ""), (np.nan, "")]
+    ("lift", "shade"), [(np.exp(1), "up4"), (np.exp(-1), "down4"), (np.exp(0.5), "up2"), (1.01, ""), (None, "")]
 )
-def test_shades_say_how_much_of_the_limit_is_used(lift: float, tint: str) -> None:
-    assert tables.LiftCell(lift, abs(float(np.log(lift)))).tint == tint
+def test_shades_say_how_much_of_the_limit_is_used(lift: float | None, shade: str) -> None:
+    strength = None if lift is None else abs(float(np.log(lift)))
+    assert tint(LiftCell(lift=lift, strength=strength)) == shade
 
 
 @pytest.mark.parametrize("guarantee", [LIP(0.7), LDP(0.7)])
 def test_the_worst_case_in_beliefs_is_the_witness(make_content: Builder, guarantee: LIP | LDP) -> None:
     content = make_content(JOINT, fit("grr", JOINT, guarantee), guarantee).public()
-    found = tables.worst(content)
+    found = tables.strongest_case(content)
+    assert found.posterior is not None
     change = found.posterior / found.prior
     if found.other is not None:
+        assert found.other_posterior is not None
         change /= found.other_posterior / found.other_prior
-    assert abs(np.log(change)) == pytest.approx(content.findings.level, abs=0.06)
+    assert abs(np.log(change)) == pytest.approx(content.findings.level, abs=0.05)
 
 
-def test_the_worst_case_is_found_among_outputs_of_the_same_label(
-    make_content: Builder, make_protocol: Callable[..., Protocol]
-) -> None:
-    twins = Alphabet(("one", "two"), (("a", "b · c"), ("a · b", "c")))
-    assert twins.labels[0] == twins.labels[1]
-    joint = Joint.from_counts([[40_000, 10_000], [10_000, 50_000]])
-    protocol = make_protocol(joint, [[0.55, 0.5], [0.45, 0.5]], twins, LIP(1.0))
+def test_the_heat_map_holds_the_most_common_values_and_what_the_others_have_together(make_content: Builder) -> None:
+    joint = _large(120, 2)
+    protocol = fit("grr", joint, LIP(1.0))
     content = make_content(joint, protocol, LIP(1.0)).public()
-    found = tables.worst(content)
-    assert abs(np.log(found.posterior / found.prior)) == pytest.approx(content.findings.level, abs=0.06)
+    heat = tables.heat(content)
+    assert (len(heat.inputs), len(heat.outputs), len(heat.shares)) == (24, 24, 25)
+    assert (heat.further_inputs, heat.further_outputs) == (96, 96)
+    np.testing.assert_allclose(np.sum(heat.shares, axis=0), 1, atol=0.02)
+    common = {joint.inputs.labels[x] for x in np.argsort(-content.laws.p_input, kind="stable")[:24]}
+    assert set(heat.inputs) == common
+    for i, output in enumerate(heat.outputs):
+        for k, name in enumerate(heat.inputs):
+            exact = protocol.matrix[protocol.outputs.labels.index(output), joint.inputs.labels.index(name)]
+            assert heat.shares[i][k] == pytest.approx(exact, abs=0.001)
 
 
-def test_ratios_and_logarithms_of_lifts() -> None:
-    lift = np.array([[2.0, 0.0, np.nan], [0.5, 1.5, np.nan], [np.nan, np.nan, np.nan]])
-    np.testing.assert_array_equal(largest_ratios(lift), [4.0, np.inf, np.nan])
-    np.testing.assert_array_equal(log_lift(lift[:2, 1:]), [[-np.inf, np.nan], [np.log(1.5), np.nan]])
+def test_the_heat_map_never_claims_certainty(make_content: Builder, make_protocol: Callable[..., Protocol]) -> None:
+    joint = Joint.from_counts([[1, 1, 1], [1, 1, 1]])
+    protocol = make_protocol(joint, [[1, 0.9999, 0.4], [0, 0.0001, 0.6]], ["u", "v"], LIP(1.0))
+    heat = tables.heat(make_content(joint, protocol, LIP(1.0)).public())
+    assert heat.shares == ((1.0, 0.999, 0.4), (0.0, 0.001, 0.6))
+
+
+def test_spreads_are_the_ratios_where_secrets_are_compared(make_content: Builder) -> None:
+    content = make_content(JOINT, fit("grr", JOINT, LDP(0.7)), LDP(0.7))
+    found = tables.lifts(content.public(), promised_by(LDP(0.7))).spreads
+    exact = largest_ratios(content.findings.lift)
+    for spread, ratio in zip(found, exact, strict=True):
+        (value,) = spread.values
+        assert isinstance(value, float)
+        assert ratio <= value <= ratio * 1.06
+
+
+def test_logs_of_lifts_know_what_excludes() -> None:
+    np.testing.assert_array_equal(log_lift(np.array([[1.0, 0.0], [np.nan, np.e]])), [[0, -np.inf], [np.nan, 1]])

@@ -1,0 +1,161 @@
+"""Attacks: how often the best guess of the secret is right, from a record, with side information, over versions; pure.
+
+Each figure is the theoretical optimum of its kind of attacker, who knows the counts of the source and the protocol: the
+Bayes guess takes the likeliest secret, and no other guess is right more often (METHOD section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.joint import FloatArray, IntArray
+from funnel.protocol import WeightArray
+
+# Multiplications that a table of attacks is worth: about a second.
+_LARGEST = 2e9
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attacker.
+
+    Attributes
+    ----------
+    before, after : float
+        Probability that the Bayes guess of the secret is right without the published record, and with it.
+    information : float
+        What the record tells about the secret beyond what the attacker knows, I(S;Y|Z), nats.
+    """
+
+    before: float
+    after: float
+    information: float
+
+    @property
+    def gain(self) -> float:
+        """How much more often the guess is right."""
+        return self.after - self.before
+
+
+def attack(counts: IntArray, channel: FloatArray) -> Attack | None:
+    """The best guess of the secret from a published record and a column of the source.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (c, a, k)
+        Records by secret, input and value of the side column; k = 1 for an attacker who knows none.
+    channel : ndarray, shape (b, a)
+        Q(y|x).
+
+    Returns
+    -------
+    Attack or None
+        None where the table would have to be larger than is worth it.
+
+    Notes
+    -----
+    ``P(s, y, z) = Σ_x P(s, x, z) Q(y|x)``, from which ``Σ_{y,z} max_s P(s, y, z)``; O(a b c k).
+    """
+    c, a, k = counts.shape
+    if float(c) * a * k * len(channel) > _LARGEST:
+        return None
+    total = counts.sum()
+    before = np.zeros(3)
+    for z in range(k):
+        # One value at a time, so that memory stays that of one table.
+        law = counts[:, :, z] / total
+        if law.any():
+            before += _told(law @ channel.T)
+    return Attack(float(before[0]), float(before[1]), float(before[2]))
+
+
+def both_versions(law: FloatArray, channel: FloatArray, other: FloatArray) -> Attack | None:
+    """The best guess from two records of one person that were drawn independently, one by each channel.
+
+    Parameters
+    ----------
+    law : ndarray, shape (c, a)
+        P(s, x).
+    channel, other : ndarray, shapes (b, a) and (b', a)
+
+    Returns
+    -------
+    Attack or None
+        None where there are too many pairs of outputs.
+    """
+    c, a = law.shape
+    if float(c) * a * len(channel) * len(other) > _LARGEST:
+        return None
+    prior = law.sum(axis=1)
+    right = 0.0
+    informed = _entropy(prior)
+    for row in channel:
+        seen = (law * row) @ other.T
+        right += float(seen.max(axis=0).sum())
+        informed -= _entropy(seen) - _entropy(seen.sum(axis=0))
+    return Attack(float(prior.max()), right, max(0.0, informed))
+
+
+def kept_answers(law: FloatArray, weights: WeightArray, other: WeightArray) -> Attack | None:
+    """The best guess from two records that were drawn with the same word, as with record keys.
+
+    Both outputs follow from the word by the thresholds of their column (`funnel.sampling.draw`), so a pair has the
+    probability of the words that give both.
+
+    Parameters
+    ----------
+    law : ndarray, shape (c, a)
+        P(s, x).
+    weights, other : ndarray of uint64, shapes (b, a) and (b', a)
+        Columns summing to 2^63.
+    """
+    c, a = law.shape
+    pairs: dict[tuple[int, int], FloatArray] = {}
+    if float(c) * a * (len(weights) + len(other)) > _LARGEST / 100:
+        return None
+    for x in range(a):
+        first, second = (np.cumsum(columns[:, x], dtype=np.uint64) for columns in (weights, other))
+        ends = np.union1d(first, second)
+        starts = np.concatenate([np.zeros(1, dtype=np.uint64), ends[:-1]])
+        outputs = zip(
+            np.searchsorted(first, starts, side="right"), np.searchsorted(second, starts, side="right"), strict=True
+        )
+        for pair, width in zip(outputs, (ends - starts).astype(np.float64) / 2.0**63, strict=True):
+            if width > 0:
+                place = (int(pair[0]), int(pair[1]))
+                pairs[place] = pairs.get(place, np.zeros(c)) + law[:, x] * width
+    seen = np.column_stack(list(pairs.values()))
+    prior = law.sum(axis=1)
+    return Attack(float(prior.max()), float(seen.max(axis=0).sum()), _information(seen, prior))
+
+
+def true_value(law: FloatArray) -> Attack:
+    """The best guess from the true value itself, which ever more fresh draws come close to; law: shape (c, a)."""
+    return Attack(*map(float, _told(law)))
+
+
+def worst_first(attacks: Sequence[tuple[str, Attack]]) -> list[tuple[str, Attack]]:
+    """Named attacks: what gains most first, then what is told most."""
+    return sorted(attacks, key=lambda named: (-round(named[1].gain, 12), -named[1].information, named[0]))
+
+
+def _told(law: FloatArray) -> FloatArray:
+    """Of a law of (s, y), shape (c, b), that may sum to less than one: right before, right after, information."""
+    known = law.sum(axis=1)
+    return np.array([known.max(), law.max(axis=0).sum(), _information(law, known)])
+
+
+def _entropy(law: FloatArray) -> float:
+    """-Σ P ln P, also of a part of a law."""
+    there = law[law > 0]
+    return float(-(there * np.log(there)).sum())
+
+
+def _information(law: FloatArray, prior: FloatArray) -> float:
+    """Σ P(s, y) ln (P(s, y) P / (P(s) P(y))), for a law that sums to P; prior: shape (c,), summing to P."""
+    independent = np.outer(prior, law.sum(axis=0)) / prior.sum()
+    there = law > 0
+    return max(0.0, float((law[there] * np.log(law[there] / independent[there])).sum()))

@@ -1,0 +1,341 @@
+"""PublicReport: every figure of the public report of a version, from which alone its page is made."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from funnel.release.document import Count, Document, Part, Probability, Sha256
+
+# JSON has no infinity.
+Level = float | Literal["infinite"]
+Total = Annotated[int, Field(ge=0)]
+
+
+class Contact(Part):
+    """Who answers for the release."""
+
+    name: str | None = None
+    email: str | None = None
+
+
+class Licence(Part):
+    """The licence of the released data, with the address of its text where there is one."""
+
+    name: str
+    url: str | None = None
+
+
+class Reference(Part):
+    """One source to cite: its title, its address (web address or path) and its version."""
+
+    title: str
+    url: str | None = None
+    version: str | None = None
+
+
+class Source(Part):
+    """The file that the release was made from; how many records were left out is told in words."""
+
+    title: str
+    records: Count
+    dropped: str
+    references: tuple[Reference, ...]
+
+
+class Columns(Part):
+    """Names of columns, and how many combinations of values they have."""
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    values: Count
+
+
+class Mechanism(Part):
+    """How the protocol was made, in one line, and whether it looks at the secret."""
+
+    name: str
+    summary: str
+    reads_secret: bool
+
+
+class Channel(Part):
+    """What the records were drawn from; the weights themselves are in ``protocol.json``."""
+
+    digest: Sha256
+    reads: tuple[str, ...] = Field(min_length=1)
+    inputs: Count
+    outputs: Count
+
+
+class Consistency(Part):
+    """Whether the draws look like draws from the protocol."""
+
+    p_value: Probability
+    tests: Count
+    impossible: Count
+
+
+class Estimation(Part):
+    """How far the true law may be from the counted one, and what that could do to the bound.
+
+    ``robust_level`` and ``plain_level`` are those of LDP over the confidence set and under the counts,
+    ``robust_lift_level`` that of the guarantee itself over the set; None where they were not computed.
+    """
+
+    alpha: float = Field(gt=0, lt=1)
+    radius: float = Field(ge=0)
+    cells: Count
+    records: Count
+    doubtful: bool
+    plain_level: Level
+    robust_level: Level | None
+    robust_lift_level: Level | None
+
+
+class Figures(Part):
+    """What the audit found, rounded to be published; names as in `funnel.release.public.PublicFindings`."""
+
+    holds: bool
+    level: Level
+    level_factor: float | None
+    rules_out: bool
+    worst_of_many_laws: bool
+    utility: float
+    entropy: float
+    share: float
+    secret_information: float
+    guess_accuracy: float
+    prior_guess_accuracy: float
+    rows: Count
+    outside: Count
+    consistency: Consistency
+
+
+class Belief(Part):
+    """What an observer may come to believe about one value of the secret, by the bound and in this release.
+
+    None for ``least`` and ``most`` where the bound sets no limit one by one, and for the others where they are not
+    told.
+    """
+
+    label: str
+    prior: float
+    least: float | None
+    most: float | None
+    lowest: float | None
+    highest: float | None
+
+
+class Beliefs(Part):
+    """Beliefs in the most common values of the secret, of ``total`` that there are."""
+
+    rows: tuple[Belief, ...]
+    total: Total
+
+
+class StrongestCase(Part):
+    """The place of the largest leakage, in beliefs; None where one is not told or no two values are compared."""
+
+    output: str
+    secret: str
+    prior: float
+    posterior: float | None
+    upward: bool
+    other: str | None
+    other_prior: float
+    other_posterior: float | None
+    given: tuple[tuple[str, str], ...]
+
+
+class TrueValue(Part):
+    """A true value that a published one may come from, and how likely."""
+
+    label: str
+    chance: Probability
+
+
+class Output(Part):
+    """One published value: its share, its likeliest true values, and how many further ones are possible."""
+
+    label: str
+    probability: Probability
+    sources: tuple[TrueValue, ...]
+    further: Count
+
+
+class Outputs(Part):
+    """The most common published values, of ``total`` that there are."""
+
+    rows: tuple[Output, ...]
+    total: Total
+
+
+class Heat(Part):
+    """Probability of published values (rows) for true values (columns), the most common of each.
+
+    Every column has as its last entry what the published values that are left out have together, if any are.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shares: tuple[tuple[Probability, ...], ...]
+    further_inputs: Count
+    further_outputs: Count
+
+
+class LiftCell(Part):
+    """One lift P(s|y)/P(s), None where it is not told, and how much of the allowed change it uses, from 0 to 1."""
+
+    lift: float | None
+    strength: Probability | None
+
+
+class LiftTableRow(Part):
+    """The lifts of one published value, and its largest ratio between two values of the secret."""
+
+    output: str
+    cells: tuple[LiftCell, ...]
+    ratio: Level | None
+
+
+class LiftTable(Part):
+    """All lifts, where there are few enough to read."""
+
+    secrets: tuple[str, ...]
+    rows: tuple[LiftTableRow, ...]
+
+
+class StrongLift(Part):
+    """One of the strongest lifts, where there are too many to show all."""
+
+    secret: str
+    output: str
+    prior: float
+    posterior: float
+    cell: LiftCell
+
+
+class Spread(Part):
+    """A line of the chart: a value of the secret with its lifts, or a published value with its largest ratio."""
+
+    label: str
+    values: tuple[Level, ...]
+
+
+class Lifts(Part):
+    """What published values reveal: a table of all or of the strongest, of ``total``, and the lines of the chart."""
+
+    table: LiftTable | None
+    strongest: tuple[StrongLift, ...]
+    total: Total
+    spreads: tuple[Spread, ...]
+    spreads_total: Total
+
+
+class Compared(Part):
+    """One mechanism of the comparison; ``reason`` says why it may not be used, None if it may."""
+
+    mechanism: str
+    utility: float | None
+    share: float | None
+    level: Level | None
+    reason: str | None
+
+
+class Frequency(Part):
+    """One true value: its share, and the standard error of estimating it from the records; None if they cannot tell."""
+
+    label: str
+    share: float
+    error: float | None
+
+
+class Accuracy(Part):
+    """How well true shares can be estimated from the records: the most common values, of ``total``.
+
+    ``unknown`` counts the values, of all, whose share the records alone cannot tell.
+    """
+
+    rows: tuple[Frequency, ...]
+    total: Total
+    unknown: Count
+
+
+class Rarity(Part):
+    """Rare values and combinations, told no finer than the published shares tell them, or in words.
+
+    ``inputs`` and ``secrets`` count values whose published share is one step, that is about ``records`` or fewer.
+    ``combinations`` says how many combinations of both have fewer than ten records.
+    """
+
+    records: Count
+    inputs: Count
+    secrets: Count
+    combinations: Literal["hardly any", "some", "many", "most"]
+
+
+class Change(Part):
+    """What is public of the version before, and what differs from it."""
+
+    version: str
+    created: str
+    guarantee: str
+    columns: tuple[str, ...]
+    records: Count
+    rows: Literal["the same rows", "the same answers", "a fresh draw"]
+    new_data: bool
+    withdrawn: tuple[str, ...]
+
+
+class Judged(Part):
+    """One expectation that is judged before anything is published."""
+
+    name: str
+    description: str
+
+
+class Approval(Part):
+    """Who approved the release, and when (ISO 8601)."""
+
+    by: str
+    at: str
+
+
+class PublicReport(Document):
+    """Every figure of the public report, rounded; the page is a function of this document alone; public."""
+
+    described: ClassVar[str] = "the figures of the report"
+    schema_: Literal["funnel/report/1"] = Field(default="funnel/report/1", alias="schema")
+    name: str
+    title: str
+    description: str
+    version: str
+    created: str
+    software: str
+    contact: Contact
+    licence: Licence
+    source: Source
+    recodings: tuple[str, ...]
+    random_source: str
+    shuffled: bool
+    secret: Columns
+    published: Columns
+    guarantee: str
+    mechanism: Mechanism
+    channel: Channel
+    figures: Figures
+    beliefs: Beliefs
+    example: Belief | None
+    strongest: StrongestCase
+    outputs: Outputs
+    heat: Heat
+    lifts: Lifts
+    compared: tuple[Compared, ...]
+    estimation: Estimation
+    accuracy: Accuracy | None
+    rarity: Rarity
+    earlier_releases: Count
+    change: Change | None
+    judged: tuple[Judged, ...]
+    approval: Approval | None = None

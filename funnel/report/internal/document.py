@@ -1,0 +1,158 @@
+"""The document of the internal report, made of the exact evidence on a release."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from funnel.audit import Findings
+from funnel.joint import Joint
+from funnel.release.comparison import ComparedMechanism
+from funnel.release.findings import FoundConfidence, FoundConsistency
+from funnel.release.internal_report import (
+    AttackFigures,
+    ExactFigures,
+    ExactLift,
+    ExactWitness,
+    InternalReport,
+    LearnedFigures,
+    RareCombination,
+    Sparse,
+)
+from funnel.release.public_report import Level
+from funnel.release.verdict import Verdict
+from funnel.report.content import ReportContent
+
+# What judges and attacks, beside the libraries that compute.
+_JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
+MAX_LIFTS = 30
+MAX_RARE = 30
+
+
+def internal_report(
+    content: ReportContent,
+    verdict: Verdict,
+    compared: Sequence[ComparedMechanism],
+    *,
+    alone: AttackFigures,
+    beside: tuple[AttackFigures, ...],
+    versions: tuple[AttackFigures, ...],
+    learned: LearnedFigures,
+    software: Mapping[str, str],
+) -> InternalReport:
+    """Every figure of the internal report; the attacks are those of `funnel.report.internal.attacks`."""
+    joint = content.joint
+    return InternalReport(
+        name=content.name,
+        title=content.title,
+        version=content.version,
+        created=content.created,
+        guarantee=str(content.guarantee),
+        mechanism=content.protocol.mechanism,
+        secret=joint.secret.columns,
+        published=joint.inputs.columns,
+        figures=_figures(content.findings),
+        lifts=_lifts(content),
+        lifts_total=int((~np.isnan(content.findings.lift)).sum()),
+        sparse=_sparse(joint),
+        alone=alone,
+        beside=beside,
+        versions=versions,
+        learned=learned,
+        verdict=verdict.results,
+        compared=tuple(compared),
+        software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
+        approval=content.approval,
+    )
+
+
+def _beside() -> dict[str, str]:
+    found = {}
+    for name in _JUDGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _figures(found: Findings) -> ExactFigures:
+    consistency, confidence = found.consistency, found.confidence
+    return ExactFigures(
+        holds=found.holds,
+        level=_level(found.level),
+        witness=ExactWitness(
+            output=found.witness_output,
+            secret=found.witness_secret,
+            other_secret=found.witness_other_secret,
+            upward=found.witness_upward,
+            given=found.witness_given,
+            ratio=found.level_ratio,
+        ),
+        utility=found.utility,
+        entropy=found.entropy,
+        share=found.share,
+        secret_information=found.secret_information,
+        guess_accuracy=min(1.0, found.guess_accuracy),
+        prior_guess_accuracy=found.prior_guess_accuracy,
+        rows=found.rows,
+        outside=found.outside,
+        consistency=FoundConsistency(**vars(consistency)),
+        confidence=FoundConfidence(**vars(confidence)),
+        plain_level=_level(found.plain_level),
+        robust_level=None if found.robust_level is None else _level(found.robust_level),
+        robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
+    )
+
+
+def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
+    """The lifts furthest from 1, one that excludes a secret first."""
+    joint, lift = content.joint, content.findings.lift
+    read = joint.read_by(content.protocol.inputs.columns)
+    # Records expected of each (secret, output), from the exact counts.
+    both = read.counts @ content.protocol.weights_for(read.inputs).T.astype(np.float64) / content.protocol.denominator
+    size = np.abs(np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)).ravel()
+    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_LIFTS]]
+    places = [divmod(i, lift.shape[1]) for i in order if not np.isnan(size[i])]
+    return tuple(
+        ExactLift(
+            secret=joint.secret.labels[s],
+            output=content.protocol.outputs.labels[y],
+            lift=float(lift[s, y]),
+            secret_records=int(joint.counts[s].sum()),
+            output_expected=float(both[:, y].sum()),
+            both_expected=float(both[s, y]),
+        )
+        for s, y in places
+    )
+
+
+def _sparse(joint: Joint) -> Sparse:
+    counts = joint.counts
+    flat = counts.ravel()
+    there = np.flatnonzero(flat)
+    rarest = there[np.argsort(flat[there], kind="stable")[:MAX_RARE]]
+    return Sparse(
+        combinations=int(flat.size),
+        empty=int((flat == 0).sum()),
+        single=int((flat == 1).sum()),
+        below_five=int(((flat > 0) & (flat < 5)).sum()),
+        below_ten=int(((flat > 0) & (flat < 10)).sum()),
+        single_inputs=int((counts.sum(axis=0) == 1).sum()),
+        rarest=tuple(
+            RareCombination(
+                secret=joint.secret.labels[i // counts.shape[1]],
+                input=joint.inputs.labels[i % counts.shape[1]],
+                records=int(flat[i]),
+            )
+            for i in rarest
+        ),
+    )
+
+
+def _level(value: float) -> Level:
+    return "infinite" if math.isinf(value) else float(value)

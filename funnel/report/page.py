@@ -1,0 +1,147 @@
+"""A page as one HTML file that needs nothing else: no network, no script, no second file."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from funnel.guarantees import Guarantee
+from funnel.release.public_report import LiftCell
+from funnel.report import numbers
+
+# Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+_LONGEST_WORD = 22
+
+
+def render(template: str, values: dict[str, Any]) -> str:
+    """A whole page, in UTF-8 text; the same values give the same page, to the byte.
+
+    Notes
+    -----
+    Labels, names and texts are escaped wherever they stand. The page's content security policy allows no resource
+    outside the page, whatever is in it.
+    """
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("funnel.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filters: dict[str, Any] = {
+        "label": _label,
+        "breakable": _breakable,
+        "columns": _columns,
+        "quoted": _quoted,
+        "exact": numbers.exact,
+        "knowledge": _knowledge,
+        "link": _link,
+        "readable": _readable,
+        "plural": numbers.plural,
+        "count": numbers.count,
+        "things": numbers.things,
+        "short": numbers.short,
+        "tint": tint,
+        "whole_percent": numbers.whole_percent,
+        "points": numbers.points,
+        "gain": numbers.gain,
+        "percent": numbers.percent,
+        "percent_in_detail": numbers.percent_in_detail,
+        "percent_at_most": numbers.percent_at_most,
+        "percent_at_least": numbers.percent_at_least,
+        "significant": numbers.significant,
+        "significant_at_most": numbers.significant_at_most,
+        "significant_at_least": numbers.significant_at_least,
+        "level": numbers.level,
+        "plain": numbers.plain,
+        "seconds": numbers.seconds,
+        "probability": numbers.probability,
+    }
+    environment.filters.update(filters)
+    environment.tests["infinite"] = lambda value: value == "infinite" or value == math.inf
+    return environment
+
+
+def _readable(text: str) -> str:
+    """The text without characters that are invisible or turn the writing direction of what follows."""
+    return "".join(c if c in "\n\t" or not _is_hidden(c) else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") or unicodedata.bidirectional(character) in _TURNS
+
+
+def _label(text: str) -> Markup:
+    """A name from the data: isolated, so that its writing direction cannot reorder the sentence around it."""
+    return _isolated(text, "")
+
+
+def _breakable(name: str) -> Markup:
+    """An identifier that may be broken after its underscores."""
+    return Markup("_<wbr>").join(_readable(name).split("_"))
+
+
+def _quoted(text: str) -> Markup:
+    """A value in a sentence."""
+    return Markup("“{}”").format(_label(text))
+
+
+def _knowledge(given: tuple[tuple[str, str], ...]) -> Markup:
+    """What an observer knows besides, as a phrase after a noun; nothing where they know nothing."""
+    parts = [Markup("{} is {}").format(_isolated(column, "column"), _quoted(value)) for column, value in given]
+    return Markup(" whose ") + Markup(" and ").join(parts) if parts else Markup("")
+
+
+def tint(cell: LiftCell) -> str:
+    """Name of the shade of a lift: ``up1`` to ``up4`` or ``down1`` to ``down4``, or nothing where it tells little."""
+    if cell.lift is None or cell.strength is None:
+        return ""
+    shade = min(4, int(cell.strength * 4 + 0.5))
+    return f"{'up' if cell.lift > 1 else 'down'}{shade}" if shade else ""
+
+
+def bound(guarantee: Guarantee) -> str:
+    """The numbers of a guarantee: ε = 1, or each by its name."""
+    values = [(field.name, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
+    texts = [f"{'ε' if name == 'epsilon' else name} = {numbers.plain(value)}" for name, value in values]
+    return ", ".join(texts) or "none at all"
+
+
+def _columns(names: tuple[str, ...]) -> Markup:
+    """Column names as in a sentence: a, b and c."""
+    marked = [_isolated(name, "column") for name in names]
+    if len(marked) < 2:
+        return Markup("").join(marked)
+    return Markup(", ").join(marked[:-1]) + Markup(" and ") + marked[-1]
+
+
+def _isolated(text: str, kind: str) -> Markup:
+    readable = _readable(text) or "(empty)"
+    # Only what has no room for a line break in itself may be broken anywhere: short words stay whole.
+    long = "long" if max(map(len, readable.split()), default=0) > _LONGEST_WORD else ""
+    kinds = " ".join(filter(None, (kind, long)))
+    start = Markup('<bdi class="{}">').format(kinds) if kinds else Markup("<bdi>")
+    return start + readable + Markup("</bdi>")
+
+
+def _link(url: str | None, text: str) -> Markup:
+    """A link to a web address; anything else that stands for an address is shown as text."""
+    if url is None:
+        return escape(_readable(text))
+    if not re.match(r"https?://", url, flags=re.IGNORECASE):
+        return Markup("{} ({})").format(_readable(text), _readable(url))
+    return Markup('<a href="{}" rel="noopener noreferrer">{}</a>').format(url, _readable(text))

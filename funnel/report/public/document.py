@@ -1,0 +1,125 @@
+"""The document of the public report, made of what is published of a release and of nothing else."""
+
+from __future__ import annotations
+
+from funnel.release.public import count_of_records
+from funnel.release.public_report import (
+    Channel,
+    Columns,
+    Compared,
+    Consistency,
+    Estimation,
+    Figures,
+    Mechanism,
+    PublicReport,
+    Rarity,
+    Source,
+)
+from funnel.report.content import PublicContent, ReportContent
+from funnel.report.promise import promised_by
+from funnel.report.public import tables
+from funnel.report.public.tables import level
+
+
+def public_report(content: ReportContent) -> PublicReport:
+    """Every figure of the public report of a release, rounded; O(a b c + a b min(a, b))."""
+    return _document(content.public())
+
+
+def _document(content: PublicContent) -> PublicReport:
+    promised = promised_by(content.guarantee)
+    laws, protocol, mechanism = content.laws, content.protocol, content.mechanism
+    return PublicReport(
+        name=content.name,
+        title=content.title,
+        description=content.description,
+        version=content.version,
+        created=content.created,
+        software=content.software,
+        contact=content.contact,
+        licence=content.licence,
+        source=Source(
+            title=content.source.title,
+            records=laws.n,
+            dropped=count_of_records(content.source.rows_dropped),
+            references=content.source.references,
+        ),
+        recodings=content.recodings,
+        random_source=content.random_source,
+        shuffled=content.shuffled,
+        secret=Columns(columns=laws.secret.columns, values=len(laws.secret)),
+        published=Columns(columns=laws.inputs.columns, values=len(laws.inputs)),
+        guarantee=str(content.guarantee),
+        mechanism=Mechanism(name=mechanism.name, summary=mechanism.summary, reads_secret=mechanism.reads_secret),
+        channel=Channel(
+            digest=protocol.digest,
+            reads=protocol.inputs.columns,
+            inputs=len(protocol.inputs),
+            outputs=len(protocol.outputs),
+        ),
+        figures=_figures(content),
+        beliefs=tables.beliefs(content),
+        example=tables.example(content),
+        strongest=tables.strongest_case(content),
+        outputs=tables.outputs(content),
+        heat=tables.heat(content),
+        lifts=tables.lifts(content, promised),
+        compared=tuple(
+            Compared(
+                mechanism=line.mechanism,
+                utility=line.utility,
+                share=line.share,
+                level=None if line.level is None else level(line.level),
+                reason=line.reason,
+            )
+            for line in content.plan
+        ),
+        estimation=_estimation(content),
+        accuracy=tables.accuracy(content),
+        rarity=Rarity(
+            records=content.rarity.records,
+            inputs=content.rarity.inputs,
+            secrets=content.rarity.secrets,
+            combinations=content.rarity.combinations,
+        ),
+        earlier_releases=content.earlier_releases,
+        change=content.change,
+        judged=content.judged,
+        approval=content.approval,
+    )
+
+
+def _figures(content: PublicContent) -> Figures:
+    found = content.findings
+    return Figures(
+        holds=found.holds,
+        level=level(found.level),
+        level_factor=found.level_factor,
+        rules_out=found.rules_out,
+        worst_of_many_laws=found.worst_of_many_laws,
+        utility=found.utility,
+        entropy=found.entropy,
+        share=found.share,
+        secret_information=found.secret_information,
+        guess_accuracy=found.guess_accuracy,
+        prior_guess_accuracy=found.prior_guess_accuracy,
+        rows=found.rows,
+        outside=found.outside,
+        consistency=Consistency(
+            p_value=found.consistency.p_value, tests=found.consistency.tests, impossible=found.consistency.impossible
+        ),
+    )
+
+
+def _estimation(content: PublicContent) -> Estimation:
+    found = content.findings
+    return Estimation(
+        alpha=found.confidence.alpha,
+        radius=found.confidence.radius,
+        cells=found.confidence.cells,
+        records=found.confidence.n,
+        doubtful=found.confidence.doubtful,
+        plain_level=level(found.plain_level),
+        robust_level=None if found.robust_level is None else level(found.robust_level),
+        robust_lift_level=None if found.robust_lift_level is None else level(found.robust_lift_level),
+    )

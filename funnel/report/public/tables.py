@@ -1,0 +1,270 @@
+"""The tables of the public report as parts of its document; a long one holds its most important rows and a total."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from funnel.joint import FloatArray
+from funnel.release.public_report import (
+    Accuracy,
+    Belief,
+    Beliefs,
+    Frequency,
+    Heat,
+    Level,
+    LiftCell,
+    Lifts,
+    LiftTable,
+    LiftTableRow,
+    Output,
+    Outputs,
+    Spread,
+    StrongestCase,
+    StrongLift,
+    TrueValue,
+)
+from funnel.report.content import PublicContent
+from funnel.report.promise import Promise
+
+MAX_ROWS = 50
+TOP_SOURCES = 3
+# As many columns of names as a page can show beside the names of rows.
+MAX_COLUMNS = 28
+MAX_HEAT = 24
+MAX_FREQUENCIES = 30
+
+
+def largest(keys: FloatArray | Sequence[float], most: int = MAX_ROWS) -> list[int]:
+    """Positions to show: all, in order, or the ones with the largest keys, largest first; nan comes last."""
+    values = np.asarray(keys, dtype=np.float64)
+    if len(values) <= most:
+        return list(range(len(values)))
+    order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
+    return [int(i) for i in order[:most]]
+
+
+def told(value: float) -> float | None:
+    """A figure for a document; None where it is not told or does not exist."""
+    return None if math.isnan(value) else float(value)
+
+
+def level(value: float) -> Level:
+    """A level or factor for a document."""
+    return "infinite" if math.isinf(value) else float(value)
+
+
+def log_lift(lift: FloatArray) -> FloatArray:
+    """ln of lifts: minus infinity where an output excludes a secret, nan where the lift is."""
+    return np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)
+
+
+def posterior_of_secret(content: PublicContent) -> FloatArray:
+    """P(s|y), shape (c, b), as rounded figures have it; nan where s or y never occurs or the lift is not told."""
+    return np.asarray(np.minimum(1.0, content.findings.lift * content.laws.p_secret[:, np.newaxis]))
+
+
+def belief(content: PublicContent, s: int) -> Belief:
+    """What an observer may come to believe about secret s; within the limits, where these hold."""
+    posterior = posterior_of_secret(content)[s]
+    seen = posterior[~np.isnan(posterior)]
+    allowed = content.belief_limits
+    limits = (None, None) if allowed is None else (allowed[0][s], allowed[1][s])
+    least, most = (None if limit is None else float(limit) for limit in limits)
+    if content.findings.holds and least is not None and most is not None:
+        # A rounded lift times a rounded share can exceed a limit that both exact ones keep.
+        seen = np.clip(seen, least, most)
+    return Belief(
+        label=content.laws.secret.labels[s],
+        prior=float(content.laws.p_secret[s]),
+        least=least,
+        most=most,
+        lowest=float(seen.min()) if len(seen) else None,
+        highest=float(seen.max()) if len(seen) else None,
+    )
+
+
+def beliefs(content: PublicContent) -> Beliefs:
+    """One row per value of the secret, the most common ones where there are too many."""
+    prior = content.laws.p_secret
+    return Beliefs(rows=tuple(belief(content, s) for s in largest(prior)), total=len(prior))
+
+
+def example(content: PublicContent) -> Belief | None:
+    """The belief in the most common value of the secret; None where the guarantee sets beliefs no limits."""
+    return None if content.belief_limits is None else belief(content, int(content.laws.p_secret.argmax()))
+
+
+def outputs(content: PublicContent) -> Outputs:
+    """One row per output, the most probable ones where there are too many."""
+    probability, posterior = content.laws.p_output, content.laws.posterior
+    rows = []
+    for y in largest(probability):
+        chances = np.minimum(np.nan_to_num(posterior[y]), 1.0)
+        likeliest = np.argsort(-chances, kind="stable")[:TOP_SOURCES]
+        sources = tuple(
+            TrueValue(label=content.laws.inputs.labels[x], chance=float(chances[x]))
+            for x in likeliest
+            if chances[x] > 0
+        )
+        rows.append(
+            Output(
+                label=content.protocol.outputs.labels[y],
+                probability=min(float(probability[y]), 1.0),
+                sources=sources,
+                further=int((chances > 0).sum()) - len(sources),
+            )
+        )
+    return Outputs(rows=tuple(rows), total=len(probability))
+
+
+def heat(content: PublicContent) -> Heat:
+    """The protocol's probabilities, to a thousandth, of the most common published for the most common true values.
+
+    What is possible is told as a thousandth at least, and what is not certain as no more than 0.999.
+    """
+    protocol, laws = content.protocol, content.laws
+    b, a = protocol.size
+    # Of a protocol that reads the secret no law of what it reads is published.
+    known = protocol.inputs == laws.inputs
+    across = largest(laws.p_input if known else -np.arange(a, dtype=np.float64), MAX_HEAT)
+    down = largest(laws.p_output, MAX_HEAT)
+    matrix = protocol.matrix[:, across]
+    shown = matrix[down]
+    if len(down) < b:
+        shown = np.vstack([shown, np.maximum(0.0, matrix.sum(axis=0) - shown.sum(axis=0))])
+    rounded = np.round(shown, 3)
+    rounded = np.where((shown > 0) & (shown < 1), np.clip(rounded, 0.001, 0.999), rounded)
+    return Heat(
+        inputs=tuple(protocol.inputs.labels[x] for x in across),
+        outputs=tuple(protocol.outputs.labels[y] for y in down),
+        shares=tuple(tuple(map(float, np.minimum(row, 1.0))) for row in rounded),
+        further_inputs=a - len(across),
+        further_outputs=b - len(down),
+    )
+
+
+def lift_strength(content: PublicContent, promised: Promise) -> FloatArray:
+    """|ln lift| as a fraction of the largest one allowed, at most 1, shape (c, b); nan where the lift is."""
+    logs = log_lift(content.findings.lift)
+    size = np.abs(logs)
+    finite = size[np.isfinite(size)]
+    # Without limits on single lifts a shade means: compared with the largest lift there is.
+    most = float(finite.max()) if finite.size else 0.0
+    down, up = promised.lift_limits or (0.0, np.inf)
+    lower = -np.log(down) if down > 0 else most
+    upper = np.log(up) if up < np.inf else most
+    limit = np.where(logs < 0, lower, upper)
+    share = np.divide(size, limit, out=np.where(size > 0, 1.0, size), where=limit > 0)
+    return np.asarray(np.where(np.isnan(size), np.nan, np.minimum(1.0, share)))
+
+
+def lifts(content: PublicContent, promised: Promise) -> Lifts:
+    """All lifts as a table, or the strongest where there are too many; and the lines of their chart."""
+    lift, strength = content.findings.lift, lift_strength(content, promised)
+    size = np.abs(log_lift(lift)).ravel()
+    small = len(content.protocol.outputs) <= MAX_ROWS and len(content.laws.secret) <= MAX_COLUMNS
+    rows, total = _spreads(content, promised)
+    return Lifts(
+        table=_lift_table(content, strength) if small else None,
+        strongest=() if small else _strongest(content, strength, size),
+        total=int((~np.isnan(size)).sum()),
+        spreads=rows,
+        spreads_total=total,
+    )
+
+
+def _lift_table(content: PublicContent, strength: FloatArray) -> LiftTable:
+    lift, ratios = content.findings.lift, content.findings.ratios
+    return LiftTable(
+        secrets=content.laws.secret.labels,
+        rows=tuple(
+            LiftTableRow(
+                output=label,
+                cells=tuple(
+                    LiftCell(lift=told(value), strength=told(used))
+                    for value, used in zip(lift[:, y], strength[:, y], strict=True)
+                ),
+                ratio=None if math.isnan(ratios[y]) else level(float(ratios[y])),
+            )
+            for y, label in enumerate(content.protocol.outputs.labels)
+        ),
+    )
+
+
+def _strongest(content: PublicContent, strength: FloatArray, size: FloatArray) -> tuple[StrongLift, ...]:
+    """The (secret, output) whose lifts are furthest from 1, of all whose secret and output occur."""
+    posterior, lift = posterior_of_secret(content), content.findings.lift
+    order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_ROWS]]
+    places = [divmod(i, posterior.shape[1]) for i in order if not np.isnan(size[i])]
+    return tuple(
+        StrongLift(
+            secret=content.laws.secret.labels[s],
+            output=content.protocol.outputs.labels[y],
+            prior=float(content.laws.p_secret[s]),
+            posterior=float(posterior[s, y]),
+            cell=LiftCell(lift=told(lift[s, y]), strength=told(strength[s, y])),
+        )
+        for s, y in places
+    )
+
+
+def _spreads(content: PublicContent, promised: Promise) -> tuple[tuple[Spread, ...], int]:
+    """Of each value of the secret its different lifts; where secrets are compared, of each output its largest ratio."""
+    if promised.ratio_limit is not None:
+        ratios, names = content.findings.ratios, content.protocol.outputs.labels
+        shown = largest(ratios)
+        values = [() if math.isnan(ratios[y]) else (level(float(ratios[y])),) for y in shown]
+        return tuple(Spread(label=names[y], values=v) for y, v in zip(shown, values, strict=True)), len(names)
+    lift, names = content.findings.lift, content.laws.secret.labels
+    shown = largest(np.nan_to_num(np.abs(log_lift(lift)), nan=-1.0).max(axis=1, initial=-1.0))
+    spreads = tuple(
+        Spread(label=names[s], values=tuple(float(v) for v in np.unique(lift[s][~np.isnan(lift[s])]))) for s in shown
+    )
+    return spreads, len(names)
+
+
+def accuracy(content: PublicContent) -> Accuracy | None:
+    """Standard errors of the most common values; None where there are too many to compute them."""
+    if content.accuracy is None:
+        return None
+    errors, shares = content.accuracy.errors, content.laws.p_input
+    return Accuracy(
+        rows=tuple(
+            Frequency(label=content.laws.inputs.labels[x], share=float(shares[x]), error=told(errors[x]))
+            for x in largest(shares, MAX_FREQUENCIES)
+        ),
+        total=len(shares),
+        unknown=int((np.isnan(errors) & (shares > 0)).sum()),
+    )
+
+
+def strongest_case(content: PublicContent) -> StrongestCase:
+    """The witness of the findings, in beliefs."""
+    findings, laws = content.findings, content.laws
+    columns = _positions(content.protocol.outputs.labels, findings.witness_output)
+    secrets = _positions(laws.secret.labels, findings.witness_secret)
+    # Labels of several columns can coincide: the witness is then the strongest of the places they name.
+    size = np.nan_to_num(np.abs(log_lift(findings.lift[np.ix_(secrets, columns)])), nan=-1.0)
+    row, column = np.unravel_index(int(np.argmax(size)), size.shape)
+    s, y = secrets[int(row)], columns[int(column)]
+    posterior = posterior_of_secret(content)[:, y]
+    other = findings.witness_other_secret
+    t = s if other is None else _positions(laws.secret.labels, other)[0]
+    return StrongestCase(
+        output=findings.witness_output,
+        secret=findings.witness_secret,
+        prior=float(laws.p_secret[s]),
+        posterior=told(posterior[s]),
+        upward=findings.witness_upward,
+        other=other,
+        other_prior=float(laws.p_secret[t]),
+        other_posterior=told(posterior[t]),
+        given=findings.witness_given,
+    )
+
+
+def _positions(labels: tuple[str, ...], label: str) -> list[int]:
+    return [i for i, candidate in enumerate(labels) if candidate == label]

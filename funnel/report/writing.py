@@ -1,0 +1,88 @@
+"""Writing the reports of a version into its folder: the public one before the judgement, the internal one after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from funnel.joint import Joint
+from funnel.protocol import Protocol
+from funnel.release.comparison import ComparisonDocument
+from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.release.files import write_whole
+from funnel.release.layout import ReleaseFolder
+from funnel.release.provenance import software
+from funnel.release.public_report import PublicReport
+from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
+from funnel.report.content import ReportContent
+from funnel.report.internal import attacks, internal_report, render_internal
+from funnel.report.public import public_report, render_public
+from funnel.source.beside import look_beside
+from funnel.spec import ReleaseSpec
+
+
+def write_report(content: ReportContent, folder: ReleaseFolder) -> PublicReport:
+    """Write the public report: its figures, and the page that is made of them alone. It needs no verdict.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    numbers = public_report(content)
+    write_whole(folder.numbers, numbers.to_bytes())
+    write_whole(folder.report, render_public(numbers).encode())
+    return numbers
+
+
+def write_internal_report(
+    content: ReportContent,
+    verdict: Verdict,
+    spec: ReleaseSpec,
+    snapshot: Snapshot,
+    comparison: ComparisonDocument,
+    decision: Draw | TakeOver,
+    earlier: Sequence[Earlier],
+    rows_sha256: str,
+    folder: ReleaseFolder,
+) -> None:
+    """Write the internal report with all attacks into ``audit/``; the source is read once more, in bounded memory.
+
+    Parameters
+    ----------
+    content : ReportContent
+        As for the public report.
+    verdict : Verdict
+    spec : ReleaseSpec
+    snapshot : Snapshot
+        Of the source as it was counted.
+    comparison : ComparisonDocument
+    decision : Draw or TakeOver
+    earlier : sequence of Earlier
+        All versions before this one.
+    rows_sha256 : str
+        Digest of the rows.
+    folder : ReleaseFolder
+
+    Raises
+    ------
+    DataError
+        If the source is no longer the one that was counted.
+    OutputError
+        If it cannot be written.
+    """
+    joint: Joint = content.joint
+    protocol: Protocol = content.protocol
+    known = look_beside(spec, joint, snapshot.read_codings())
+    numbers = internal_report(
+        content,
+        verdict,
+        comparison.rows,
+        alone=attacks.alone(joint, protocol),
+        beside=attacks.beside(joint, protocol, known),
+        versions=attacks.versions(joint, protocol, earlier, decision.origin, rows_sha256),
+        learned=attacks.learned(known, joint, protocol),
+        software=software(),
+    )
+    write_whole(folder.internal_numbers, numbers.to_bytes())
+    write_whole(folder.internal_report, render_internal(numbers).encode())

@@ -1,0 +1,76 @@
+"""Accuracy of frequencies: standard errors against draws of the protocol, and what records cannot tell."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from funnel import LIP, Joint, Protocol, fit
+from funnel.protocol import DENOMINATOR
+from funnel.release.public import PublicLaws
+from funnel.release.public_accuracy import LARGEST, PublicAccuracy
+from funnel.rounding import integer_weights, marginal_weights
+
+JOINT = Joint.from_counts([[30_000, 10_000, 6_000], [10_000, 50_000, 4_000]])
+
+
+def _protocol(matrix: list[list[float]]) -> Protocol:
+    weights = integer_weights(np.array(matrix))
+    return Protocol(weights, marginal_weights(JOINT, weights), JOINT.inputs, JOINT.inputs, "optimal", "lip:1.0")
+
+
+def _errors(protocol: Protocol, joint: Joint = JOINT) -> np.ndarray:
+    found = PublicAccuracy.of(PublicLaws.of(joint, protocol))
+    assert found is not None
+    return found.errors
+
+
+def test_errors_are_those_of_estimates_from_many_draws() -> None:
+    protocol = fit("grr", JOINT, LIP(0.3))
+    generator = np.random.default_rng(1)
+    totals = JOINT.counts.sum(axis=0)
+    drawn = sum(
+        generator.multinomial(total, protocol.matrix[:, x] / protocol.matrix[:, x].sum(), size=4000)
+        for x, total in enumerate(totals)
+    )
+    estimates = np.linalg.solve(protocol.matrix, drawn.T / JOINT.n)
+    np.testing.assert_allclose(_errors(protocol), estimates.std(axis=1), rtol=0.08)
+
+
+def test_what_is_published_as_it_is_has_no_error() -> None:
+    np.testing.assert_array_equal(_errors(_protocol(np.eye(3).tolist())), 0)
+
+
+def test_values_that_share_their_outputs_cannot_be_told_and_the_others_can() -> None:
+    errors = _errors(_protocol([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]))
+    assert np.isnan(errors[:2]).all()
+    assert errors[2] == 0
+
+
+def test_errors_are_rounded_up_to_two_digits_and_follow_from_published_shares() -> None:
+    protocol = fit("grr", JOINT, LIP(0.3))
+    one_person_other = JOINT.counts.copy()
+    one_person_other[0, 0] -= 1
+    one_person_other[1, 1] += 1
+    errors = _errors(protocol)
+    np.testing.assert_array_equal(errors, _errors(protocol, Joint.from_counts(one_person_other)))
+    for error in errors:
+        assert float(f"{error:.1e}") == error
+
+
+def test_a_value_that_never_occurs_has_no_error_to_tell() -> None:
+    joint = Joint.from_counts([[300, 0], [100, 0]])
+    weights = np.full((2, 2), DENOMINATOR // 2, dtype=np.uint64)
+    protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs)
+    assert math.isnan(_errors(protocol, joint)[1])
+
+
+@pytest.mark.parametrize("values", [LARGEST, LARGEST + 1])
+def test_too_many_values_are_not_computed(values: int) -> None:
+    joint = Joint.from_counts(np.full((1, values), 9))
+    weights = np.full((1, values), DENOMINATOR, dtype=np.uint64)
+    protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs.of(["all"], 1, "Y"))
+    found = PublicAccuracy.of(PublicLaws.of(joint, protocol))
+    assert (found is None) == (values > LARGEST)
