@@ -10,6 +10,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.files import write_whole
+from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
 from funnel.release.record import Record
@@ -62,7 +63,8 @@ def publish(
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
-    require_passed(verdict)
+    # Only what was judged is signed.
+    require_judged(folder.root, verdict)
     version = decision.version
     files = sign_release(spec, folder, str(version), created, verdict.files)
     complete(decision, snapshot, verdict, files, folder, created, approval)
