@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,7 +26,7 @@ from funnel.errors import DataError
 from funnel.tables import open_paged
 
 # How funnel writes a released table. Said here again: what is checked is not asked how it should be.
-_GROUP_ROWS = 1 << 20
+_GROUP_ROWS, _PART_ROWS = 1 << 20, 1 << 21
 _WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
 _READ_ROWS = 1 << 16
 _LIBRARY = re.compile(r"parquet-cpp-arrow version ([0-9][0-9.]*)")
@@ -102,7 +103,7 @@ def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -
         repeats, last = 0, np.full((len(names), 1), -1)
         # Ended also where reading fails, while what it is compared with is still open.
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
-            for codes in _groups(_codes(table, categories)):
+            for codes in _groups(_codes(table, categories), layout.groups):
                 rows = np.concatenate([last, np.stack(codes)], axis=1)
                 repeats, last = repeats + int((rows[:, 1:] == rows[:, :-1]).all(axis=0).sum()), rows[:, -1:]
                 found, numbers = np.unique(np.stack(codes), axis=1, return_counts=True)
@@ -147,6 +148,8 @@ def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:
 def _encoding(sink: _Compared, layout: Layout) -> Check:
     """Whether the bytes are those that were just written; other libraries write other bytes."""
     differs = sink.difference()
+    if not _are_as_written(layout.groups):
+        return Check("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
     if differs is None:
         return Check("parquet", State.PASSED, "to the byte what funnel writes for these rows; nothing is hidden in it")
     written = _LIBRARY.fullmatch(layout.created_by)
@@ -175,19 +178,36 @@ def _codes(table: pq.ParquetFile, categories: list[list[str]]) -> Iterator[list[
         ]
 
 
-def _groups(batches: Iterator[list[npt.NDArray[np.int64]]]) -> Iterator[list[npt.NDArray[np.int64]]]:
-    """The same rows in pieces of a row group each, the last one shorter."""
+def _groups(
+    batches: Iterator[list[npt.NDArray[np.int64]]], sizes: Sequence[int]
+) -> Iterator[list[npt.NDArray[np.int64]]]:
+    """The same rows in pieces of these sizes, and what is left."""
     held: list[list[npt.NDArray[np.int64]]] = []
-    rows = 0
+    rows, wanted = 0, iter(sizes)
+    size = next(wanted, 0)
     for batch in batches:
         held.append(batch)
         rows += len(batch[0])
-        while rows >= _GROUP_ROWS:
+        while size and rows >= size:
             whole = [np.concatenate(parts) for parts in zip(*held, strict=True)]
-            yield [column[:_GROUP_ROWS] for column in whole]
-            held, rows = [[column[_GROUP_ROWS:] for column in whole]], rows - _GROUP_ROWS
+            yield [column[:size] for column in whole]
+            held, rows, size = [[column[size:] for column in whole]], rows - size, next(wanted, 0)
     if rows:
         yield [np.concatenate(parts) for parts in zip(*held, strict=True)]
+
+
+def _are_as_written(sizes: Sequence[int]) -> bool:
+    """Whether funnel cuts so many rows into row groups of such sizes.
+
+    Rows in the order of the source are cut evenly. Rows in random order go to parts by random bits, so the size of each
+    is binomial; by Hoeffding's inequality it is within the limit but for once in 10^9 releases.
+    """
+    n = sum(sizes)
+    if sizes and all(size == _GROUP_ROWS for size in sizes[:-1]) and 0 < sizes[-1] <= _GROUP_ROWS:
+        return True
+    parts = 1 << max(0, math.ceil(math.log2(max(1, n) / _PART_ROWS)))
+    limit = math.sqrt(n * math.log(2 * parts / 1e-9) / 2)
+    return len(sizes) == parts and (parts == 1 or all(abs(size - n / parts) <= limit for size in sizes))
 
 
 class _Compared(io.RawIOBase):

@@ -106,8 +106,16 @@ def _expected(
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
             "scope": _SCOPE,
+            **_report(facts),
         },
     }
+
+
+def _report(facts: Facts) -> dict[str, Any]:
+    """The report's figures, where the release is from after they were published."""
+    if "report.json" not in facts:
+        return {}
+    return {"report": {"path": "report.json", "hash": f"sha256:{facts['report.json'][0]}", "page": "report.html"}}
 
 
 def _resource(

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
 from funnel.errors import DataError
+from funnel.wording import printable
 
 _SCHEMA = re.compile(r"funnel/([a-z]+)/([1-9][0-9]{0,8})")
 
@@ -206,4 +207,5 @@ def _complaint(error: ValidationError) -> str:
         said = " is missing" if kind == "missing" else " is not known"
     else:
         said = f": {first['msg'][:1].lower()}{first['msg'][1:]}"
-    return place + said + rest
+    # A key of the file may hold anything.
+    return printable(place + said + rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -190,19 +191,28 @@ def test_a_path_outside_the_release_is_not_followed(public: ReleaseFolder) -> No
 def test_a_table_of_several_row_groups_is_as_funnel_writes_it(
     honest: ReleaseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("funnel.audit.encoding._GROUP_ROWS", 1000)
     document = ProtocolDocument.read(honest.protocol)
     codes = Forger(honest).codes()
-    with ReleaseWriter(tmp_path / "t.parquet", document.protocol) as writer:
-        for start in range(0, len(codes), 1000):
-            writer.write(codes[start : start + 1000])
-    assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == 3
-    values, parquet, table = check_table(tmp_path / "t.parquet", document.protocol.outputs)
-    assert (values.state, parquet.state) == (State.PASSED, State.PASSED)
-    assert table is not None
-    assert table.rows == 3000
-    _, other, _ = check_table(honest.data, document.protocol.outputs)
-    assert other.failed
+
+    def state(*sizes: int) -> State:
+        with ReleaseWriter(tmp_path / "t.parquet", document.protocol) as writer:
+            for end, size in zip(itertools.accumulate(sizes), sizes, strict=True):
+                writer.write(codes[end - size : end])
+        assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == len(sizes)
+        values, parquet, table = check_table(tmp_path / "t.parquet", document.protocol.outputs)
+        assert values.passed
+        assert table is not None
+        assert table.rows == 3000
+        return parquet.state
+
+    # So few rows are one row group, in whatever order.
+    assert state(3000) is State.PASSED
+    assert state(1000, 1000, 1000) is state(1500, 1500) is State.FAILED
+    # In the order of the source; in random order, in a power of two of parts, as binomial chance makes them.
+    monkeypatch.setattr("funnel.audit.encoding._GROUP_ROWS", 1200)
+    monkeypatch.setattr("funnel.audit.encoding._PART_ROWS", 1000)
+    assert state(1200, 1200, 600) is state(740, 755, 752, 753) is State.PASSED
+    assert state(1200, 1800) is state(1000, 1000, 1000) is state(100, 900, 1000, 1000) is State.FAILED
 
 
 def test_a_table_of_another_version_of_the_library_is_told_apart_from_a_forged_one(

@@ -154,6 +154,7 @@ def whole(series: Series) -> None:
     folder = series.folder(version)
     files = series.record(version).files
     public = {"data/records.parquet", "protocol.json", "report.json", "report.html", "datapackage.json"}
+    public.add("signature.json")
     assert set(files) == public | ({"data/records.csv"} if folder.csv.exists() else set())
     for name in files:
         content = (folder.root / name).read_bytes()
