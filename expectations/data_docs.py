@@ -53,8 +53,7 @@ def data_docs(evidence: Judged, folder: Path) -> Verdict:
     Nothing is loaded when a page is opened: scripts, styles and pictures that it would fetch from elsewhere are left
     out, and its policy forbids others.
     """
-    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
-    from great_expectations.render.view import DefaultJinjaPageView
+    from funnel.pipeline.expectations.engine import page
 
     evaluated = evaluate(evidence)
     verdict = Verdict.of(evaluated.judgements)
@@ -65,8 +64,7 @@ def data_docs(evidence: Judged, folder: Path) -> Verdict:
             if result.expectation_config is not None:
                 # Pages take it for markup, and names of columns may be anything.
                 result.expectation_config.description = escape(result.expectation_config.description or "")
-        page = str(DefaultJinjaPageView().render(ValidationResultsPageRenderer().render(results)))
-        (folder / f"{name}.html").write_text(_alone(page), encoding="utf-8")
+        (folder / f"{name}.html").write_text(_alone(page(results)), encoding="utf-8")
         pages.append(name)
     (folder / INDEX).write_text(_index(verdict, pages), encoding="utf-8")
     return verdict

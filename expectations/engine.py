@@ -24,7 +24,7 @@ with warnings.catch_warnings():
     from great_expectations.expectations.expectation import BatchExpectation
     from great_expectations.expectations.metrics.metric_provider import metric_value
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
-    from great_expectations.render import LegacyDiagnosticRendererType
+    from great_expectations.render.components import LegacyDiagnosticRendererType
     from great_expectations.render.renderer.renderer import renderer
 
 
@@ -40,6 +40,14 @@ def context() -> EphemeralDataContext:
     )
 
 
+def page(results: ExpectationSuiteValidationResult) -> str:
+    """The results of a suite as a page of Data Docs."""
+    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
+    from great_expectations.render.view.view import DefaultJinjaPageView
+
+    return str(DefaultJinjaPageView().render(ValidationResultsPageRenderer().render(results)))
+
+
 __all__ = [
     "BatchExpectation",
     "ExpectationSuite",
@@ -51,5 +59,6 @@ __all__ = [
     "TableMetricProvider",
     "context",
     "metric_value",
+    "page",
     "renderer",
 ]

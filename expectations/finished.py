@@ -20,6 +20,8 @@ from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
+from funnel.pipeline.expectations.keyed_answers import keyed_claims
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
@@ -28,8 +30,8 @@ from funnel.pipeline.expectations.said import Said
 from funnel.recount import (
     PlainLevel,
     Recount,
+    ReleasedProtocol,
     first_csv_difference,
-    plain_level,
     recount,
     recount_published,
 )
@@ -37,6 +39,7 @@ from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocum
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import WordsDocument
+from funnel.sampling import RecordKey
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -44,7 +47,17 @@ if TYPE_CHECKING:
 
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
-SOURCE_CLAIMS = ("digest", "records", "records left out", "secret", "published", "bound", "csv", "order of rows")
+SOURCE_CLAIMS = (
+    "digest",
+    "records",
+    "records left out",
+    "secret",
+    "published",
+    "bound",
+    "csv",
+    "order of rows",
+    "record key",
+)
 RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
 LEVEL_CLAIMS = ("bound",)
 
@@ -67,6 +80,8 @@ class Finished:
         Whether the rows were drawn for an earlier version.
     earlier : tuple of ReleaseFolder
         Earlier versions, whose random words must not come again.
+    key : RecordKey, optional
+        With the release secret, where the spec has a record key.
     """
 
     spec: ReleaseSpec
@@ -75,6 +90,7 @@ class Finished:
     snapshot: Snapshot
     taken_over: bool = False
     earlier: tuple[ReleaseFolder, ...] = ()
+    key: RecordKey | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -99,20 +115,12 @@ class Finished:
     @cached_property
     def laws(self) -> Laws:
         """The law of secret, input and output under the recounted records."""
-        return Laws.of(self.recount, self.protocol, self.said.secret, self.said.publish)
+        return Laws(self.recount, ReleasedProtocol.parse(self.folder.protocol.read_bytes()))
 
     @cached_property
     def level(self) -> PlainLevel:
         """The level for the bound in the text of the spec, in plain fractions."""
-        found = self.recount
-        return plain_level(
-            self.said.promise,
-            found.table(found.secret, found.inputs),
-            self.laws.matrix,
-            self.laws.denominator,
-            reads_secret=self.laws.reads_secret,
-            published=found.inputs,
-        )
+        return self.laws.released.level(self.said.promise, self.recount)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -159,7 +167,7 @@ class Finished:
         """What is expected of it."""
         from funnel.pipeline.expectations.finished_suite import declare_finished
 
-        return [*self.evidence.declared(), *declare_finished(self.said.csv, self.said.guarantee)]
+        return [*self.evidence.declared(), *declare_finished(self.said.csv, self.said.keyed, self.said.guarantee)]
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables to judge."""
@@ -168,6 +176,7 @@ class Finished:
             "csv": self._csv,
             "second_reader": self._second_reader,
             "source": self._source,
+            "keys": self._keys,
             "recount": self._recount,
             "plain_level": self._level,
             "protocol_figures": self._protocol,
@@ -209,7 +218,13 @@ class Finished:
             claim("bound", bound, "that the run was for is not the one in the text of the spec"),
             same("csv", spec.output.csv, said.csv),
             same("order of rows", spec.output.shuffle, said.shuffled),
+            same("record key", spec.record_key is not None, said.keyed),
         ]
+
+    def _keys(self) -> list[Claim]:
+        if self.key is None:
+            return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
+        return keyed_claims(self.spec, self.snapshot, self.key, self.laws.released, self.evidence.pair_counts)
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from funnel.guarantees import Guarantee
-from funnel.pipeline.expectations import finished, package_claims, protocol_claims, public_files, report_claims
+from funnel.pipeline.expectations import (
+    finished,
+    keyed_answers,
+    package_claims,
+    protocol_claims,
+    public_files,
+    report_claims,
+)
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
 from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
 from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
 from funnel.pipeline.expectations.custom.protocol_figures import ExpectProtocolFiguresToFollowRecount
@@ -16,13 +24,15 @@ from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReader
 from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
 
 
-def declare_finished(csv: bool, guarantee: Guarantee) -> list[ReleaseExpectation]:
+def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee) -> list[ReleaseExpectation]:
     """All expectations on a finished folder, each with a description in plain words.
 
     Parameters
     ----------
     csv : bool
         Whether the spec asks for a csv.
+    keyed : bool
+        Whether records have keys.
     guarantee : Guarantee
         The declared bound.
     """
@@ -32,12 +42,19 @@ def declare_finished(csv: bool, guarantee: Guarantee) -> list[ReleaseExpectation
             description="The csv holds the rows of the parquet file, in their order, and nothing else.",
         )
     ]
+    keys: list[ReleaseExpectation] = [
+        ExpectKeysToGiveAnswers(
+            claims=list(keyed_answers.CLAIMS),
+            description="Every record has the answer that its key and the release secret give it, derived again.",
+        )
+    ]
     return [
         ExpectPublicFilesToEqualDeclared(
             claims=list(public_files.CLAIMS),
             description="The folder holds exactly the declared public files, as plain files, and a closed audit/.",
         ),
         *(copies if csv else []),
+        *(keys if keyed else []),
         ExpectSecondReaderToAgree(
             claims=list(finished.READER_CLAIMS),
             description="Another reader finds every output in the parquet file exactly as often as it was drawn.",

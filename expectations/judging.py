@@ -96,7 +96,7 @@ def evaluate(evidence: Judged) -> Evaluated:
     return Evaluated(tuple(judgements), results)
 
 
-def announced(evidence: Evidence, csv: bool) -> tuple[tuple[str, str], ...]:
+def announced(evidence: Evidence, csv: bool, keyed: bool) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of the expectations that a release will be judged by, in their order.
 
     Parameters
@@ -105,10 +105,12 @@ def announced(evidence: Evidence, csv: bool) -> tuple[tuple[str, str], ...]:
         What the release is made of; its file is not read.
     csv : bool
         Whether the release has a csv.
+    keyed : bool
+        Whether records have keys.
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
 
-    declared = [*evidence.declared(), *declare_finished(csv, evidence.guarantee)]
+    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee)]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 

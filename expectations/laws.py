@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from funnel.errors import DataError
-from funnel.recount import PlainInformation, Recount, plain_information
+from funnel.recount import PlainInformation, Recount, ReleasedProtocol
+from funnel.recount.channel import Symbols
 
 Symbol = tuple[str, ...]
 
@@ -36,45 +35,38 @@ class Laws:
     Attributes
     ----------
     recount : Recount
-    outputs : tuple of symbols
-        The b of them.
-    weights : mapping of what the protocol reads to b whole numbers
-        Out of ``denominator``.
-    marginal : tuple of b whole numbers
-        What a record draws from that is outside the alphabet.
-    denominator : int
-    reads_secret : bool
+        Records counted again.
+    released : ReleasedProtocol
+        The protocol as its file says it, read anew.
     """
 
     recount: Recount
-    outputs: tuple[Symbol, ...]
-    weights: Mapping[Symbol, tuple[int, ...]]
-    marginal: tuple[int, ...]
-    denominator: int
-    reads_secret: bool
+    released: ReleasedProtocol
 
-    @classmethod
-    def of(cls, recount: Recount, protocol: Mapping[str, Any], secret: Sequence[str], publish: Sequence[str]) -> Laws:
-        """Of recounted records and the content of a ``protocol.json``.
+    @property
+    def reads_secret(self) -> bool:
+        """Whether the protocol reads the secret too."""
+        return self.released.input_columns != self.recount.published_columns
 
-        Raises
-        ------
-        DataError
-            If the protocol reads neither the published columns nor the secret and the published ones.
-        """
-        columns = tuple(protocol["inputs"]["columns"])
-        if columns not in (tuple(publish), (*secret, *publish)):
-            raise DataError(f"the protocol reads the columns {list(columns)}, not the published ones")
-        symbols = [tuple(symbol) for symbol in protocol["inputs"]["symbols"]]
-        rows = [[int(weight) for weight in row] for row in protocol["weights"]]
-        return cls(
-            recount,
-            tuple(tuple(symbol) for symbol in protocol["outputs"]["symbols"]),
-            dict(zip(symbols, zip(*rows, strict=True), strict=True)),
-            tuple(int(weight) for weight in protocol["marginal"]),
-            int(protocol["denominator"]),
-            columns != tuple(publish),
-        )
+    @property
+    def outputs(self) -> Symbols:
+        """The b outputs."""
+        return self.released.outputs
+
+    @property
+    def denominator(self) -> int:
+        """What the weights of an input add up to."""
+        return self.released.denominator
+
+    @property
+    def marginal(self) -> tuple[int, ...]:
+        """The b weights of records outside the alphabet."""
+        return self.released.marginal
+
+    @cached_property
+    def weights(self) -> dict[Symbol, tuple[int, ...]]:
+        """The b weights of what the protocol reads."""
+        return dict(zip(self.released.inputs, zip(*self.released.weights, strict=True), strict=True))
 
     def read(self, s: Symbol, x: Symbol) -> Symbol:
         """What the protocol reads of a record."""
@@ -88,15 +80,6 @@ class Laws:
     def outside(self) -> int:
         """Records outside the alphabet of the protocol."""
         return sum(count for (s, x), count in self.recount.counts.items() if self.read(s, x) not in self.weights)
-
-    @cached_property
-    def matrix(self) -> list[list[int]]:
-        """Weights b × a, or b × (c a) where the protocol reads the secret, in the order of the recount."""
-        if self.reads_secret:
-            columns = [self.column(s, x) for s in self.recount.secret for x in self.recount.inputs]
-        else:
-            columns = [self.column((), x) for x in self.recount.inputs]
-        return [list(row) for row in zip(*columns, strict=True)]
 
     @cached_property
     def inputs(self) -> dict[Symbol, int]:
@@ -126,8 +109,7 @@ class Laws:
     @cached_property
     def information(self) -> PlainInformation:
         """I(X;Y), H(X) and their quotient, nats."""
-        table = self.recount.table(self.recount.secret, self.recount.inputs)
-        return plain_information(table, self.matrix, self.denominator, reads_secret=self.reads_secret)
+        return self.released.information(self.recount)
 
     @property
     def share(self) -> float:

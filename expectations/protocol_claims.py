@@ -131,7 +131,8 @@ def _outputs(content: Mapping[str, Any], laws: Laws, step: float) -> Iterator[Cl
     low, high = _public_pairs(content["prior"], laws, step)
     least = math.fsum(map(math.fsum, low.values()))
     most = math.fsum(map(math.fsum, high.values()))
-    probabilities, posteriors = [], []
+    probabilities: list[Claim] = []
+    posteriors: list[Claim] = []
     for y, entry in enumerate(content["posterior"]):
         name = _named(entry["output"])
         below = math.fsum(masses[y] for masses in low.values())

@@ -78,6 +78,11 @@ class Said:
         return bool(self.section("output").get("csv", False))
 
     @property
+    def keyed(self) -> bool:
+        """Whether records have keys."""
+        return self.settings.get("record_key") is not None
+
+    @property
     def shuffled(self) -> bool:
         """Whether rows come in random order."""
         return bool(self.section("output").get("shuffle", True))

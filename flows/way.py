@@ -179,7 +179,7 @@ def _go(
             approval,
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, decision, snapshot, folder, earlier)
+        verdict = validate(spec, decision, snapshot, folder, earlier, secret)
         require_passed(verdict)
         explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
         if holding:

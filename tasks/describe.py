@@ -73,7 +73,7 @@ def describe(
         guarantee,
         findings,
         comparison,
-        announced(evidence, spec.output.csv),
+        announced(evidence, spec.output.csv, spec.record_key is not None),
         version=str(decision.version),
         created=created,
         earlier=series.earlier,

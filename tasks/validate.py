@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from funnel.pipeline.tasks.step import step, tell
+from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.judged import public_digests
 from funnel.release.layout import ReleaseFolder
+from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.spec import ReleaseSpec
@@ -20,6 +22,7 @@ def validate(
     snapshot: Snapshot,
     folder: ReleaseFolder,
     earlier: Sequence[Earlier],
+    secret: ReleaseSecret | None = None,
 ) -> Verdict:
     """Judge every public file of a coming version, and note the digests of what was judged.
 
@@ -40,8 +43,9 @@ def validate(
     tell("judging the release")
     # Before anything is read: what changes from here on is not what was judged.
     files = public_digests(folder.root)
+    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
     taken_over = isinstance(decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
     before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
-    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before)
+    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key)
     return Verdict.of(judge(finished).results, files)

@@ -57,7 +57,8 @@ def judge_words(words: WordStatistics) -> WordFinding:
     if words.looked_at == 0:
         p_bits = np.ones(len(bits))
     p_marks = 1.0 if words.words == 0 or words.rarity == 0 else _binomial(words.marked, words.words, 1, 2**words.rarity)
-    room = 2 ** (WORD_BITS - words.fixed - words.rarity)
+    # At most 2^63, the largest whole number of weights: fewer words make repetition likelier, never less likely.
+    room = 2 ** min(WORD_BITS - 1, WORD_BITS - words.fixed - words.rarity)
     p_repeated = 1.0 if words.repeated == 0 else _binomial(words.repeated, words.kept, min(words.kept, room), room)
     tests = len(bits) + 2
     place = int(p_bits.argmin())

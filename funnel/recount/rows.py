@@ -210,14 +210,16 @@ def _schema(
     database: duckdb.DuckDBPyConnection, file: Path, shown: str
 ) -> list[tuple[str, int | None, str | None, int | None]]:
     """Name, number of children, logical type and precision of all nodes of the schema, a tree in order."""
-    nodes = None
+    nodes = "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)"
+    return _asked(database, shown, nodes, [_escaped(file)])
+
+
+def _asked(database: duckdb.DuckDBPyConnection, shown: str, query: str, names: list[str]) -> list[Any]:
+    """All rows that answer a question about a file itself."""
     with contextlib.suppress(_failure()):
-        nodes = database.execute(
-            "SELECT name, num_children, logical_type, precision FROM parquet_schema(?)", [_escaped(file)]
-        ).fetchall()
-    if nodes is None:
-        raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
-    return nodes
+        return database.execute(query, names).fetchall()
+    # Raised outside the handler: the original message may quote the file.
+    raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
 
 
 def _layout(
@@ -225,11 +227,11 @@ def _layout(
 ) -> dict[str, tuple[int, Kind]]:
     """Place and kind of the columns of a parquet file, of those named that it has."""
     fields = _top_level(_schema(database, file, shown))
-    described = database.execute(f"DESCRIBE SELECT * FROM {_table(file)}").fetchall()
-    stored = database.execute(
-        "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'", [_escaped(file)]
-    ).fetchone()
-    zones = zones_of(None if stored is None else stored[0], shown)
+    described = _asked(database, shown, f"DESCRIBE SELECT * FROM {_table(file)}", [])
+    stored = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'ARROW:schema'"
+    zones = zones_of(_asked(database, shown, stored, [_escaped(file)]), shown)
+    if len(fields) != len(described):
+        raise DataError(f"{shown} has a schema that two of its readers see in two ways, so it cannot be counted again")
     layout: dict[str, tuple[int, Kind]] = {}
     for place, ((name, wide), entry) in enumerate(zip(fields, described, strict=True)):
         if name not in columns:

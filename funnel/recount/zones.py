@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from funnel.errors import DataError
@@ -16,7 +16,7 @@ _TIMESTAMP = 10
 _CONTINUED = 0xFFFFFFFF
 
 
-def zones_of(stored: bytes | None, shown: str) -> dict[str, str]:
+def zones_of(stored: Sequence[tuple[bytes]], shown: str) -> dict[str, str]:
     """The time zone of every column that has one.
 
     The format itself says only that points in time are counted from 1970 in Greenwich; the zone that they are to be
@@ -24,8 +24,8 @@ def zones_of(stored: bytes | None, shown: str) -> dict[str, str]:
 
     Parameters
     ----------
-    stored : bytes or None
-        What the file has under ``ARROW:schema``.
+    stored : sequence of tuple of bytes
+        What the file has under ``ARROW:schema``: nothing, or one value.
     shown : str
         The name of the file, for messages.
 
@@ -34,10 +34,10 @@ def zones_of(stored: bytes | None, shown: str) -> dict[str, str]:
     DataError
         If it is damaged.
     """
-    if stored is None:
+    if not stored:
         return {}
     try:
-        return dict(_zones(base64.b64decode(stored)))
+        return dict(_zones(base64.b64decode(stored[0][0])))
     except (struct.error, binascii.Error, UnicodeDecodeError, IndexError):
         raise DataError(f"the schema that is stored in {shown} is damaged, so its times have no text") from None
 

@@ -17,7 +17,7 @@ from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.protocol import Protocol
-from funnel.recount import Recount
+from funnel.recount import Recount, ReleasedProtocol
 from funnel.release import public
 from tests.strategies import joints
 
@@ -30,12 +30,19 @@ def recounted(joint: Joint) -> Recount:
         if count
     }
     return Recount(
-        tuple(sorted({s for s, _ in counts})), tuple(sorted({x for _, x in counts})), counts, joint.n, 0, "0" * 64
+        secret_columns=joint.secret.columns,
+        published_columns=joint.inputs.columns,
+        secret=tuple(sorted({s for s, _ in counts})),
+        inputs=tuple(sorted({x for _, x in counts})),
+        counts=counts,
+        rows=joint.n,
+        dropped=0,
+        sha256="0" * 64,
     )
 
 
 def laws_of(joint: Joint, protocol: Protocol) -> Laws:
-    return Laws.of(recounted(joint), protocol.to_dict(), joint.secret.columns, joint.inputs.columns)
+    return Laws(recounted(joint), ReleasedProtocol.parse(protocol.to_json()))
 
 
 @st.composite
@@ -113,6 +120,6 @@ def test_laws_are_those_of_the_library(data: st.DataObject, joint: Joint) -> Non
 def test_a_protocol_of_other_columns_has_no_law() -> None:
     joint = Joint.from_counts([[3, 1], [1, 3]])
     half = np.full((2, 2), 2**62, dtype=np.uint64)
-    protocol = Protocol(half, half[:, 0], joint.inputs, joint.inputs)
-    with pytest.raises(DataError, match="not the published ones"):
-        Laws.of(recounted(joint), protocol.to_dict(), ["S"], ["another"])
+    other = Alphabet(("another",), joint.inputs.symbols)
+    with pytest.raises(DataError, match="not those of the spec"):
+        assert laws_of(joint, Protocol(half, half[:, 0], other, other)).information

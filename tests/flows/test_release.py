@@ -51,6 +51,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         "audit/report.json",
         "audit/joint.json",
         "audit/draws.json",
+        "audit/words.json",
         "audit/findings.json",
         "audit/verdict.json",
         "audit/release.json",

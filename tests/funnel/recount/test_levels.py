@@ -6,15 +6,19 @@ import math
 from dataclasses import asdict
 from fractions import Fraction
 
+import flint
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import gammaincinv
 
 import funnel
 from funnel.guarantees import examples, names
 from funnel.recount import declared_promise, plain_information, plain_level, read_promise
+from funnel.recount.intervals import ball
 from funnel.recount.promise import NUMBERS
+from funnel.recount.robust import _Side, quantile_above
 from tests.strategies import joints
 
 TEXTS = (
@@ -127,6 +131,43 @@ def test_by_hand() -> None:
     kept = plain_information(counts, weights, 4)
     assert kept.entropy == pytest.approx(math.log(2))
     assert kept.utility == pytest.approx(math.log(2) + (3 * math.log(3 / 4) + math.log(1 / 4)) / 4)
+
+
+def test_all_columns_together_tell_the_secret_to_one_who_knows_them() -> None:
+    # y = s + x1 + x2 mod 2: no column alone, nor none, tells s from y, and both do.
+    symbols = (("0", "0"), ("0", "1"), ("1", "0"), ("1", "1"))
+    sums = [(s + int(one) + int(other)) % 2 for s in range(2) for one, other in symbols]
+    weights = [[1 - bit for bit in sums], sums]
+    ours = plain_level("srlip:1", [[1] * 4] * 2, weights, 1, reads_secret=True, published=symbols)
+    assert (ours.nats, ours.holds) == (math.inf, False)
+    assert plain_level("lip:1", [[1] * 4] * 2, weights, 1, reads_secret=True).nats == 0.0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), min_size=2, max_size=4),
+    st.fractions(0, 20, max_denominator=50),
+    st.fractions(0, 30, max_denominator=50),
+)
+def test_a_price_on_deviation_bounds_all_deviations(
+    cells: list[tuple[int, int]], multiplier: Fraction, price: Fraction
+) -> None:
+    values, records = zip(*cells, strict=True)
+    side = _Side(values, (*records[:-1], records[-1] + 1), 40)
+    share, top = side.size / 40, max(values)
+    root = sum(n / side.size * math.sqrt(multiplier + top - v) for v, n in zip(values, side.records, strict=True))
+    for q in [1 + k / 20 for k in range(200)]:
+        mean = min(float(top), top + float(multiplier) - root**2 / q**2)
+        assert float(side.priced(multiplier, price)) >= mean - float(price) * share * q - 1e-9
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 24, 500])
+def test_the_quantile_is_not_below_the_true_one(degrees: int) -> None:
+    level = Fraction(19, 20)
+    found = quantile_above(degrees, level)
+    with flint.ctx.workprec(300):
+        reached = (ball(found) / 2).gamma_lower(flint.arb(degrees) / 2, regularized=1)
+        assert reached > ball(level)
+    assert float(found) == pytest.approx(2 * gammaincinv(degrees / 2, 0.95), rel=1e-13)
 
 
 def test_an_excluded_secret_has_no_level() -> None:

@@ -27,6 +27,22 @@ def _write(folder: Path, rows: list[tuple[str, str]]) -> tuple[Path, Path]:
     return folder / "t.csv", folder / "t.parquet"
 
 
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("-5", "-5"),
+        ("+.5e3", "+.5e3"),
+        ("-5 to 6", "'-5 to 6"),
+        ("'=1", "''=1"),
+        ("'s", "'s"),
+        ("'", "'"),
+        ("\t", "'\t"),
+    ],
+)
+def test_cells_by_hand(value: str, cell: str) -> None:
+    assert in_csv(value) == guarded(value) == cell
+
+
 @given(CELLS)
 def test_the_rule_of_cells_is_that_of_the_release(value: str) -> None:
     assert in_csv(value) == guarded(value)

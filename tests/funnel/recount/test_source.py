@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import csv
 import datetime as dt
 import hashlib
 import io
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -19,9 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import DataError, FunnelError
+from funnel.errors import PipelineError
 from funnel.progress import quiet
 from funnel.recount import Recount, recount
 from funnel.recount.rows import csv_cells
+from funnel.recount.zones import zones_of
 from funnel.source import count_joint, open_source
 from funnel.spec import ReleaseSpec
 
@@ -288,6 +293,38 @@ def _dataset(folder: Path, files: dict[str, Sequence[tuple[str, str]]], drop: Se
         pq.write_table(table.drop_columns(list(drop)), path)
 
 
+class TestDamage:
+    @settings(max_examples=12, deadline=None)
+    @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4))
+    def test_ends_in_a_sentence(self, tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]) -> None:
+        folder = tmp_path_factory.mktemp("damaged")
+        times = pa.array([dt.datetime(2020, 1, day) for day in (1, 2, 3)], pa.timestamp("us", "Europe/Amsterdam"))
+        pq.write_table(pa.table({"s": ["a", "b", "a"], "u": times}), folder / "t.parquet")
+        content = bytearray((folder / "t.parquet").read_bytes())
+        for place, value in changes:
+            content[place % len(content)] = value
+        (folder / "t.parquet").write_bytes(content)
+        with contextlib.suppress(FunnelError):
+            recount(spec_of(folder, "t.parquet"))
+
+    @pytest.mark.parametrize("stored", [b"", b"!", base64.b64encode(b"\xff\xff\xff\xff"), base64.b64encode(bytes(6))])
+    def test_of_the_stored_schema(self, stored: bytes) -> None:
+        with pytest.raises(DataError, match="damaged"):
+            zones_of([(stored,)], "t.parquet")
+
+    def test_an_unknown_zone_is_refused(self, tmp_path: Path) -> None:
+        times = pa.array([1, 2], pa.timestamp("us", "Nowhere/Atall"))
+        pq.write_table(pa.table({"s": ["a", "b"], "u": times}), tmp_path / "t.parquet")
+        with pytest.raises(DataError, match="Nowhere/Atall"):
+            recount(spec_of(tmp_path, "t.parquet"))
+
+    def test_without_the_second_reader(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pq.write_table(pa.table({"s": ["a", "b"], "u": ["x", "y"]}), tmp_path / "t.parquet")
+        monkeypatch.setitem(sys.modules, "duckdb", None)
+        with pytest.raises(PipelineError, match="funnel\\[pipeline\\]"):
+            recount(spec_of(tmp_path, "t.parquet"))
+
+
 class TestManyFiles:
     FILES = {  # noqa: RUF012
         "2026/b.parquet": [("a", "x"), ("b", "y")],
@@ -367,6 +404,27 @@ def test_adult(tmp_path: Path, secret: list[str], publish: list[str], said: dict
     counted = same(spec_of(tmp_path, str(DATA / "adult.parquet"), secret=secret, publish=publish, **said))
     assert counted is not None
     assert counted.rows + counted.dropped == 48_842
+
+
+@pytest.mark.parametrize(
+    ("values", "joins"),
+    [
+        (["10th", "9th"], "9th"),
+        (["b", "a"], "a"),
+        (["10", "9.5"], "9.5"),
+        (["x", "(missing)"], "x"),
+        (["a1b", "a1"], "a1"),
+    ],
+)
+def test_of_rare_values_of_one_size_the_first_in_order_joins(tmp_path: Path, values: list[str], joins: str) -> None:
+    # The value of one record needs another to be two together.
+    rows = ["7" if values[0] == "10" else "z", *values, *values, *["many"] * (values[0] != "10") * 9]
+    cells = ["" if value == "(missing)" else value for value in rows]
+    (tmp_path / "t.csv").write_text("s,u\n" + "".join(f"{'ab'[k % 2]},{cell}\n" for k, cell in enumerate(cells)))
+    counted = same(spec_of(tmp_path, "t.csv", recode={"u": {"minimum_count": 2}}))
+    assert counted is not None
+    assert (joins,) not in counted.inputs
+    assert ("Other",) in counted.inputs
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])

@@ -1,0 +1,154 @@
+"""Keyed answers: what records with keys must have drawn, derived once more from the release secret and their keys."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+from funnel.pipeline.expectations.claims import Claim, claim
+from funnel.recount import ReleasedProtocol
+from funnel.recount.files import at_hand, parts_of
+from funnel.recount.rows import connect, csv_rows, parquet_rows
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.spec import ReleaseSpec
+
+CLAIMS = ("digests", "answers")
+# Records at the beginning of the source whose digests are derived again.
+_RECORDS = 4096
+
+Texts = tuple[str | None, ...]
+
+
+def keyed_claims(
+    spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol, pairs: npt.NDArray[np.int64]
+) -> list[Claim]:
+    """That the snapshot's digests are of the records' keys, and the draws those of the digests, under this secret.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    snapshot : Snapshot
+        Has a digest of every record's key.
+    key : RecordKey
+        With the release secret.
+    protocol : ReleasedProtocol
+    pairs : ndarray of int64, shape (a + 1, b)
+        Draws by input and output.
+
+    Notes
+    -----
+    HKDF by the standard library, the law of a record by its cumulative weights: nothing of `funnel.sampling` is called.
+    O(rows) time in constant memory.
+    """
+    drawn = np.zeros_like(pairs)
+    for counted in _drawn(snapshot, key, protocol):
+        drawn += counted
+    wrong = int(np.abs(drawn - pairs).sum()) // 2
+    return [
+        claim(
+            "digests", _digests_are_of_keys(spec, snapshot, key), "are not those of the keys under the release secret"
+        ),
+        claim("answers", not wrong, f"of {wrong:,} records are not those that their keys and the secret give"),
+    ]
+
+
+def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
+    """HKDF-SHA512 (RFC 5869) of a release secret, without salt, for a kind of key and a purpose."""
+    parts = [b"funnel record words 1", kind.encode(), purpose.encode()]
+    if key.series is not None:
+        scope = json.dumps([key.series, *key.columns]).encode()
+        parts = [b"funnel record words 2", kind.encode(), scope, purpose.encode()]
+    extracted = hmac.new(bytes(64), key.secret, "sha512").digest()
+    # One block of 64 bytes is enough for every key.
+    return hmac.new(extracted, b"\0".join(parts) + b"\1", "sha512").digest()[:length]
+
+
+def key_digest(key: RecordKey, texts: Sequence[str], kinds: Sequence[str]) -> bytes:
+    """The digest of one record's key, 16 bytes."""
+    if len(texts) == 1 and kinds[0] == "number":
+        return _aes(derived(key, "integer", "record", 32), _block(texts[0]))
+    if len(texts) == 1:
+        message, name = texts[0].encode(), "text"
+    else:
+        message, name = b"".join(_part(text, kind) for text, kind in zip(texts, kinds, strict=True)), "composite"
+    return hashlib.blake2b(message, digest_size=16, key=derived(key, name, "record", 64)).digest()
+
+
+def _part(text: str, kind: str) -> bytes:
+    if kind == "number":
+        return b"i" + _block(text)
+    return b"t" + len(text.encode()).to_bytes(8, "little") + text.encode()
+
+
+def _block(text: str) -> bytes:
+    return int(text).to_bytes(16, "little", signed=True)
+
+
+def _aes(key: bytes, blocks: bytes) -> bytes:
+    cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    return cipher.update(blocks) + cipher.finalize()
+
+
+def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) -> bool:
+    """Whether the first records of the snapshot have the digests of keys at the beginning of the source."""
+    first = list(_first_keys(spec, key.columns))
+    kinds = snapshot.key_kinds or ()
+    # Records that were left out have no place in the snapshot.
+    count = max(1, min(snapshot.rows, len(first) - snapshot.dropped))
+    known = {key_digest(key, [str(text) for text in texts], kinds) for texts in first if None not in texts}
+    with pq.ParquetFile(snapshot.data.path) as file:
+        batch = next(file.iter_batches(batch_size=count, columns=[KEY_COLUMN]))
+    stored = batch.column(0).to_pylist()
+    return bool(stored) and (known.issuperset(stored) if len(first) > snapshot.dropped else bool(known & set(stored)))
+
+
+def _first_keys(spec: ReleaseSpec, columns: Sequence[str]) -> Iterator[Texts]:
+    part = parts_of(spec.source_address).files[0]
+    with tempfile.TemporaryDirectory(prefix="funnel-keys-") as folder, at_hand(part, Path(folder)) as (path, _):
+        if spec.source.format == "csv":
+            chunk: Sequence[Texts] = next(csv_rows(path, part.name, columns, spec.source.delimiter), [])
+        else:
+            with connect(Path(folder)) as database:
+                chunk = next(parquet_rows(database, path, part.name, columns), [])
+        yield from chunk[:_RECORDS]
+
+
+def _drawn(snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol) -> Iterator[npt.NDArray[np.int64]]:
+    """Counts of (input, output) of the records, some at a time, as their digests and the secret give them."""
+    word_key = derived(key, "word", "release " + json.dumps(list(protocol.output_columns)), 32)
+    columns = [*zip(*protocol.weights, strict=True), protocol.marginal]
+    limits = [np.array(list(accumulate(column))[:-1], dtype=np.uint64) for column in columns]
+    places = {symbol: x for x, symbol in enumerate(protocol.inputs)}
+    b, outside = len(protocol.outputs), len(protocol.inputs)
+    with pq.ParquetFile(snapshot.data.path) as file:
+        for batch in file.iter_batches(columns=[*protocol.input_columns, KEY_COLUMN]):
+            digests = b"".join(batch.column(KEY_COLUMN).to_pylist())
+            # Of a word of 64 bits the first 63 are compared with the sums of the weights.
+            words = np.frombuffer(_aes(word_key, digests), dtype="<u8")[::2] >> np.uint64(1)
+            counted = np.zeros((outside + 1, b), dtype=np.int64)
+            for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside):
+                outputs = np.searchsorted(limits[x], words[rows], side="right")
+                counted[x] += np.bincount(outputs, minlength=b)
+            yield counted
+
+
+def _by_input(
+    batch: pa.RecordBatch, places: dict[tuple[str, ...], int], outside: int
+) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    texts = [column.cast(pa.string()).to_pylist() for column in batch.columns]
+    codes = np.array([places.get(row, outside) for row in zip(*texts, strict=True)], dtype=np.int64)
+    for x in sorted(Counter(codes.tolist())):
+        yield x, np.flatnonzero(codes == x)

@@ -1,0 +1,68 @@
+"""Answers of records with keys are derived again, by other code, and no other secret or key gives them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from funnel.errors import ReleaseRefused
+from funnel.pipeline.expectations.keyed_answers import derived, key_digest
+from funnel.sampling import RecordKey, keyed
+from tests.projects import SPEC, adult_rows, make_project
+from tests.releases import make_release
+
+SECRET = bytes(range(32))
+KEYS = [
+    (RecordKey(("id",), SECRET), ["text"]),
+    (RecordKey(("id",), SECRET, "people"), ["text"]),
+    (RecordKey(("id",), SECRET, "people"), ["number"]),
+    (RecordKey(("id", "b"), SECRET, "people"), ["text", "number"]),
+]
+TABLES = {
+    ("text",): (pa.table({"id": ["", "a", "é", "7"]}), [("",), ("a",), ("é",), ("7",)]),
+    ("number",): (pa.table({"id": [0, 7, -1, 2**62]}), [("0",), ("7",), ("-1",), (str(2**62),)]),
+    ("text", "number"): (pa.table({"id": ["a", "ab"], "b": [-5, 5]}), [("a", "-5"), ("ab", "5")]),
+}
+
+
+@pytest.mark.parametrize(("key", "kinds"), KEYS)
+def test_digests_and_keys_are_those_of_the_sampler(key: RecordKey, kinds: list[str]) -> None:
+    table, rows = TABLES[tuple(kinds)]
+    found = keyed.key_digests(table, key)
+    assert [row.astype("<u8").tobytes() for row in found] == [key_digest(key, texts, kinds) for texts in rows]
+    assert keyed.word_key(key, "release") == derived(key, "word", "release", 32)
+    assert derived(replace(key, secret=bytes(32)[:-1] + b"x"), "word", "release", 32) != keyed.word_key(key, "release")
+
+
+def people(folder: Path, ids: pa.Array) -> Path:
+    text = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
+    table = adult_rows(0, 1000).append_column("id", ids)
+    return make_project(folder, text + '\n[mechanism]\nname = "grr"\n', table)
+
+
+IDS = {
+    "text": pa.array([f"person {i * 7919 % 10007}" for i in range(1000)]),
+    "number": pa.array([i * 7919 % 10007 - 5000 for i in range(1000)], pa.int32()),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_a_release_with_record_keys_is_judged_by_them(tmp_path: Path, kind: str) -> None:
+    release = make_release(people(tmp_path, IDS[kind]))
+    assert "Every record has the answer that its key" in release.report.read_text()
+
+
+@pytest.mark.parametrize("name", ["word_key", "_hashed"])
+def test_keys_without_the_secret_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As if the secret did not enter: whoever knows a record's key could then undo its protection."""
+    if name == "word_key":
+        monkeypatch.setattr("funnel.sampling.row_words.word_key", lambda key, purpose: bytes(32))
+    else:
+        real = keyed._hashed
+        monkeypatch.setattr(keyed, "_hashed", lambda messages, key, rows: real(messages, bytes(64), rows))
+    claim = "answers" if name == "word_key" else "digests"
+    with pytest.raises(ReleaseRefused, match=rf"expect_keys_to_give_answers: {claim} "):
+        make_release(people(tmp_path, IDS["text"]))
