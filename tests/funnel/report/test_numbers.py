@@ -103,3 +103,40 @@ def test_settings_and_durations_are_written_as_a_person_would() -> None:
     assert numbers.seconds(0.001) == "<\u00a00.01\u00a0s"
     assert numbers.seconds(2.61) == "2.6\u00a0s"
     assert numbers.count(48842) == "48,842"
+
+
+@given(st.text(max_size=400), st.integers(8, 60))
+def test_short_labels_are_one_visible_line(label: str, length: int) -> None:
+    text = numbers.short(label, length)
+    assert 0 < len(text) <= length
+    assert text == " ".join(text.split())
+
+
+def test_a_long_label_keeps_both_ends() -> None:
+    assert numbers.short("Managers of " + "very " * 20 + "large farms", 26) == "Managers of very…ge farms"
+
+
+def test_one_record_is_not_one_records() -> None:
+    said = [numbers.things(count, "record") for count in (0, 1, 2, 48842)]
+    assert said == ["0\u00a0records", "1\u00a0record", "2\u00a0records", "48,842\u00a0records"]
+    assert numbers.things(3, "class", "classes") == "3\u00a0classes"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, ""), (0.001, "<1"), (0.004, "<1"), (0.37, "37"), (0.996, ">99"), (0.999, ">99"), (1.0, "100")],
+)
+def test_whole_percentages_of_cells_do_not_claim_certainty(share: float, text: str) -> None:
+    assert numbers.whole_percent(share) == text
+
+
+def test_errors_and_gains_are_percentage_points() -> None:
+    assert numbers.points(0.0013) == "±\u00a00.13"
+    assert numbers.points(0.0) == numbers.gain(1e-16) == "0"
+    assert numbers.gain(0.025) == "+\u00a02.5"
+
+
+def test_what_is_not_told_is_a_dash() -> None:
+    told = [numbers.percent(None), numbers.significant(None), numbers.level(None), numbers.exact(None)]
+    assert told == [numbers.NONE] * 4
+    assert [numbers.significant("infinite"), numbers.level("infinite"), numbers.exact("infinite")] == ["infinite"] * 3
