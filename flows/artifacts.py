@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
@@ -39,6 +41,21 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
         link_text="Audit report",
         description=spec.title,
     )
+
+
+def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
+    """Create the artifact of a version that waits for approval: which it is, where to look, and what to do."""
+    lines = [
+        f"# {_plain(spec.title)} {told['version']} waits for approval",
+        "",
+        f"- **Records**: {told['rows']:,}",
+        f"- **Folder**: `{told['folder']}`",
+        f"- **Report**: `{told['report']}`",
+        "",
+        "It passed its validation and is not published. `funnel approve SPEC --by NAME` publishes it; with",
+        "`--reject REASON` it is removed.",
+    ]
+    create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
 
 
 def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: PublicFindings) -> str:

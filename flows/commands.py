@@ -1,4 +1,4 @@
-"""Commands that need the orchestrator: ``funnel release`` and ``funnel watch``."""
+"""Commands of the pipeline: ``funnel release``, ``funnel approve`` and ``funnel watch``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import click
 
-from funnel.cli import json_option, spec_argument
+from funnel.cli import STOPPED, json_option, spec_argument
 from funnel.console import Console
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
@@ -39,41 +39,114 @@ def release(spec: Path, again: bool, rotate_secret: bool, as_json: bool) -> None
     The steps are ingest, estimate, optimise, sanitise, audit, describe, validate and publish. A release appears whole
     or not at all, under releases/NAME/VERSION, and releases/NAME/latest points to it last. If neither the source nor
     the spec has changed since the last version, nothing is drawn: every fresh draw about the same people reveals more.
+    Where the spec says required = true in [approval], the version is held, unseen, until funnel approve publishes it.
 
     The steps run in this command; set PREFECT_API_URL to run them as a flow of that Prefect server, which shows them.
     """
     check_installed()
     # A wrong spec is found, and that nothing has changed, before anything slow is imported.
     described = ReleaseSpec.load(spec)
+    arguments = (again, rotate_secret)
     with Console(as_json) as console:
-        result = None if again or rotate_secret else _look(described, console)
+        result = None if any(arguments) else _look(described, console)
         if result is None:
-            result = _run(spec, described, again, rotate_secret, console)
+            # Here where no server is named: an orchestrator that ended with the command would show them to nobody.
+            result = _run(
+                described,
+                console,
+                lambda: _way().go(described, *arguments)[0],
+                lambda: _flow("release")(str(spec.absolute()), *arguments, described.text),
+            )
+    _show(result, as_json, console)
+
+
+@click.command("approve")
+@spec_argument
+@click.option("--by", required=True, metavar="NAME", help='Who approves, such as "A. Okafor, data protection officer".')
+@click.option("--note", metavar="TEXT", help="What else is to be kept in the internal record.")
+@click.option(
+    "--version", metavar="VERSION", help="The version that was looked at, such as 1.1.0; refused if another waits."
+)
+@click.option("--reject", metavar="REASON", help="Remove the version instead of publishing it.")
+@json_option
+def approve(spec: Path, by: str, note: str | None, version: str | None, reject: str | None, as_json: bool) -> None:
+    """Publish the version of SPEC that waits for approval, or reject it.
+
+    Where a spec says required = true in [approval], funnel release holds a version that passed its validation in a
+    private folder of the series. Approval makes sure that it is what was judged, writes who approved and when into the
+    report and the record, has everything judged again, and publishes it. Nothing is drawn again.
+
+    The name is taken as it is given: it is a claim of whoever runs the command, not an authentication. It is published
+    in the report; the note is not.
+    """
+    check_installed()
+    from funnel.release.approval import Approval, asked_version
+
+    click.get_current_context().meta[STOPPED] = "what was held waits still, unless it was published before"
+    if reject is not None and note is not None:
+        raise click.UsageError("--note goes with an approval; with --reject the reason is kept")
+    said = Approval.given(by, note if reject is None else reject)
+    asked = asked_version(version)
+    described = ReleaseSpec.load(spec)
+    with Console(as_json) as console:
+        if reject is not None:
+            from funnel.pipeline.flows.reject import reject as refuse
+
+            result = refuse(described, said, asked)
+        else:
+            result = _run(
+                described,
+                console,
+                lambda: _way().go_approved(described, said, asked)[0],
+                lambda: _flow("approve")(str(spec.absolute()), said.by, said.note, version, described.text),
+            )
+    _show(result, as_json, console)
+
+
+def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
+    """Print what a run came to."""
     if as_json:
         console.print_json(result)
         return
-    if result["status"] == "unchanged":
-        click.echo(
-            f"Nothing has changed since version {result['version']}, so nothing was drawn again "
-            "(funnel release --again would, and would reveal more)."
-        )
-    else:
-        reused = ""
-        if not result["fresh"]:
-            reused = "; records keep their answers" if result["drawn"] else "; rows taken over from the version before"
-        click.echo(
-            f"Published version {result['version']}: {result['rows']:,} records by {result['mechanism']}, "
-            f"{result['share']:.1%} of the information kept, exact level {result['level']:.12g} within "
-            f"{result['guarantee']}{reused}."
-        )
+    click.echo(_sentence(result))
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
-    if result["key"] is not None:
+    if "folder" in result:
+        click.echo(f"Release: {result['folder']}")
+        click.echo(f"Report:  {result['report']}")
+    if result.get("key") is not None:
         click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
-    click.echo(f"Release: {result['folder']}")
-    click.echo(f"Report:  {result['report']}")
+    if result["status"] == "held":
+        click.echo('Look at the report, then: funnel approve SPEC --by "NAME, OFFICE" (or --reject REASON)')
+
+
+def _sentence(result: dict[str, Any]) -> str:
+    version = result["version"]
+    if result["status"] == "unchanged":
+        return (
+            f"Nothing has changed since version {version}, so nothing was drawn again "
+            "(funnel release --again would, and would reveal more)."
+        )
+    if result["status"] == "rejected":
+        return f"Version {version} was rejected by {result['by']} on {result['at']}: {result['reason']}"
+    if "since" in result:
+        return (
+            f"Version {version}, {result['rows']:,} records, has waited for approval since {result['since']}; nothing "
+            "has changed, so nothing was drawn again."
+        )
+    reused = ""
+    if not result["fresh"] and "approved_by" not in result:
+        reused = "; records keep their answers" if result["drawn"] else "; rows taken over from the version before"
+    what = (
+        f"{result['rows']:,} records by {result['mechanism']}, {result['share']:.1%} of the information kept, exact "
+        f"level {result['level']:.12g} within {result['guarantee']}{reused}"
+    )
+    if result["status"] == "held":
+        return f"Held version {version} for approval, unpublished: {what}."
+    by = f", approved by {result['approved_by']}" if "approved_by" in result else ""
+    return f"Published version {version}: {what}{by}."
 
 
 def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:
@@ -84,7 +157,13 @@ def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:
         return look(spec)
 
 
-def _run(path: Path, spec: ReleaseSpec, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
+def _run(
+    spec: ReleaseSpec,
+    console: Console,
+    by_itself: Callable[[], dict[str, Any]],
+    on_the_server: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
+    """Run the steps here, or as a flow of the server that the user named."""
     # Before the orchestrator or the validator is imported.
     quiet_environment(spec.workspace_folder)
     _preload("great_expectations", "matplotlib.figure")
@@ -98,31 +177,23 @@ def _run(path: Path, spec: ReleaseSpec, again: bool, rotate_secret: bool, consol
             console.progress(what, done, total)
 
         with listening(listen):
-            return (
-                _by_itself(spec, again, rotate_secret)
-                if SERVER not in os.environ
-                else _on_the_server(path, spec, again, rotate_secret, console)
-            )
+            if SERVER not in os.environ:
+                return by_itself()
+            console.progress("loading the orchestrator", 0, None)
+            try:
+                return on_the_server()
+            except RuntimeError as error:
+                # What the orchestrator raises when its server does not answer.
+                raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
 
 
-def _by_itself(spec: ReleaseSpec, again: bool, rotate_secret: bool) -> dict[str, Any]:
-    """Run the steps here: an orchestrator that ended with the command would show them to nobody."""
-    from funnel.pipeline.flows.way import go
-
-    return go(spec, again, rotate_secret)[0]
+def _way() -> ModuleType:
+    return importlib.import_module("funnel.pipeline.flows.way")
 
 
-def _on_the_server(path: Path, spec: ReleaseSpec, again: bool, rotate_secret: bool, console: Console) -> dict[str, Any]:
-    """Run the steps as a flow of the server that the user named."""
-    console.progress("loading the orchestrator", 0, None)
-    from funnel.pipeline.flows.release import release as flow
-
-    try:
-        result: dict[str, Any] = flow(str(path.absolute()), again, rotate_secret, spec.text)
-    except RuntimeError as error:
-        # What the orchestrator raises when its server does not answer.
-        raise PipelineError(f"the orchestrator failed: {' '.join(str(error).split())[:300]}") from error
-    return result
+def _flow(name: str) -> Callable[..., dict[str, Any]]:
+    found: Callable[..., dict[str, Any]] = getattr(importlib.import_module(f"funnel.pipeline.flows.{name}"), name)
+    return found
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Look: whether a release is already published, told without the orchestrator and without making it again."""
+"""Look: whether a release is already published or held, told without the orchestrator and without making it again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
         secret = release_secret(spec, series, rotate=False)
         fingerprint = None if secret is None else secret.fingerprint
         version = settled_version(spec, spec.workspace_folder / spec.name, series, fingerprint)
-        return None if version is None else unchanged(spec, series, version, ["estimate", "optimise"])
+        cached = ["estimate", "optimise"]
+        if version is None:
+            return None
+        if series.held.waiting is None:
+            return unchanged(spec, series, version, cached)
+        # Where nobody is asked any more, what is held is to be published.
+        return waits(series, version, cached) if spec.approval.required else None
 
 
 def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
@@ -57,6 +63,43 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
     return {**told, "cached": cached}
 
 
+def waits(series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
+    """The answer of a run that found its release already held for approval."""
+    series.held.check(version)
+    tell(f"held: version {version} waits for approval")
+    record = series.held.records.known[version]
+    return {**held(series, version), "since": record.created, "rows": record.rows, "drawn": False, "cached": cached}
+
+
+def rejected(series: Series, version: Version, cached: list[str]) -> dict[str, Any]:
+    """The answer of a run that found its release rejected by somebody."""
+    outcome = series.held.outcome(version)
+    if outcome is None:
+        raise ValueError("a version that was rejected has an outcome")
+    tell(f"rejected: {outcome.sentence()}")
+    said = outcome.model_dump(include={"version", "at", "by", "reason"})
+    return {"status": "rejected", **said, "cached": cached}
+
+
+def superseded(version: Version) -> str:
+    """A sentence about a version that was held and is so no longer."""
+    return (
+        f"version {version}, which was held for approval, is superseded and was removed; it was never published, and "
+        "its number is not used again"
+    )
+
+
+def held(series: Series, version: Version) -> dict[str, Any]:
+    """What is told of any version that is held: that it is, and where it can be looked at."""
+    folder = series.held.folder(version)
+    return {
+        "status": "held",
+        "version": str(version),
+        "folder": str(folder.root),
+        "report": str(folder.internal_report),
+    }
+
+
 def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSecret | None:
     """The release secret, where the spec has a record key.
 
@@ -73,7 +116,9 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
         return None
     workspace = spec.workspace_folder / spec.name
     earlier = series.earlier
-    found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_from_vault)
+    waiting = series.held.waiting
+    drawn = None if waiting is None else waiting.held.record.origin.secret
+    found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_from_vault, drawn)
     # Versions that were drawn before the name of the series entered keep their answers.
     named = derivation_of(earlier, found.fingerprint) != FIRST_DERIVATION
     return replace(found, series=spec.name if named else None)

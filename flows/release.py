@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
 
-from funnel.guarantees import parse_guarantee
-from funnel.pipeline.flows.artifacts import describe_run
-from funnel.pipeline.flows.way import Done, go
+from funnel.pipeline.flows.artifacts import describe_held, describe_run
+from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import plain_errors
-from funnel.release.public import PublicRelease
 from funnel.spec import ReleaseSpec
 
 
 @flow(name="release", log_prints=False, persist_result=False, validate_parameters=True)
-def release(spec: str, again: bool = False, rotate_secret: bool = False, text: str | None = None) -> dict[str, Any]:
-    """Release the data of a spec, unless this very release is already published.
+def release(spec: str, again: bool = False, rotate_secret: bool = False, text: str | None = None) -> Any:
+    """Release the data of a spec, unless this very release is already published or held for approval.
 
     Parameters
     ----------
@@ -33,9 +33,11 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
     Returns
     -------
     dict
-        ``status`` is ``"published"`` or ``"unchanged"``; with both: version, folder, report, public key, cached steps.
-        Published: guarantee, level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were
-        drawn or taken over, and whether that is a fresh draw about these people.
+        ``status`` is ``"published"``, ``"unchanged"``, ``"held"`` or ``"rejected"``; with the first three: version,
+        folder, report, cached steps; with the first two the public key. Published, and held by this run: guarantee,
+        level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were drawn or taken over, and
+        whether that is a fresh draw about these people. Held by an earlier run: since when, and rows. Rejected:
+        version, by, at, reason. A run that holds a version ends in a state named WaitingForApproval.
 
     Raises
     ------
@@ -45,16 +47,15 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
     described = _load(spec, text)
     told, done = go(described, again, rotate_secret)
     if done is not None:
-        _describe(described, done)
-    return told
+        describe_run(described, done.published, done.optimised.protocol, done.public)
+    return _waiting(described, told) if told["status"] == "held" else told
 
 
-@plain_errors
-def _describe(spec: ReleaseSpec, done: Done) -> None:
-    protocol, guarantee = done.optimised.protocol, parse_guarantee(spec.guarantee.canonical)
-    compared = done.optimised.comparison.content()["rows"]
-    public = PublicRelease.of(done.joint, protocol, guarantee, done.findings, compared)
-    describe_run(spec, done.published, protocol, public)
+def _waiting(spec: ReleaseSpec, told: dict[str, Any]) -> State[dict[str, Any]]:
+    """The state of a run whose version is held: it ended well, and somebody has something to do."""
+    describe_held(spec, told)
+    message = f"version {told['version']} waits for approval: funnel approve SPEC --by NAME"
+    return Completed(name="WaitingForApproval", message=message, data=told)
 
 
 @plain_errors

@@ -1,4 +1,4 @@
-"""The way of the data: every step in order, from a spec to a published version or a refusal."""
+"""The way of the data: every step in order, from a spec to a published version, one held for approval, or a refusal."""
 
 from __future__ import annotations
 
@@ -8,20 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit import Findings
+from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.pipeline.flows.look import release_secret, unchanged
+from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
+from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
-from funnel.pipeline.tasks.publish import Published, publish
+from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
-from funnel.release.decision import Draw, TakeOver, Unchanged, decide, told_of_withdrawn
+from funnel.release.approval import Approval
+from funnel.release.decision import (
+    Draw,
+    Rejected,
+    TakeOver,
+    Unchanged,
+    Waiting,
+    decide,
+    told_of_withdrawn,
+)
+from funnel.release.layout import Version
+from funnel.release.public import PublicRelease
 from funnel.release.rows import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
@@ -55,10 +68,17 @@ class Done:
     findings: Findings
     warnings: tuple[str, ...]
 
+    @property
+    def public(self) -> PublicRelease:
+        """What of it is public, rounded."""
+        guarantee = parse_guarantee(self.findings.guarantee)
+        compared = self.optimised.comparison.content()["rows"]
+        return PublicRelease.of(self.joint, self.optimised.protocol, guarantee, self.findings, compared)
+
 
 @plain_errors
 def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
-    """Release the data of a spec, unless this very release is already published.
+    """Release the data of a spec, unless this very release is already published or held for approval.
 
     Parameters
     ----------
@@ -79,12 +99,41 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
     with open_series(spec) as series:
-        return _go(spec, series, release_secret(spec, series, rotate), again, rotate)
+        return _go(spec, series, again, rotate, None)
+
+
+@plain_errors
+def go_approved(
+    spec: ReleaseSpec, approval: Approval, version: Version | None = None
+) -> tuple[dict[str, Any], Done | None]:
+    """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    approval : Approval
+    version : Version, optional
+        Of which they approve; by default of the one that is held.
+
+    Returns
+    -------
+    tuple of dict and Done or None
+        As `go`.
+
+    Raises
+    ------
+    FunnelError
+        With one clear sentence; the version is then still held.
+    """
+    with open_series(spec) as series:
+        series.held.check(series.held.require_waiting(version))
+        return _go(spec, series, False, False, approval)
 
 
 def _go(
-    spec: ReleaseSpec, series: Series, secret: ReleaseSecret | None, again: bool, rotate: bool
+    spec: ReleaseSpec, series: Series, again: bool, rotate: bool, approval: Approval | None
 ) -> tuple[dict[str, Any], Done | None]:
+    secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
     snapshot = ingest(spec, workspace, secret)
@@ -93,33 +142,97 @@ def _go(
     optimised = optimise(spec, joint, workspace)
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
-    earlier = series.earlier
-    decision = decide(spec, snapshot, protocol, earlier, secret=fingerprint, again=again, rotate=rotate)
-    if isinstance(decision, Unchanged):
-        series.check_whole(decision.version)
-        settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
-        return unchanged(spec, series, decision.version, cached), None
+    earlier, submitted = series.earlier, series.held.all
+    decision = decide(
+        spec, snapshot, protocol, earlier, secret=fingerprint, again=again, rotate=rotate, submitted=submitted
+    )
+    waiting = series.held.waiting
+    if approval is not None and waiting is not None and not isinstance(decision, Waiting):
+        raise ReleaseRefused(
+            f"nothing was published: the source, the spec or funnel has changed since version {waiting.version} was "
+            "held, so that it cannot be judged again; run funnel release, and approve of what that holds"
+        )
+    if isinstance(decision, Unchanged | Rejected) or (
+        isinstance(decision, Waiting) and spec.approval.required and approval is None
+    ):
+        told = _nothing_to_do(spec, series, decision, cached)
+        if not isinstance(decision, Rejected):
+            settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+        return told, None
+    if isinstance(decision, Waiting):
+        decision = decision.release
     warnings = list(doubts(joint, parse_guarantee(spec.guarantee.canonical)))
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
+    holding = spec.approval.required and approval is None
+    published = None
     with series.incoming() as folder:
         rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings = audit(spec, joint, protocol, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         content = describe(
-            spec, decision, snapshot, joint, protocol, optimised.comparison, rows, findings, series, folder, created
+            spec,
+            decision,
+            snapshot,
+            joint,
+            protocol,
+            optimised.comparison,
+            rows,
+            findings,
+            series,
+            folder,
+            created,
+            approval,
         )
         # From here on no public file is touched: what is judged is what is published.
         verdict = validate(spec, decision, snapshot, folder, earlier, secret)
-        if verdict.passed:
-            explain(spec, decision, snapshot, optimised.comparison, rows, content, verdict, series, folder)
-        published = publish(spec, decision, snapshot, verdict, series, folder, created)
-    _tidy(workspace, snapshot, secret)
+        require_passed(verdict)
+        explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
+        if holding:
+            hold(decision, snapshot, verdict, series, folder, created)
+        else:
+            published = publish(spec, decision, snapshot, verdict, series, folder, created, approval)
+    if waiting is not None and waiting.version != decision.version:
+        warnings.append(superseded(waiting.version))
+    _tidy(workspace, snapshot, secret if published is not None else None)
     settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
-    done = Done(decision, published, snapshot, joint, optimised, findings, tuple(warnings))
-    return _told(done, cached), done
+    told = {
+        **(held(series, decision.version) if published is None else _placed(published, approval)),
+        "guarantee": findings.guarantee,
+        "level": findings.level,
+        "utility": findings.utility,
+        "share": findings.share,
+        "mechanism": protocol.mechanism,
+        "rows": findings.rows,
+        "dropped": snapshot.dropped,
+        "outside": findings.outside,
+        "fresh": decision.fresh,
+        "drawn": isinstance(decision, Draw),
+        "cached": cached,
+        "warnings": warnings,
+    }
+    if published is None:
+        return told, None
+    return told, Done(decision, published, snapshot, joint, optimised, findings, tuple(warnings))
+
+
+def _nothing_to_do(
+    spec: ReleaseSpec, series: Series, decision: Unchanged | Waiting | Rejected, cached: list[str]
+) -> dict[str, Any]:
+    """The answer of a run that finds its release published, held or rejected already."""
+    if isinstance(decision, Waiting):
+        return waits(series, decision.release.version, cached)
+    if isinstance(decision, Rejected):
+        return rejected(series, decision.version, cached)
+    series.check_whole(decision.version)
+    told = unchanged(spec, series, decision.version, cached)
+    if (waiting := series.held.waiting) is not None:
+        # What it was made from is no longer there: it could not be judged again.
+        series.held.supersede(waiting.version, f"the release is version {decision.version} again")
+        told["warnings"] = [superseded(waiting.version)]
+    return told
 
 
 def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> None:
@@ -130,24 +243,12 @@ def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> 
     forget_other_snapshots(snapshot)
 
 
-def _told(done: Done, cached: list[str]) -> dict[str, Any]:
-    findings = done.findings
-    return {
+def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:
+    told = {
         "status": "published",
-        "version": done.published.version,
-        "folder": done.published.folder,
-        "report": done.published.report,
-        "key": done.published.key,
-        "guarantee": findings.guarantee,
-        "level": findings.level,
-        "utility": findings.utility,
-        "share": findings.share,
-        "mechanism": done.optimised.protocol.mechanism,
-        "rows": findings.rows,
-        "dropped": done.snapshot.dropped,
-        "outside": findings.outside,
-        "fresh": done.decision.fresh,
-        "drawn": isinstance(done.decision, Draw),
-        "cached": cached,
-        "warnings": list(done.warnings),
+        "version": published.version,
+        "folder": published.folder,
+        "report": published.report,
+        "key": published.key,
     }
+    return told if approval is None else {**told, "approved_by": approval.by, "approved_at": approval.at}

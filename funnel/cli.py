@@ -20,6 +20,9 @@ COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
 INTERRUPTED, TERMINATED = 130, 143
 _JSON = "funnel.json"
+# What became of the work of a command that was stopped, where it is not what became of a release.
+STOPPED = "funnel.stopped"
+_THROWN_AWAY = "what was not yet published was thrown away"
 
 
 class _Commands(click.Group):
@@ -60,7 +63,7 @@ class _Commands(click.Group):
             except BaseException as error:
                 # Whatever it ended with: workers that the signal reached too, or what a library made of the exception.
                 if terminated():
-                    click.echo("funnel: terminated; what was not yet published was thrown away", err=True)
+                    click.echo(f"funnel: terminated; {ctx.meta.get(STOPPED, _THROWN_AWAY)}", err=True)
                     ctx.exit(TERMINATED)
                 _end(ctx, error)
 
@@ -70,7 +73,7 @@ def _end(ctx: click.Context, error: BaseException) -> NoReturn:
     if isinstance(error, FunnelError):
         _fail(ctx, error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        click.echo("funnel: interrupted; what was not yet published was thrown away", err=True)
+        click.echo(f"funnel: interrupted; {ctx.meta.get(STOPPED, _THROWN_AWAY)}", err=True)
         ctx.exit(INTERRUPTED)
     own = isinstance(error, (click.exceptions.Exit, click.ClickException)) or not isinstance(error, Exception)
     if own or os.environ.get(TRACEBACK):
@@ -123,6 +126,7 @@ def main() -> None:
     \b
       funnel plan SPEC        see what each mechanism would cost in utility
       funnel release SPEC     sanitise, audit, validate and publish
+      funnel approve SPEC     publish what waits for approval, where SPEC asks for it
       funnel audit RELEASE    check a published release again
 
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,

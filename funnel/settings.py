@@ -362,6 +362,18 @@ class ConfidenceSettings(Section):
     alpha: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
 
 
+class ApprovalSettings(Section):
+    """``[approval]``: whether somebody has to approve of a version before it is published.
+
+    Attributes
+    ----------
+    required : bool
+        A version that passed is then held back until ``funnel approve`` names who approved of it.
+    """
+
+    required: StrictBool = False
+
+
 # What Dask listens on.
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://[^\s/@]+:[0-9]{1,5}")
 

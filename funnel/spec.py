@@ -17,6 +17,7 @@ from funnel.complaint import complaint
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.settings import (
+    ApprovalSettings,
     ConfidenceSettings,
     EngineSettings,
     GuaranteeSettings,
@@ -55,7 +56,7 @@ class ReleaseSpec(Section):
     record_secret : str
         Where the secret is that these answers are derived with: "file" (in the workspace, made on first use),
         "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
-    source, guarantee, mechanism, output, metadata, limits, confidence, engine : sections, see `funnel.settings`
+    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine : sections of `funnel.settings`
     recode : mapping of column name to Recode
         For secret and published columns only.
     """
@@ -75,6 +76,7 @@ class ReleaseSpec(Section):
     metadata: MetadataSettings
     limits: LimitSettings = LimitSettings()
     confidence: ConfidenceSettings = ConfidenceSettings()
+    approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
 
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -283,12 +285,12 @@ class ReleaseSpec(Section):
 
         A setting that is left at its default does not count, written or not: so a setting that a later version of
         funnel adds changes no digest. Of paths only the file name of the source counts: its content has a digest of its
-        own. Who does the work, and where the release secret is, does not count either.
+        own. Who does the work, who has to approve, and where the release secret is, does not count either.
         """
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            exclude={"output": {"folder", "workspace"}, "engine": True, "record_secret": True},
+            exclude={"output": {"folder", "workspace"}, "approval": True, "engine": True, "record_secret": True},
         )
         said["source"]["path"] = PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})

@@ -9,6 +9,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.protocol import Protocol
+from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.evidence import write_evidence
@@ -37,6 +38,7 @@ def describe(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    approval: Approval | None = None,
 ) -> ReportContent:
     """Write the protocol, the csv, the public report and the data package; what reports show is returned."""
     tell("writing the report")
@@ -73,6 +75,7 @@ def describe(
         earlier=series.earlier,
         decision=decision,
         rows_sha256=rows.data.sha256,
+        approval=approval,
     )
     write_report(content, folder)
     write_package(spec, protocol, public.findings, decision.version, created, folder)

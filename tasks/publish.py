@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.step import step, tell
+from funnel.release.approval import Approval
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.files import write_whole
+from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
 from funnel.release.record import Record
@@ -46,6 +49,7 @@ def publish(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    approval: Approval | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -59,10 +63,46 @@ def publish(
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
+    # Only what was judged is signed.
+    require_judged(folder.root, verdict)
+    version = decision.version
+    files = sign_release(spec, folder, str(version), created, verdict.files)
+    complete(decision, snapshot, verdict, files, folder, created, approval)
+    tell("publishing")
+    series.publish(folder, version, verdict, tell)
+    return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
+
+
+def require_passed(verdict: Verdict) -> None:
+    """Make sure that a version may be published.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative.
+    """
     if not verdict.passed:
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
+
+
+def complete(
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    verdict: Verdict,
+    files: Mapping[str, str],
+    folder: ReleaseFolder,
+    created: str,
+    approval: Approval | None,
+) -> None:
+    """Write what a judged version still lacks, all of it internal: the verdict and the record.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative.
+    """
+    require_passed(verdict)
     write_whole(folder.verdict, verdict.to_bytes())
-    files = sign_release(spec, folder, str(decision.version), created, verdict.files)
     record = Record(
         version=str(decision.version),
         created=created,
@@ -70,11 +110,8 @@ def publish(
         rows=snapshot.rows,
         fresh=decision.fresh,
         rotated=decision.rotated,
-        files=files,
+        files=dict(files),
         software=software(),
+        approval=approval,
     )
     folder.record.write_bytes(record.to_bytes())
-    tell("publishing")
-    series.publish(folder, decision.version, verdict, tell)
-    version = decision.version
-    return Published(str(version), *series.shown(version), signer_of(series.folder(version)))

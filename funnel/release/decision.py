@@ -1,4 +1,4 @@
-"""Decision: whether a release is already published, takes over rows that were drawn before, or is drawn; pure."""
+"""Decision: whether a release is published or held already, takes over rows drawn before, or is drawn; pure."""
 
 from __future__ import annotations
 
@@ -48,6 +48,32 @@ class Earlier:
         if found is None:
             raise ValueError("a record holds a version")
         return found
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A version that was held for approval. Nobody but its publisher saw it, unless it is among the published ones too.
+
+    Attributes
+    ----------
+    held : Earlier
+        Without a folder once it is no longer held.
+    rejected : bool
+        Whether somebody refused to approve of it.
+    """
+
+    held: Earlier
+    rejected: bool = False
+
+    @property
+    def version(self) -> Version:
+        """Its number; no other version gets it."""
+        return self.held.version
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it still waits for approval."""
+        return self.held.folder is not None
 
 
 @dataclass(frozen=True)
@@ -106,7 +132,32 @@ class Draw:
     rotated: str | None = None
 
 
-Decision = Unchanged | TakeOver | Draw
+@dataclass(frozen=True)
+class Waiting:
+    """This very release is already held for approval.
+
+    Attributes
+    ----------
+    release : TakeOver
+        What its publication is, once somebody has approved.
+    """
+
+    release: TakeOver
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """This very release was held and rejected, and nothing has changed since.
+
+    Attributes
+    ----------
+    version : Version
+    """
+
+    version: Version
+
+
+Decision = Unchanged | Waiting | Rejected | TakeOver | Draw
 
 
 def decide(
@@ -118,13 +169,15 @@ def decide(
     secret: str | None = None,
     again: bool = False,
     rotate: bool = False,
+    submitted: Sequence[Submitted] = (),
 ) -> Decision:
     """What a run does, given all that was published before.
 
     Fresh draws about the same people add up, so nothing is drawn that need not be (decision 0003): nothing happens if
-    the newest version that is there is of the same origin; rows drawn from the same records with the same protocol,
-    order and secret are taken over, if they are still there; else every record is drawn. Versions that were withdrawn
-    count as all others, and no number is used twice.
+    the newest version that is there is of the same origin, or one that waits for approval, or one that was rejected;
+    rows drawn from the same records with the same protocol, order and secret are taken over, if they are still there;
+    else every record is drawn. Versions that were withdrawn count as all others, and no number is used twice. A version
+    that was only ever held was never public: its number is used, its draw does not count (decision 0033).
 
     Parameters
     ----------
@@ -139,6 +192,8 @@ def decide(
         Draw although nothing may have changed.
     rotate : bool
         Whether ``secret`` was taken knowingly in place of the one before.
+    submitted : sequence of Submitted
+        All versions that were ever held for approval, oldest first; at most one of them waits.
 
     Raises
     ------
@@ -161,18 +216,30 @@ def decide(
         derivation=None if secret is None else derivation_of(earlier, secret),
     )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
-    newest = published[-1] if published else None
     # Records from before the digest of the records themselves was noted hold that of the file they were in.
     snapshots = (snapshot.content_sha256, snapshot.data.sha256)
     there = [one for one in published if not one.withdrawn]
+    asked = again or rotate
+    waiting = next((one.held for one in submitted if one.waiting), None)
+    if waiting is not None and not asked and _noted(waiting.record.origin, origin, snapshots) == origin:
+        record = waiting.record
+        return Waiting(TakeOver(waiting.version, origin, waiting, record.fresh, record.rotated))
     if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
         return Unchanged(there[-1].version)
-    version = _next(newest, origin, snapshots)
+    # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
+    last = max((*published, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
+    rejected = submitted[-1].held if submitted and submitted[-1].rejected else None
+    # Drawing until somebody likes the draw would choose among draws, which no bound is about.
+    asking = spec.approval.required and not asked
+    if asking and rejected and rejected is last and _noted(rejected.record.origin, origin, snapshots) == origin:
+        return Rejected(rejected.version)
+    version = _next(last, origin, snapshots)
     rotated = secret_before(published) if rotate else None
     answered = _answered([_noted(one.record.origin, origin, snapshots) for one in published], origin)
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
-        for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published)):
+        unseen = () if waiting is None else (waiting,)
+        for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
             if one.folder is not None and _same_rows(one.record.origin, origin, snapshots):
                 return TakeOver(version, origin, one, not one.published and not answered, rotated)
     return Draw(version, origin, not answered, rotated)

@@ -20,6 +20,7 @@ Count = Annotated[int, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 # Integers beyond 2^53 are decimal texts: readers of JSON that parse numbers as doubles would round them.
 Decimal = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)$")]
+VersionText = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$")]
 
 
 def dump(content: Any) -> bytes:

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from funnel.release.document import Document, Part, Sha256
+from funnel.release.approval import Approval
+from funnel.release.document import Document, Part, Sha256, VersionText
 
-_VERSION = r"^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
 # Of records from before a version noted them.
 _UNNOTED = ("record_key", "key_kinds", "derivation")
@@ -87,11 +87,13 @@ class Record(Document):
         they were noted.
     software : mapping of str to str
         Versions of funnel and of the libraries that compute, by name.
+    approval : Approval or None
+        Who approved of the publication; None where nobody was asked, and while nobody has.
     """
 
     described: ClassVar[str] = "the record of version"
-    schema_: Literal["funnel/record/2"] = Field(default="funnel/record/2", alias="schema")
-    version: Annotated[str, Field(pattern=_VERSION)]
+    schema_: Literal["funnel/record/3"] = Field(default="funnel/record/3", alias="schema")
+    version: VersionText
     created: Annotated[str, Field(pattern=_TIME)]
     origin: Origin
     rows: int = Field(ge=1)
@@ -99,6 +101,7 @@ class Record(Document):
     rotated: str | None = Field(default=None, min_length=1)
     files: Mapping[str, Sha256] = Field(default_factory=dict)
     software: Mapping[str, str] = Field(default_factory=dict)
+    approval: Approval | None = None
 
     @model_validator(mode="after")
     def _rotated_to_another(self) -> Record:
@@ -110,9 +113,9 @@ class Record(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
 
-        Those of version 1 did not note the kinds of key columns, nor the derivation.
+        Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval.
         """
-        if version == 1:
+        if version in (1, 2):
             return content
         if version != 0:
             return super().upgraded(version, content)

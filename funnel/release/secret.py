@@ -59,7 +59,12 @@ class ReleaseSecret:
 
 
 def find_secret(
-    place: str, workspace: Path, recorded: str | None, rotate: bool, read: Reader | None = None
+    place: str,
+    workspace: Path,
+    recorded: str | None,
+    rotate: bool,
+    read: Reader | None = None,
+    waiting: str | None = None,
 ) -> ReleaseSecret:
     """The secret to release with; a file is made on first use.
 
@@ -76,6 +81,8 @@ def find_secret(
     read : callable, optional
         Gives the text at a place; by default `read_secret`, which knows files and the environment. The pipeline gives
         one that knows the orchestrator's blocks too.
+    waiting : str, optional
+        Fingerprint stored with the version that waits for approval: it may have been drawn with the next secret.
 
     Raises
     ------
@@ -91,6 +98,8 @@ def find_secret(
 
     if place != "file":
         found = at(place)
+        if waiting is not None and found.fingerprint == waiting and not rotate:
+            return found
         if recorded is not None and (found.fingerprint == recorded) == rotate:
             if rotate:
                 raise SpecError(
@@ -104,9 +113,13 @@ def find_secret(
         _make(following)
         return at(str(following))
     if following.exists():
-        # What a killed rotation left: taken if its release was published, else forgotten.
-        if recorded is not None and at(str(following)).fingerprint == recorded:
+        # What a killed rotation left: taken if its release was published, kept while it waits for approval, else
+        # forgotten.
+        found = at(str(following))
+        if recorded is not None and found.fingerprint == recorded:
             following.replace(current)
+        elif found.fingerprint == waiting:
+            return found
         else:
             following.unlink()
     if not current.exists():

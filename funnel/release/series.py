@@ -16,6 +16,7 @@ from funnel.errors import DataError, LedgerError, OutputError, PipelineError
 from funnel.progress import Progress
 from funnel.release.decision import Earlier
 from funnel.release.files import private_folder, remove_tree, sync_folder, sync_tree
+from funnel.release.held import HeldVersions
 from funnel.release.judged import require_judged
 from funnel.release.layout import INCOMING, LATEST, ReleaseFolder, Version, versions
 from funnel.release.record import Record
@@ -63,6 +64,11 @@ class Series:
     def published(self) -> list[Version]:
         """Versions that are there, oldest first."""
         return versions(self.root) if self.remote is None else self.remote.published
+
+    @property
+    def held(self) -> HeldVersions:
+        """Versions that are or were held for approval."""
+        return HeldVersions(self.root, Records(self.records.folder / "held"))
 
     @property
     def unfinished(self) -> list[Path]:
@@ -148,7 +154,7 @@ class Series:
                 raise LedgerError(f"{path} was not published with version {version}, and readers see it; take it away")
 
     def publish(self, incoming: ReleaseFolder, version: Version, verdict: Verdict, progress: Progress) -> None:
-        """Put a version that is complete in its place, and ``latest`` after it.
+        """Put a version that is complete in its place, and ``latest`` after it; one that was held is so no longer.
 
         All is forced to disk before the rename: until then nothing is visible, after it everything is.
 
@@ -176,6 +182,8 @@ class Series:
         else:
             self.records.settle(announced)
         self.point_latest()
+        if self.held.waiting is not None:
+            self.held.put_right(self.records.known)
 
     def put_right(self) -> None:
         """Remove or finish what a killed run left behind.
@@ -190,7 +198,8 @@ class Series:
         leftovers = [*self.root.glob(f"{INCOMING}*"), *self.root.glob(f".{LATEST}-*")]
         for leftover in leftovers:
             # Before the folder, which alone tells that it was not published.
-            self.records.forget(_token(leftover))
+            for records in (self.records, self.held.records):
+                records.forget(_token(leftover))
             leftover.unlink() if leftover.is_symlink() else remove_tree(leftover)
         if self.remote is not None:
             self._put_right_at(self.remote)
@@ -201,6 +210,7 @@ class Series:
         for version in self.published:
             if version not in known and self.folder(version).record.is_file():
                 self.records.learn(self.record(version))
+        self.held.put_right(self.records.known)
         self.point_latest()
 
     def _put_right_at(self, remote: RemoteSeries) -> None:
@@ -231,7 +241,8 @@ class Series:
         finally:
             # After publication the folder has its final name, and there is nothing left to remove.
             if folder.exists():
-                self.records.forget(_token(folder))
+                for records in (self.records, self.held.records):
+                    records.forget(_token(folder))
             remove_tree(folder)
 
     def point_latest(self) -> None:

@@ -18,7 +18,7 @@ _FILE = "settled.json"
 
 
 def settle(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: str, secret: str | None) -> None:
-    """Note what the newest version is the answer to, when a run ends that published it or found it unchanged.
+    """Note what the newest version is the answer to, when a run ends that published or held it or found it unchanged.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def settle(spec: ReleaseSpec, workspace: Path, series: Series, source_sha256: st
 
 
 def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: str | None) -> Version | None:
-    """The newest version, if a run on this spec, source, secret and code has already ended with it; else None.
+    """The newest version, held or published, if a run on this spec, source, secret and code ended with it; else None.
 
     The source is read, to be sure that it is the same; nothing is estimated or optimised.
 
@@ -47,7 +47,9 @@ def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: 
     DataError
         If the source cannot be read.
     """
-    newest = series.newest
+    newest, waiting = series.newest, series.held.waiting
+    if waiting is not None:
+        newest = waiting.version
     try:
         said = json.loads((workspace / _FILE).read_bytes())
         known = str(said.pop("source"))
@@ -55,13 +57,20 @@ def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: 
         return None
     if newest is None or said != _question(spec, series, secret) or open_source(spec.reading).files.digest() != known:
         return None
-    series.check_whole(newest)
+    if waiting is None:
+        series.check_whole(newest)
     return newest
 
 
 def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str, str | None]:
-    newest = series.newest
+    newest, waiting = series.newest, series.held.waiting
     path = None if newest is None else series.folder(newest).record
     # Without a record nothing is settled: the whole way says what is missing.
     record = hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
-    return {"spec": spec.digest, "code": code_digest(), "secret": secret, "newest": record}
+    return {
+        "spec": spec.digest,
+        "code": code_digest(),
+        "secret": secret,
+        "newest": record,
+        "held": None if waiting is None else hashlib.sha256(waiting.held.record.to_bytes()).hexdigest(),
+    }

@@ -9,10 +9,12 @@ from funnel.audit import Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
 from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
+from funnel.release.public_report import Approval as Approved
 from funnel.release.public_report import Change, Contact, Judged, Licence, Reference
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
@@ -42,6 +44,7 @@ def report_content(
     earlier: Sequence[Earlier],
     decision: Draw | TakeOver,
     rows_sha256: str,
+    approval: Approval | None = None,
 ) -> ReportContent:
     """What the reports of a release show.
 
@@ -55,6 +58,8 @@ def report_content(
         How its rows came about.
     rows_sha256 : str
         Digest of its rows.
+    approval : Approval, optional
+        Who approved; the note stays internal.
     """
     metadata = spec.metadata
     return ReportContent(
@@ -85,6 +90,7 @@ def report_content(
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         change=_change(earlier, decision, rows_sha256),
+        approval=None if approval is None else Approved(by=approval.by, at=approval.at),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.audit.document import AuditDocument
+from funnel.release.approval import Outcome
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
@@ -24,6 +25,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     FindingsDocument,
     InternalReport,
     JointDocument,
+    Outcome,
     ProtocolDocument,
     PublicReport,
     Record,

@@ -28,7 +28,7 @@ REST: dict[str, Any] = {
 }
 # Keys of records before version 1.
 FLAT = ORIGIN | REST
-CONTENT = {"schema": "funnel/record/2", "origin": ORIGIN, **REST}
+CONTENT = {"schema": "funnel/record/3", "origin": ORIGIN, **REST}
 
 
 def read(content: dict[str, Any]) -> Record:
@@ -47,7 +47,7 @@ def test_records_from_before_there_was_a_schema_are_read() -> None:
     # A first secret, made where a rotation was asked for.
     assert read(FLAT | {"secret": "e" * 32, "rotated": None}).rotated is None
     for record in (plain, keyed, rotated):
-        assert json.loads(record.to_bytes())["schema"] == "funnel/record/2"
+        assert json.loads(record.to_bytes())["schema"] == "funnel/record/3"
         assert Record.from_json(record.to_bytes()) == record
 
 
@@ -57,6 +57,16 @@ def test_records_of_version_1_are_read() -> None:
     assert (found.origin.record_key, found.origin.key_kinds, found.origin.derivation) == (("id",), None, None)
     with pytest.raises(DataError, match="rows is missing"):
         read({name: value for name, value in CONTENT.items() if name != "rows"} | {"schema": "funnel/record/1"})
+
+
+def test_records_of_version_2_are_read() -> None:
+    assert read(CONTENT | {"schema": "funnel/record/2"}) == read(CONTENT)
+    assert read(CONTENT).approval is None
+    approval = {"by": "A. Okafor, DPO", "at": "2026-11-21T10:00:00+00:00", "note": None}
+    found = read(CONTENT | {"approval": approval})
+    assert found.approval is not None
+    assert (found.approval.by, found.approval.at) == ("A. Okafor, DPO", approval["at"])
+    assert Record.from_json(found.to_bytes()) == found
 
 
 @pytest.mark.parametrize("key", [*ORIGIN, *REST])
@@ -92,6 +102,8 @@ def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
         ({"files": {"protocol.json": "x"}}, "files.protocol.json: string should match"),
         ({"origin": ORIGIN | {"secret": "e"}, "rotated": "e"}, "it says that its secret was rotated to itself"),
         ({"drawn": True}, "drawn is not known"),
+        ({"approval": {"by": "a\nb", "at": "2026-11-21T10:00:00+00:00"}}, "approval.by must be one line"),
+        ({"approval": {"by": "a", "at": "2026-11-21T10:00:00"}}, "approval.at: string should match"),
     ],
 )
 def test_a_record_that_says_something_impossible_is_damaged(changes: dict[str, Any], said: str) -> None:
@@ -102,7 +114,7 @@ def test_a_record_that_says_something_impossible_is_damaged(changes: dict[str, A
 
 def test_a_record_of_a_newer_funnel_is_said_to_be_one() -> None:
     with pytest.raises(DataError, match="made by a newer funnel"):
-        read(CONTENT | {"schema": "funnel/record/3"})
+        read(CONTENT | {"schema": "funnel/record/4"})
 
 
 def test_a_record_is_checked_when_it_is_made() -> None:
@@ -114,5 +126,5 @@ def test_a_record_is_checked_when_it_is_made() -> None:
 
 def test_a_record_of_a_version_between_is_not_known() -> None:
     """There was none, so whoever raises the version has to say how it is read."""
-    with pytest.raises(ValueError, match="version 2 is not known"):
-        Record.upgraded(2, CONTENT)
+    with pytest.raises(ValueError, match="version 3 is not known"):
+        Record.upgraded(3, CONTENT)

@@ -108,3 +108,22 @@ def test_a_secret_that_is_no_text_is_refused_without_showing_it(tmp_path: Path) 
     (tmp_path / FILE).write_bytes(b"\xff" * 64)
     with pytest.raises(SpecError, match=r"cannot be read \(UnicodeDecodeError\)"):
         find_secret("file", tmp_path, None, False)
+
+
+def test_a_secret_that_waits_for_approval_with_its_version_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = find_secret("file", tmp_path, None, False)
+    rotated = find_secret("file", tmp_path, made.fingerprint, True)
+    for _ in range(2):
+        assert find_secret("file", tmp_path, made.fingerprint, False, waiting=rotated.fingerprint) == rotated
+    # Rejected or superseded, it is forgotten; published, it is the one.
+    assert find_secret("file", tmp_path, made.fingerprint, False).fingerprint == made.fingerprint
+    assert not (tmp_path / NEXT).exists()
+
+    monkeypatch.setenv("FUNNEL_TEST_SECRET", "0123456789abcdef" * 4)
+    found = find_secret("environment:FUNNEL_TEST_SECRET", tmp_path, None, False)
+    place = "environment:FUNNEL_TEST_SECRET"
+    assert find_secret(place, tmp_path, made.fingerprint, False, waiting=found.fingerprint) == found
+    with pytest.raises(LedgerError, match="is not the one"):
+        find_secret(place, tmp_path, made.fingerprint, False, waiting=rotated.fingerprint)

@@ -1,0 +1,34 @@
+"""Hold: keep a judged release back, whole and private, until somebody approves of it."""
+
+from __future__ import annotations
+
+from funnel.pipeline.tasks.publish import complete
+from funnel.pipeline.tasks.step import step, tell
+from funnel.release.decision import Draw, TakeOver
+from funnel.release.layout import ReleaseFolder
+from funnel.release.series import Series
+from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
+
+
+@step
+def hold(
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    verdict: Verdict,
+    series: Series,
+    folder: ReleaseFolder,
+    created: str,
+) -> None:
+    """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
+
+    Nothing is signed or uploaded: whoever approves has the documents written and judged again, with the approval.
+
+    Raises
+    ------
+    ReleaseRefused
+        If the verdict is negative, or no longer about the files that are there.
+    """
+    complete(decision, snapshot, verdict, verdict.files, folder, created, None)
+    tell("holding for approval")
+    series.held.hold(folder, decision.version, verdict)
