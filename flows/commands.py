@@ -113,11 +113,11 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
         click.echo(f"Warning: {warning}.")
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
+    if result.get("key") is not None:
+        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
     if "folder" in result:
         click.echo(f"Release: {result['folder']}")
         click.echo(f"Report:  {result['report']}")
-    if result.get("key") is not None:
-        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
     if result["status"] == "held":
         click.echo('Look at the report, then: funnel approve SPEC --by "NAME, OFFICE" (or --reject REASON)')
 
