@@ -20,6 +20,7 @@ from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
 from funnel.pipeline.flows.environment import quiet_environment
 from funnel.spec import ReleaseSpec
+from funnel.wording import printable
 
 SERVER = "PREFECT_API_URL"
 
@@ -108,7 +109,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     if as_json:
         console.print_json(result)
         return
-    click.echo(_sentence(result))
+    # A name is as it was given, and may hold what turns a line of a terminal around.
+    click.echo(printable(_sentence(result)))
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if result["cached"]:
