@@ -20,6 +20,7 @@ from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
 from funnel.pipeline.flows.environment import quiet_environment
 from funnel.spec import ReleaseSpec
+from funnel.wording import printable
 
 SERVER = "PREFECT_API_URL"
 
@@ -108,16 +109,17 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     if as_json:
         console.print_json(result)
         return
-    click.echo(_sentence(result))
+    # A name is as it was given, and may hold what turns a line of a terminal around.
+    click.echo(printable(_sentence(result)))
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
+    if result.get("key") is not None:
+        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
     if "folder" in result:
         click.echo(f"Release: {result['folder']}")
         click.echo(f"Report:  {result['report']}")
-    if result.get("key") is not None:
-        click.echo(f"Key:     {result['key']} (tell it to readers by another way; funnel audit --key)")
     if result["status"] == "held":
         click.echo('Look at the report, then: funnel approve SPEC --by "NAME, OFFICE" (or --reject REASON)')
 

@@ -12,6 +12,7 @@ from funnel.errors import SpecError
 from funnel.fields import Label, Line
 from funnel.release.document import Document, Part, VersionText
 from funnel.release.layout import Version
+from funnel.wording import printable
 
 MAX_NOTE = 1000
 
@@ -97,21 +98,12 @@ class Outcome(Document):
         return self
 
     def sentence(self) -> str:
-        """What became of it, as a part of a sentence."""
-        said = {
-            "published": f"published on {self.at}",
-            "rejected": f"rejected on {self.at}",
-            "superseded": f"superseded on {self.at}",
-            "gone": f"found to be gone on {self.at}",
-        }[self.outcome]
-        by = (
-            ""
-            if self.by is None
-            else f" with the approval of {self.by}"
-            if self.outcome == "published"
-            else f" by {self.by}"
-        )
-        return f"version {self.version} was {said}{by}" + ("" if self.reason is None else f": {self.reason}")
+        """What became of it, as a part of a sentence that any terminal shows as it is."""
+        said = "found to be gone" if self.outcome == "gone" else self.outcome
+        how = " with the approval of " if self.outcome == "published" else " by "
+        by = "" if self.by is None else how + self.by
+        reason = "" if self.reason is None else f": {self.reason}"
+        return printable(f"version {self.version} was {said} on {self.at}{by}{reason}")
 
 
 def asked_version(text: str | None) -> Version | None:

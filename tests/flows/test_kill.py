@@ -87,7 +87,7 @@ def test_killed_in_every_step_then_rerun(tmp_path: Path, server: dict[str, str])
     assert tree(series / "1.0.0") == before
     audit = run_funnel("audit", series, "--json")
     assert audit.returncode == 0, audit.stdout
-    assert all(check["passed"] for check in json.loads(audit.stdout)["checks"])
+    assert all(check["state"] == "passed" for check in json.loads(audit.stdout)["checks"])
 
 
 def test_interrupted_by_its_user(tmp_path: Path, server: dict[str, str]) -> None:

@@ -58,6 +58,8 @@ def test_outcomes_are_told() -> None:
     assert rejected.sentence() == f"version 1.1.0 was rejected on {AT} by A. Okafor, DPO: too much"
     superseded = Outcome(version="1.1.0", outcome="superseded", at=AT)
     assert superseded.sentence() == f"version 1.1.0 was superseded on {AT}"
+    turned = Outcome(version="1.1.0", outcome="rejected", at=AT, by="A\u202e", reason="b")
+    assert turned.sentence() == f"version 1.1.0 was rejected on {AT} by A\\u202e: b"
     assert Outcome.from_json(rejected.to_bytes()) == rejected
     for lacking in ({"by": None}, {"reason": None}):
         with pytest.raises(ValidationError, match="rejection without a name or a reason"):
