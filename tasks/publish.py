@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.step import step, tell
+from funnel.release.accounted import require_accounted
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.files import write_whole
 from funnel.release.layout import ReleaseFolder
@@ -66,6 +67,7 @@ def publish(
         files=dict(verdict.files),
         software=software(),
     )
+    require_accounted(record, folder, series.earlier)
     folder.record.write_bytes(record.to_bytes())
     tell("publishing")
     series.publish(folder, decision.version, verdict, tell)
