@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help release test fuzz check installs matrix coverage mutants hooks lock bench pictures clean
+.PHONY: help release test fuzz check installs matrix coverage mutants gate hooks lock bench pictures clean
 
 # Without byte code the orchestrator alone takes several times as long to import.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,6 +27,7 @@ help:
 	@echo "make matrix    the same on every Python that is supported"
 	@echo "make coverage  branches that no test of their own room takes, of the rooms that decide"
 	@echo "make mutants   change lines of those rooms and count the changes that tests notice"
+	@echo "make gate      sabotage the pipeline and list what refuses it; false alarms and power of the gate"
 	@echo "make hooks     check every commit before it is made"
 	@echo "make lock      renew the lock files from pyproject.toml"
 	@echo "make bench     run the benchmarks"
@@ -65,6 +66,11 @@ coverage: $(STAMPS)/dev $(STAMPS)/project
 # Fourteen lines of each room, or as many as MUTANTS=200 says; a run that was stopped goes on where it was.
 mutants: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python scripts/mutants.py $(if $(MUTANTS),--sample $(MUTANTS))
+
+# What was measured before is kept in benchmarks/results/gate.json and not measured again: remove it to begin anew.
+gate: $(STAMPS)/dev $(STAMPS)/project
+	$(BIN)/python -m benchmarks.gate_mutants
+	$(BIN)/python -m benchmarks.gate
 
 hooks: $(STAMPS)/dev
 	$(BIN)/pre-commit install

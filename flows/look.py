@@ -9,6 +9,7 @@ from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.recount import source_digest
+from funnel.release.accounted import require_same_spec
 from funnel.release.decision import FIRST_DERIVATION, derivation_of, secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_secret
@@ -50,12 +51,15 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
     ReleaseRefused
         If the source, digested again by other code, is not the one that the version was made from: a snapshot that is
         no longer of the source is never called unchanged.
+    LedgerError
+        If the version is of another bound, other columns or another spec.
     """
     if source_digest(spec.source_address) != series.record(version).origin.source:
         raise ReleaseRefused(
             f"version {version} was made from another source than the one that is there, although the snapshot of it "
             "was taken for the same; remove the folder snapshots in the workspace, then run the release again"
         )
+    require_same_spec(spec, series.record(version))
     tell(f"unchanged: version {version} already is this release")
     folder, report = series.shown(version)
     key = signer_of(series.folder(version))

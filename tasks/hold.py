@@ -29,6 +29,6 @@ def hold(
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
-    complete(decision, snapshot, verdict, verdict.files, folder, created, None)
+    complete(decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None)
     tell("holding for approval")
     series.held.hold(folder, decision.version, verdict)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.step import step, tell
+from funnel.release.accounted import require_accounted
 from funnel.release.approval import Approval
-from funnel.release.decision import Draw, TakeOver
+from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.files import write_whole
 from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
@@ -67,7 +68,7 @@ def publish(
     require_judged(folder.root, verdict)
     version = decision.version
     files = sign_release(spec, folder, str(version), created, verdict.files)
-    complete(decision, snapshot, verdict, files, folder, created, approval)
+    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval)
     tell("publishing")
     series.publish(folder, version, verdict, tell)
     return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
@@ -90,6 +91,7 @@ def complete(
     snapshot: Snapshot,
     verdict: Verdict,
     files: Mapping[str, str],
+    earlier: Sequence[Earlier],
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None,
@@ -100,6 +102,8 @@ def complete(
     ------
     ReleaseRefused
         If the verdict is negative.
+    LedgerError
+        If the record would not be true.
     """
     require_passed(verdict)
     write_whole(folder.verdict, verdict.to_bytes())
@@ -114,4 +118,5 @@ def complete(
         software=software(),
         approval=approval,
     )
+    require_accounted(record, folder, earlier)
     folder.record.write_bytes(record.to_bytes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_IMODE, S_ISDIR, S_ISREG
 
 from funnel.errors import ReleaseRefused
 from funnel.release.verdict import Verdict
@@ -64,7 +64,8 @@ def require_judged(root: Path, verdict: Verdict) -> None:
     Raises
     ------
     ReleaseRefused
-        If the verdict is negative or about nothing, or a public file is missing, was changed or came since.
+        If the verdict is negative or about nothing, a public file is missing, was changed or came since, or others than
+        the owner may read the internal evidence.
     """
     if not verdict.passed:
         raise ReleaseRefused(f"nothing was published: {verdict.sentence()}")
@@ -81,3 +82,9 @@ def require_judged(root: Path, verdict: Verdict) -> None:
         else:
             continue
         raise ReleaseRefused(f"nothing was published: {name!r} {what} after the release was judged; run it again")
+    # What the verdict found of the rights of the evidence is so still.
+    evidence = root / INTERNAL
+    if evidence.is_dir() and S_IMODE(evidence.lstat().st_mode) & 0o077:
+        raise ReleaseRefused(
+            f"nothing was published: others than its owner may read {INTERNAL}/; run the release again"
+        )

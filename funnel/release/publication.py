@@ -42,7 +42,7 @@ def write_documents(
     folder.protocol.write_bytes(protocol_document(protocol, guarantee, public).to_bytes())
     if spec.output.csv:
         # From the released rows, so that both say the same.
-        _write_csv(folder)
+        _write_readable_csv(folder)
 
 
 def write_package(
@@ -74,6 +74,17 @@ def write_package(
         **{name: digest for name, (digest, _) in files.items()},
         folder.package.name: file_digest(folder.package),
     }
+
+
+def _write_readable_csv(folder: ReleaseFolder) -> None:
+    try:
+        _write_csv(folder)
+        return
+    except (pa.ArrowException, OSError) as error:
+        # The library reports damage as an OSError without a number; others are of the file system.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+    raise ReleaseRefused("nothing was published: the drawn rows cannot be read back as parquet; run the release again")
 
 
 def _write_csv(folder: ReleaseFolder) -> None:

@@ -163,6 +163,11 @@ class Series:
         ReleaseRefused
             If the verdict is negative, or its public files are not, byte for byte, those that were judged.
         """
+        if self.folder(version).root.exists():
+            raise LedgerError(
+                f"{self.folder(version).root} is there already, and a version is never published twice; restore the "
+                "records of this series from a backup, so that what was published stays known"
+            )
         # The folder was private while it was put together; what is in audit/ stays so.
         incoming.root.chmod(0o755)
         sync_tree(incoming.root)

@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> ReleaseFolder:
     for name in (*FILES, "audit/joint.json"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(name)
+    (root / "audit").chmod(0o700)
     return ReleaseFolder(root)
 
 
@@ -89,11 +90,20 @@ def test_a_verdict_that_is_negative_or_about_no_file_is_refused(folder: ReleaseF
             require_judged(folder.root, verdict)
 
 
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o710, 0o701])
+def test_evidence_that_others_may_read_is_not_published(folder: ReleaseFolder, mode: int) -> None:
+    verdict = judged(folder)
+    require_judged(folder.root, verdict)
+    folder.audit.chmod(mode)
+    with pytest.raises(ReleaseRefused, match="others than its owner may read audit/"):
+        require_judged(folder.root, verdict)
+
+
 def test_a_series_publishes_nothing_that_was_not_judged(tmp_path: Path) -> None:
     spec = spec_of("x.parquet", tmp_path, output={"folder": "out", "workspace": "work"})
     with open_series(spec) as series:
         with series.incoming() as incoming:
-            incoming.audit.mkdir()
+            incoming.audit.mkdir(mode=0o700)
             incoming.record.write_text("{}")
             incoming.protocol.write_text("judged")
             verdict = judged(incoming)

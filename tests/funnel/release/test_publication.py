@@ -26,12 +26,29 @@ from tests.public import public_of
 from tests.releases import judged, make_release
 
 
+def test_rows_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
+    joint = Joint.from_counts([[30, 10], [10, 50]])
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir()
+    folder.audit.mkdir(mode=0o700)
+    pq.write_table(pa.table({"x": pa.array(["a", "b"] * 500)}), folder.data)
+    whole = folder.data.read_bytes()
+    # The first page is overwritten; or nothing of the file is left but its name.
+    for content in (whole[:4] + bytes(20) + whole[24:], b"PAR1"):
+        folder.data.write_bytes(content)
+        rows = Rows(FileRef.of(folder.data), np.zeros((3, 2), dtype=np.int64))
+        spec = spec_of("x.parquet", tmp_path, output={"csv": True})
+        protocol = fit("grr", joint, LIP(1.0))
+        with pytest.raises(ReleaseRefused, match="the drawn rows cannot be read back"):
+            write_documents(spec, joint, protocol, LIP(1.0), rows, folder)
+
+
 def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> None:
     joint = Joint.from_counts([[3, 1], [1, 3]])
     protocol = fit("grr", joint, LIP(1.0))
     folder = ReleaseFolder(tmp_path)
     folder.data.parent.mkdir()
-    folder.audit.mkdir()
+    folder.audit.mkdir(mode=0o700)
     folder.data.write_bytes(b"drawn")
     rows = FileRef.of(folder.data)
     folder.data.write_bytes(b"exchanged")
@@ -58,7 +75,7 @@ def test_all_is_on_disk_before_the_rename_and_the_rename_after_it(
 
     with open_series(spec) as series, series.incoming() as folder:
         (folder.root / "data").mkdir()
-        folder.audit.mkdir()
+        folder.audit.mkdir(mode=0o700)
         folder.record.write_text("{}")
         for name in ("data/rows", "protocol.json"):
             (folder.root / name).write_text("x")

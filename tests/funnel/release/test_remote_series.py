@@ -43,7 +43,7 @@ def put_together(series: Series, version: Version, rows: str) -> Iterator[Releas
             fresh=True,
             files={"data/records.parquet": file_digest(folder.data)},
         )
-        folder.audit.mkdir()
+        folder.audit.mkdir(mode=0o700)
         folder.record.write_bytes(record.to_bytes())
         yield folder
 

@@ -1,0 +1,10 @@
+"""All mutants, in the order of the way."""
+
+from __future__ import annotations
+
+from tests.sabotage.drawing import DRAWING
+from tests.sabotage.planning import PLANNING
+from tests.sabotage.publishing import PUBLISHING
+from tests.sabotage.reading import READING
+
+MUTANTS = [*READING, *PLANNING, *DRAWING, *PUBLISHING]

@@ -1,0 +1,91 @@
+"""Sabotage of the protocol: its optimum, its proof, its grid, its marginal, and what is said of it."""
+
+from __future__ import annotations
+
+from tests.sabotage.mutant import TOOLS, Mutant
+from tests.sabotage.scenes import COUNTED, EXCHANGED_PROTOCOL, OTHER_BOUND
+
+PLANNING = [
+    Mutant(
+        "flow passes twice the bound",
+        "a protocol of twice the bound",
+        "funnel.pipeline.tasks.optimise",
+        "bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism",
+        "bound, asked = parse_guarantee(spec.guarantee.canonical).with_budget(2.0), spec.mechanism",
+        "expect_plain_level_to_meet_bound",
+        COUNTED,
+    ),
+    Mutant(
+        "identity instead of the optimum",
+        "true values; the level is infinite",
+        "funnel.pipeline.tasks.optimise",
+        "protocol = coarsened(joint, bound, chosen.protocol)",
+        f"protocol = {TOOLS}.identity(joint, chosen.protocol)",
+        "step.guarded",
+        COUNTED,
+    ),
+    Mutant(
+        "grid without proof",
+        "a protocol that breaks the bound by rounding",
+        "funnel.pipeline.tasks.optimise",
+        "protocol = coarsened(joint, bound, chosen.protocol)",
+        f"protocol = {TOOLS}.rounded(chosen.protocol)",
+        "expect_plain_level_to_meet_bound",
+        COUNTED,
+    ),
+    Mutant(
+        "columns of the grid that do not sum up",
+        "numbers that are no probabilities",
+        "funnel.release.coarse",
+        "missing = round(2**bits - float(steps[:, x].sum()))",
+        "missing = 0",
+        "protocol.__post_init__",
+        COUNTED,
+    ),
+    Mutant(
+        "the marginal turned",
+        "records outside the alphabet draw from a law that is not the marginal",
+        "funnel.release.coarse",
+        "coarse = replace(protocol, weights=weights, marginal=marginal)",
+        "coarse = replace(protocol, weights=weights, marginal=marginal[::-1].copy())",
+        "expect_protocol_figures_to_follow_recount",
+        COUNTED,
+    ),
+    Mutant(
+        "two inputs exchanged",
+        "the protocol is for other values than it says",
+        "funnel.pipeline.tasks.optimise",
+        "protocol = coarsened(joint, bound, chosen.protocol)",
+        "protocol = (lambda one: replace(one, weights=one.weights[:, ::-1].copy()))(coarsened(joint, bound, "
+        "chosen.protocol))",
+        "step.guarded",
+        COUNTED,
+    ),
+    Mutant(
+        "level halved",
+        "the published level is half the true one",
+        "funnel.guarantees.exact",
+        "return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)",
+        "return Level(math.inf if witness.ratio is None else log_above(witness.ratio) / 2, witness)",
+        "expect_protocol_figures_to_follow_recount",
+        COUNTED,
+    ),
+    Mutant(
+        "protocol of another bound",
+        "rows of a weaker bound than the one declared",
+        "funnel.pipeline.tasks.optimise",
+        "found = cache.find(key)",
+        f"found = cache.find({TOOLS}.key_of(cache))",
+        "expect_plain_level_to_meet_bound",
+        OTHER_BOUND,
+    ),
+    Mutant(
+        "protocol of the cache is not checked",
+        "true values, by a protocol that somebody made",
+        "funnel.release.cache",
+        "return files if whole else None",
+        "return files",
+        "expect_plain_level_to_meet_bound",
+        EXCHANGED_PROTOCOL,
+    ),
+]

@@ -1,0 +1,218 @@
+"""Scenes: small real releases that are made with a changed line, and what was there before."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from funnel.audit import findings
+from funnel.pipeline.flows.way import go
+from funnel.protocol import Protocol
+from funnel.release import snapshot
+from funnel.release.documents import joint_document, read_joint
+from funnel.sampling import partitions
+from funnel.source import file_digest
+from funnel.spec import ReleaseSpec
+from tests.projects import adult_rows, make_project
+from tests.sabotage import tools
+
+SPEC = """
+name = "people"
+title = "People of a test"
+secret = ["marital-status", "sex"]
+publish = ["workclass", "age"]
+guarantee = "lip:1.0"
+
+[source]
+path = "people.parquet"
+missing = ["?"]
+
+[recode.workclass]
+minimum_count = 100
+
+[recode.age]
+bins = [30, 50]
+
+[output]
+csv = true
+
+[metadata]
+licence = "CC-BY-4.0"
+"""
+KEYED = SPEC.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
+DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
+UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
+# Rows of a row group of the snapshot and of a partition, where a scene has several.
+GROUP = 700
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A release to be made.
+
+    Attributes
+    ----------
+    name : str
+    spec : str
+    fresh : bool
+        Whether nothing was made before; else snapshot, counts and protocol are in the private folder, whole.
+    earlier : bool
+        Whether a version was published before.
+    change : callable, optional
+        Done to the folder of the project before the sabotaged run.
+    partitioned : bool
+        Whether records are drawn in several partitions.
+    """
+
+    name: str
+    spec: str = SPEC
+    fresh: bool = False
+    earlier: bool = False
+    change: Callable[[Path], None] | None = None
+    partitioned: bool = False
+
+
+@functools.cache
+def source() -> pa.Table:
+    """A few thousand records of the Adult data, with a key, and a value that a spreadsheet takes for a formula."""
+    table = adult_rows()
+    workclass = pc.replace_substring(table["workclass"].cast(pa.string()), "State-gov", "+State-gov")
+    table = table.set_column(table.column_names.index("workclass"), "workclass", workclass)
+    return table.append_column("id", pa.array([f"person {i * 7919 % 10007}" for i in range(len(table))]))
+
+
+def run(folder: Path, scene: Scene) -> dict[str, object]:
+    """Make the release of a scene, by the way itself."""
+    # The worst case over the confidence set takes longest in an audit, and no sabotage is about it.
+    with _cut(scene.partitioned), mock.patch.object(findings, "_LARGEST", 0):
+        told, _ = go(ReleaseSpec.load(folder / "people.toml"), again=False, rotate=False)
+    return told
+
+
+def prepared(folder: Path, scene: Scene) -> Path:
+    """A project in which the release of the scene can be made."""
+    if scene.fresh:
+        make_project(folder, scene.spec, source())
+    else:
+        shutil.copytree(_made(scene.spec, scene.partitioned), folder, symlinks=True)
+        if not scene.earlier:
+            shutil.rmtree(folder / "releases")
+            shutil.rmtree(folder / ".funnel" / "people" / "records")
+            (folder / ".funnel" / "people" / "settled.json").unlink()
+    if scene.change is not None:
+        scene.change(folder)
+    return folder
+
+
+@functools.cache
+def _made(spec: str, partitioned: bool) -> Path:
+    """A project with an honest release, made once in a process."""
+    keeper = tempfile.TemporaryDirectory()
+    _KEPT.append(keeper)
+    folder = Path(keeper.name) / "project"
+    make_project(folder, spec, source())
+    run(folder, Scene("honest", spec, partitioned=partitioned))
+    return folder
+
+
+# Folders that are removed when the process ends.
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@contextmanager
+def _cut(partitioned: bool) -> Iterator[None]:
+    """Row groups and partitions of a few hundred records."""
+    if not partitioned:
+        yield
+        return
+    defaults = {**(partitions.plan_rows.__kwdefaults__ or {}), "partition_rows": GROUP}
+    with (
+        mock.patch.object(snapshot, "GROUP_ROWS", GROUP),
+        mock.patch.object(partitions.plan_rows, "__kwdefaults__", defaults),
+    ):
+        yield
+
+
+def change_source(folder: Path) -> None:
+    """Other people: every tenth record is gone."""
+    table = source()
+    pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(len(table))])), folder / "people.parquet")
+
+
+def tighten(folder: Path) -> None:
+    """A smaller bound for the same people."""
+    spec = folder / "people.toml"
+    spec.write_text(spec.read_text(encoding="utf-8").replace("lip:1.0", "lip:0.4"), encoding="utf-8")
+
+
+def forget_protocol(folder: Path) -> None:
+    """The protocol is not there any more; snapshot and counts are."""
+    shutil.rmtree(folder / ".funnel" / "people" / "protocols")
+
+
+def exchange_counts(folder: Path) -> None:
+    """Somebody has put other counts into the private folder."""
+    (place,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
+    place.write_bytes(joint_document(tools.moved(read_joint(place.read_bytes()), 300)).to_bytes())
+
+
+def exchange_protocol(folder: Path) -> None:
+    """Somebody has put another protocol into the private folder, one that publishes nearly all as they are."""
+    (counts,) = (folder / ".funnel" / "people" / "joints").glob("*/joint.json")
+    (place,) = (folder / ".funnel" / "people" / "protocols").glob("*/protocol.json")
+    protocol = Protocol.from_json(place.read_text(encoding="utf-8"))
+    place.write_text(tools.nearly_identity(read_joint(counts.read_bytes()), protocol).to_json(), encoding="utf-8")
+
+
+def forge_protocol(folder: Path) -> None:
+    """As `exchange_protocol`, with digests that fit."""
+    exchange_protocol(folder)
+    (place,) = (folder / ".funnel" / "people" / "protocols").glob("*/protocol.json")
+    digest = file_digest(place)
+    tools.edit(place.with_name("manifest.json"), lambda said: said["files"].update({place.name: digest}))
+
+
+def exchange_snapshot(folder: Path) -> None:
+    """Somebody has put other records into the snapshot: the workclass of somebody else."""
+    (place,) = (folder / ".funnel" / "people" / "snapshots").glob("*/snapshot.parquet")
+    table = pq.read_table(place)
+    at = table.column_names.index("workclass")
+    pq.write_table(table.set_column(at, table.field(at), table["workclass"].combine_chunks()[::-1]), place)
+
+
+def exchange_rows(folder: Path) -> None:
+    """Somebody has put other rows into the version that was published; the spec has another title since."""
+    version = folder / "releases" / "people" / "1.0.0"
+    tools.turn_rows(version / "data" / "records.parquet")
+    spec = folder / "people.toml"
+    spec.write_text(spec.read_text(encoding="utf-8").replace("of a test", "of another test"), encoding="utf-8")
+
+
+FRESH = Scene("nothing was made before", fresh=True)
+DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
+PLAIN = Scene("a first release")
+COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
+PARTITIONED = Scene("a first release in several partitions", partitioned=True)
+KEPT = Scene("a first release with record keys", KEYED)
+UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
+UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
+OTHER_SOURCE = Scene("another source after a release", earlier=True, change=change_source)
+OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten)
+HONEST = (FRESH, DROPPING, PLAIN, COUNTED, PARTITIONED, KEPT, UNORDERED, UNORDERED_PARTS, OTHER_SOURCE, OTHER_BOUND)
+"""Scenes in which an honest run publishes."""
+
+EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)
+EXCHANGED_PROTOCOL = Scene("another protocol in the private folder", change=exchange_protocol)
+FORGED_PROTOCOL = Scene("a forged protocol in the private folder", change=forge_protocol)
+EXCHANGED_SNAPSHOT = Scene("other records in the snapshot", change=exchange_snapshot)
+EXCHANGED_ROWS = Scene("other rows in the version before", earlier=True, change=exchange_rows)

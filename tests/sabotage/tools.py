@@ -1,0 +1,152 @@
+"""What a saboteur needs besides one line: functions that the changed lines call."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from funnel.joint import Joint
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.cache import Cache
+from funnel.release.coarse import on_grid
+from funnel.release.files import FileRef
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.rounding import marginal_weights, mix
+from funnel.sampling.partitions import Plan
+from funnel.sampling.row_words import RowWords
+from funnel.sampling.words import WordArray, WordStream
+from funnel.source import file_digest
+
+__all__ = ["file_digest"]
+
+
+def identity(joint: Joint, protocol: Protocol) -> Protocol:
+    """The protocol that publishes every value as it is, with the label of the one that was asked for."""
+    weights = np.diag(np.full(len(joint.inputs), DENOMINATOR, dtype=np.uint64))
+    marginal = marginal_weights(joint, weights)
+    return replace(protocol, weights=weights, marginal=marginal, inputs=joint.inputs, outputs=joint.inputs)
+
+
+def nearly_identity(joint: Joint, protocol: Protocol) -> Protocol:
+    """A protocol that publishes nine values of ten as they are: it leaks more than was declared, not everything."""
+    as_it_is = identity(joint, protocol)
+    return replace(as_it_is, weights=mix(as_it_is.weights, as_it_is.marginal, 0.1))
+
+
+def rounded(protocol: Protocol) -> Protocol:
+    """The protocol on a grid of a few bits, whatever it then reveals."""
+    return replace(protocol, weights=on_grid(protocol.matrix, 12))
+
+
+def moved(joint: Joint, records: int = 1) -> Joint:
+    """The counts with some records of the largest cell in another secret."""
+    counts = joint.counts.copy()
+    s, x = np.unravel_index(counts.argmax(), counts.shape)
+    counts[s, x] -= records
+    counts[s - 1, x] += records
+    return Joint.from_counts(counts, joint.secret, joint.inputs)
+
+
+def secrets_of(plan: Plan, index: int) -> np.ndarray:
+    """The secret of every record of a partition, as a number."""
+    start, stop = plan.groups[index]
+    column = pq.ParquetFile(plan.snapshot).read_row_groups(list(range(start, stop)), columns=["marital-status"])
+    return column.column(0).combine_chunks().indices.to_numpy().astype(np.uint64)
+
+
+def sorted_words(plan: Plan, index: int, outputs: np.ndarray) -> WordArray:
+    """What rows travel as, if they travel in the order of the secret."""
+    return (secrets_of(plan, index) << np.uint64(56)) | outputs.astype(np.uint64)
+
+
+class Coupled:
+    """Words that are uniform for the records of each value, and among those larger the larger the secret's number."""
+
+    def __init__(self, words: RowWords, plan: Plan, index: int) -> None:
+        self._words = words
+        self._secrets = secrets_of(plan, index)
+
+    def to_draw(self, batch: pa.RecordBatch) -> WordArray:
+        words = self._words.to_draw(batch)
+        values = np.zeros(len(words), dtype=np.int64)
+        for column in batch.columns:
+            values = values * 1000 + column.indices.to_numpy()
+        # The same words for the same value, in the order of the secret.
+        coupled = np.empty_like(words)
+        coupled[np.lexsort((self._secrets, values))] = words[np.lexsort((words, values))]
+        return coupled
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._words, name)
+
+
+def as_they_are(outputs: np.ndarray, inputs: np.ndarray, share: float) -> np.ndarray:
+    """Outputs, the first share of them not drawn but of the number of the true input."""
+    published = outputs.copy()
+    rows = int(share * len(outputs))
+    published[:rows] = inputs[:rows] % (int(outputs.max()) + 1)
+    return published
+
+
+def write_csv_of_snapshot(folder: ReleaseFolder) -> None:
+    """Exchange the csv for the true values of the source."""
+    work = folder.root.parents[2] / ".funnel" / "people"
+    found = next((work / "snapshots").rglob("snapshot.parquet"))
+    columns = pq.read_schema(folder.data).names
+    table = pq.read_table(found, columns=columns)
+    pacsv.write_csv(pa.table({name: table[name].cast(pa.string()) for name in columns}), folder.csv)
+
+
+def turn_rows(path: Path) -> None:
+    """Exchange the rows for the same ones in another order."""
+    table = pq.read_table(path)
+    pq.write_table(table.take(pa.array(np.arange(len(table))[::-1])), path)
+
+
+def edit(path: Path, change: Any) -> None:
+    """Change a JSON file."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def copied(source: Path, target: Path) -> None:
+    """Copy a file."""
+    shutil.copyfile(source, target)
+
+
+def twice(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The first record of every batch left out, and the last one there twice."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch.slice(1), batch.slice(batch.num_rows - 1)])
+        yield table.combine_chunks().to_batches()[0]
+
+
+def words_once(stream: WordStream, count: int) -> WordArray:
+    """Words that every partition gets alike."""
+    if not _ONCE:
+        _ONCE.append(stream.words(1 << 16))
+    return _ONCE[0][:count]
+
+
+_ONCE: list[WordArray] = []
+
+
+def key_of(cache: Cache) -> str:
+    """The key of whatever is in a cache."""
+    return str(json.loads(next(cache.folder.glob("*/manifest.json")).read_bytes())["key"])
+
+
+def believed(snapshot: Snapshot) -> Snapshot:
+    """A snapshot as it is, whatever it was."""
+    return replace(snapshot, data=FileRef.of(Path(snapshot.data.path)))
