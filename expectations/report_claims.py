@@ -26,6 +26,7 @@ CLAIMS = (
     "figures",
     "frequencies",
     "lifts",
+    "comparison",
     "checks",
 )
 # Elements that load, run or send something.
@@ -105,6 +106,7 @@ def report_claims(
         all_of("figures", _figures(numbers, laws, said)),
         all_of("frequencies", _frequencies(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
+        all_of("comparison", _chosen(numbers, laws)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]
 
@@ -142,6 +144,16 @@ def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Cla
     cells = len(laws.recount.secret) * len(laws.recount.inputs)
     yield same("cells", estimation["cells"], cells)
     yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
+
+
+def _chosen(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+    """What the comparison says of the mechanism that was chosen; of the others only it knows."""
+    step = share_step(laws.recount.rows)
+    chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
+    yield same("rows about the chosen one", len(chosen), 1)
+    for row in chosen:
+        yield near("utility", row["utility"], laws.information.utility, step)
+        yield near("share", row["share"], laws.share, step)
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:

@@ -36,11 +36,11 @@ def test_rows_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
     # The first page is overwritten; or nothing of the file is left but its name.
     for content in (whole[:4] + bytes(20) + whole[24:], b"PAR1"):
         folder.data.write_bytes(content)
-        rows = Rows(FileRef.of(folder.data), np.zeros((3, 2), dtype=np.int64))
+        rows = FileRef.of(folder.data)
         spec = spec_of("x.parquet", tmp_path, output={"csv": True})
         protocol = fit("grr", joint, LIP(1.0))
         with pytest.raises(ReleaseRefused, match="the drawn rows cannot be read back"):
-            write_documents(spec, joint, protocol, LIP(1.0), rows, folder)
+            write_documents(spec, protocol, LIP(1.0), public_of(joint, protocol, LIP(1.0)), rows, folder)
 
 
 def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> None:
