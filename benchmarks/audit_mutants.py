@@ -10,10 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from funnel.audit.recheck import Told, recheck  # noqa: E402
+from funnel.audit.recheck import Told  # noqa: E402
 from funnel.errors import DataError  # noqa: E402
 from funnel.release.layout import ReleaseFolder  # noqa: E402
 from funnel.release.signature import SignatureDocument  # noqa: E402
+from tests.audits import recheck  # noqa: E402
 from tests.funnel.audit.mutants import MUTANTS, Forger, Mutant  # noqa: E402
 from tests.projects import SPEC, make_project  # noqa: E402
 from tests.releases import make_release  # noqa: E402

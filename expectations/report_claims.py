@@ -199,7 +199,9 @@ def _lifts(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
             yield Claim(f"lift of {s!r} given {y!r}", "is about nothing that occurs")
         elif lift is not None:
             exact = laws.lift(secrets[s], outputs[y])
-            fine = exact is not None and abs(lift - exact) <= _coarseness(exact, laws, secrets[s], outputs[y])
+            close = exact is not None and abs(lift - exact) <= _coarseness(exact, laws, secrets[s], outputs[y])
+            # Finer, it would tell counts of people.
+            fine = close and float(f"{lift:.3g}") == lift
             yield claim(f"lift of {s!r} given {y!r}", fine, f"is told as {lift!r}, which it is not")
 
 

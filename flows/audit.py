@@ -13,7 +13,7 @@ from funnel.audit.recheck import Told, recheck
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.layout import find_release
 from funnel.release.public import public_text
-from funnel.report.rendering import page_renderer
+from funnel.rendering import page_renderer
 
 
 @flow(name="audit", persist_result=False)

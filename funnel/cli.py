@@ -234,7 +234,7 @@ def audit_command(release: str, key: str | None, public: bool, as_json: bool) ->
     from funnel.release.fetch import fetch_release
     from funnel.release.layout import find_release
     from funnel.release.signature import parse_public_key
-    from funnel.report.rendering import page_renderer
+    from funnel.rendering import page_renderer
     from funnel.storage import check_address, local_path
 
     try:

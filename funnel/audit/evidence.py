@@ -123,14 +123,15 @@ def check_evidence(evidence: Evidence, document: ProtocolDocument, table: Table 
 def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) -> Check:
     said = f"level {level.nats:.12g} nats, declared {document.guarantee.declared}, in exact arithmetic"
     budget = guarantee_of(document).budget
-    # The level is at most a few units of its last place above the exact one, which may be a round number.
-    public = {min(rounded_up(level.nats * factor), budget) for factor in (1, 1 - _RELATIVE)}
+    # Within the bound it is told as the bound (decision 0032), or zero of a protocol that says nothing. Releases from
+    # before told it rounded up: at most a few units of its last place above the exact one, which may be a round number.
+    public = {budget, *(min(rounded_up(level.nats * factor), budget) for factor in (1, 1 - _RELATIVE))}
 
     def complaints() -> Iterator[str]:
         if not level.holds:
             yield said
         elif document.guarantee.level not in public:
-            yield f"the public level {document.guarantee.level:.12g} is not {level.nats:.12g} rounded up"
+            yield f"the public level {document.guarantee.level:.12g} is not the bound, nor {level.nats:.12g} rounded up"
         if document.guarantee.secret != joint.secret.columns:
             yield "the secret is not that of the joint law"
 

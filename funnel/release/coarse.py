@@ -15,7 +15,7 @@ from funnel.guarantees import Guarantee
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
-from funnel.protocol import WORD_BITS, Protocol, WeightArray
+from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.release.public import public_shares, share_step
 
 # The grids that are tried, coarsest first.
@@ -69,13 +69,14 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol) -> Protoco
         return protocol
     least = (1 - LARGEST_COST) * mutual_information(joint, protocol)
     shares = public_shares(read.p_input, share_step(read.n))
-    shares = shares / shares.sum()
+    shares, seen = shares / shares.sum(), read.p_input > 0
     for bits in BITS:
-        marginal = on_grid((protocol.matrix @ shares)[:, np.newaxis], bits)[:, 0]
         for weights in (_programmed(read, guarantee, protocol.matrix, bits), _mixed(read, protocol.matrix, bits)):
             if weights is None:
                 continue
-            weights[:, read.p_input == 0] = marginal[:, np.newaxis]
+            known = weights / np.float64(DENOMINATOR)
+            marginal = on_grid((known[:, seen] @ shares[seen])[:, np.newaxis], bits)[:, 0]
+            weights[:, ~seen] = marginal[:, np.newaxis]
             coarse = replace(protocol, weights=weights, marginal=marginal)
             if mutual_information(joint, coarse) >= least and guarantee.holds_for(read, weights):
                 return coarse

@@ -20,7 +20,7 @@ import pytest
 from botocore.session import get_session
 
 from funnel.audit.check import State, overall
-from funnel.audit.recheck import Told, recheck
+from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError
 from funnel.pipeline.flows.release import release
 from funnel.pipeline.flows.watch import watch_source
@@ -28,6 +28,7 @@ from funnel.pipeline.tasks.step import listening
 from funnel.release.fetch import fetch_release
 from funnel.source import open_source
 from funnel.spec import ReleaseSpec
+from tests.audits import recheck
 from tests.projects import SPEC, adult_rows
 
 pytestmark = pytest.mark.usefixtures("in_process")

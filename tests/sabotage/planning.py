@@ -67,7 +67,7 @@ PLANNING = [
         "funnel.guarantees.exact",
         "return Level(math.inf if witness.ratio is None else log_above(witness.ratio), witness)",
         "return Level(math.inf if witness.ratio is None else log_above(witness.ratio) / 2, witness)",
-        "expect_protocol_figures_to_follow_recount",
+        "expect_plain_level_to_meet_bound",
         COUNTED,
     ),
     Mutant(

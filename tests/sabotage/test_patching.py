@@ -41,7 +41,7 @@ def test_a_constant_is_another_one_for_all_who_have_it() -> None:
     with patched(Patch("funnel.sampling.answers", "DRAW_ROWS = 1 << 16", "DRAW_ROWS = 3")):
         assert answers.DRAW_ROWS == 3
     assert answers.DRAW_ROWS == DRAW_ROWS
-    with patched(Patch("funnel.release.public", "RECORDS = 10", "RECORDS = 500")):
+    with patched(Patch("funnel.release.public.rounding", "RECORDS = 10", "RECORDS = 500")):
         assert share_step(1000) == 0.5
     assert share_step(1000) == RECORDS / 1000
 

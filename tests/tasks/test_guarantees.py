@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from funnel import Protocol, parse_guarantee
-from funnel.audit.recheck import recheck
 from funnel.guarantees import names
 from funnel.protocol import DENOMINATOR
 from funnel.release.layout import ReleaseFolder
 from funnel.source import file_digest
+from tests.audits import recheck
 from tests.projects import adult_rows, make_project
 from tests.releases import make_release
 from tests.schemas import validated_file

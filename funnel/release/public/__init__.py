@@ -11,10 +11,12 @@ from funnel.release.public.release import PublicRelease
 from funnel.release.public.rounding import (
     LEVEL_DIGITS,
     LIFT_DIGITS,
+    MOST_DIGITS,
     P_VALUE_DIGITS,
     RECORDS,
     TEXT_DIGITS,
     count_of_records,
+    in_digits,
     level_step,
     lift_step,
     p_value,
@@ -23,6 +25,7 @@ from funnel.release.public.rounding import (
     public_shares,
     public_text,
     rounded,
+    rounded_down,
     rounded_up,
     share_step,
 )
@@ -30,6 +33,7 @@ from funnel.release.public.rounding import (
 __all__ = [
     "LEVEL_DIGITS",
     "LIFT_DIGITS",
+    "MOST_DIGITS",
     "P_VALUE_DIGITS",
     "RECORDS",
     "TEXT_DIGITS",
@@ -40,6 +44,7 @@ __all__ = [
     "PublicRelease",
     "compared",
     "count_of_records",
+    "in_digits",
     "largest_ratios",
     "level_step",
     "lift_step",
@@ -49,6 +54,7 @@ __all__ = [
     "public_shares",
     "public_text",
     "rounded",
+    "rounded_down",
     "rounded_up",
     "share_step",
 ]

@@ -17,6 +17,8 @@ RECORDS = 10
 FINEST_SHARE = 0.001
 _COARSEST_SHARE = 0.5
 TEXT_DIGITS = 3
+# No figure of a public document has more digits.
+MOST_DIGITS = 4
 P_VALUE_DIGITS = LEVEL_DIGITS = LIFT_DIGITS = SECONDS_DIGITS = 2
 # Levels beyond the budget are told on a grid of a tenth of it, or of the next larger of .1, .2, .5, 1, 2, 5, … nats.
 LEVEL_STEPS = 10
@@ -139,3 +141,14 @@ def _to_digits(value: float, digits: int, rounding: str) -> float:
     exact = Decimal(value)
     # Reading the decimal as a double is monotone, so what was rounded up is not below the value.
     return float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding))
+
+
+def in_digits(value: Any, digits: int = MOST_DIGITS) -> Any:
+    """A JSON value with every float in it to so many significant digits."""
+    if isinstance(value, float):
+        return rounded(value, digits)
+    if isinstance(value, dict):
+        return {key: in_digits(part, digits) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [in_digits(part, digits) for part in value]
+    return value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from funnel.release.public import count_of_records
+from funnel.release.document import dump
+from funnel.release.public import count_of_records, in_digits
 from funnel.release.public_report import (
     Channel,
     Columns,
@@ -23,7 +24,8 @@ from funnel.report.public.tables import level
 
 def public_report(content: ReportContent) -> PublicReport:
     """Every figure of the public report of a release, rounded; O(a b c + a b min(a, b))."""
-    return _document(content.public())
+    numbers = _document(content.public())
+    return PublicReport.from_json(dump(in_digits(numbers.content())))
 
 
 def _document(content: PublicContent) -> PublicReport:

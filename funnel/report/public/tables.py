@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.joint import FloatArray
+from funnel.release.public import MOST_DIGITS, rounded_down, rounded_up
 from funnel.release.public_report import (
     Accuracy,
     Belief,
@@ -79,8 +80,8 @@ def belief(content: PublicContent, s: int) -> Belief:
     return Belief(
         label=content.laws.secret.labels[s],
         prior=float(content.laws.p_secret[s]),
-        least=least,
-        most=most,
+        least=None if least is None else rounded_down(least, MOST_DIGITS),
+        most=None if most is None else rounded_up(most, MOST_DIGITS),
         lowest=float(seen.min()) if len(seen) else None,
         highest=float(seen.max()) if len(seen) else None,
     )

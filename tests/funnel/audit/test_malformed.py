@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from funnel.audit import files as audit_files
 from funnel.audit.check import State, complaint_of, overall
 from funnel.audit.evidence import read_evidence
-from funnel.audit.recheck import Told, recheck
+from funnel.audit.recheck import Told
 from funnel.errors import DataError, FunnelError, SpecError
 from funnel.progress import quiet
 from funnel.release.document import dump
@@ -27,6 +27,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
+from tests.audits import recheck
 from tests.funnel.audit.forging import Forger
 from tests.projects import SPEC, adult_rows, make_project
 from tests.releases import make_release

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from funnel.audit.check import State, overall
-from funnel.audit.recheck import Told, recheck
+from funnel.audit.recheck import Told
 from funnel.errors import DataError
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import SignatureDocument
+from tests.audits import recheck
 from tests.funnel.audit.forging import Forger
 from tests.funnel.audit.mutants import MUTANTS, UNREADABLE, Mutant
 from tests.projects import SPEC, make_project

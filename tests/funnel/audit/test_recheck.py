@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from funnel.audit.check import Check, State, overall
 from funnel.audit.encoding import check_table
-from funnel.audit.recheck import Told, recheck
+from funnel.audit.recheck import Told
 from funnel.cli import main
 from funnel.errors import DataError
 from funnel.release.document import dump
@@ -24,6 +24,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.signature import SignatureDocument
 from funnel.sampling.columns import ReleaseWriter
+from tests.audits import recheck
 from tests.funnel.audit.forging import Forger
 from tests.projects import make_project
 from tests.releases import make_release

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.audit.encoding import check_csv
-from funnel.audit.recheck import recheck
 from funnel.release.csv_cells import guarded
 from funnel.release.csv_copy import csv_difference
+from tests.audits import recheck
 from tests.projects import SPEC, make_project
 from tests.releases import make_release
 

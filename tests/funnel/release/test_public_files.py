@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from funnel import LIP, fit
-from funnel.pipeline.flows import artifacts, plan, release, way
+from funnel import LIP, fit, measures
+from funnel.pipeline.flows import artifacts, plan, way
 from funnel.pipeline.flows.way import Done, go
 from funnel.pipeline.tasks.optimise import Optimised
+from funnel.planning import PlanRow
 from funnel.release.coarse import coarsened
 from funnel.release.comparison import comparison_document
 from funnel.release.documents import read_joint
@@ -70,7 +71,7 @@ def test_what_the_orchestrator_shows_is_no_finer(
     for module, names in ((artifacts, ("markdown", "table", "link")), (plan, ("table",))):
         for name in names:
             monkeypatch.setattr(module, f"create_{name}_artifact", lambda *parts, **named: told.append([*parts, named]))
-    release._describe(spec, done)
+    artifacts.describe_run(spec, done.published, done.optimised.protocol, done.public)
     assert len(told) == 4
     plan.plan.fn(str(spec.resolve("people.toml")))
     assert len(told) == 5
@@ -127,7 +128,9 @@ def test_sources_with_the_same_public_figures_have_the_same_public_files_to_the_
     first = make_release(make_project(tmp_path / "one", CSV))
     joint = read_joint(first.joint.read_bytes())
     protocol = coarsened(joint, LIP(0.9), fit("grr", joint, LIP(0.9)))
-    chosen = Optimised(protocol, comparison_document([]), cached=False)
+    told = measures.mutual_information(joint, protocol), measures.normalised_mutual_information(joint, protocol)
+    compared = comparison_document([PlanRow(protocol.mechanism, False, protocol, *told, 0.9, 1.0, None)])
+    chosen = Optimised(protocol, compared, cached=False)
     released = []
     for name, table in (("two", adult_rows()), ("three", exchanged(adult_rows(), first.joint))):
         counter = itertools.count()

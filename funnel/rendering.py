@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 from funnel.release.public_report import PublicReport
@@ -10,12 +9,12 @@ from funnel.release.public_report import PublicReport
 
 def page_renderer() -> Callable[[bytes], str] | None:
     """What makes the page of ``report.json``; None in a library that was installed without the extra ``pipeline``."""
-    if any(importlib.util.find_spec(name) is None for name in ("jinja2", "markupsafe")):
+    try:
+        from funnel.report.public import render_public
+    except ImportError:
         return None
 
     def render(numbers: bytes) -> str:
-        from funnel.report.public import render_public
-
         return render_public(PublicReport.from_json(numbers, "report.json"))
 
     return render
