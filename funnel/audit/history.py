@@ -57,7 +57,7 @@ def check_record(
             yield "its version or time is not that of datapackage.json"
         yield from _file_complaints(record.files, facts, "recorded")
         # Verdicts of earlier funnels do not name the files that they are about.
-        judged_files = getattr(evidence.verdict, "files", None)
+        judged_files = evidence.verdict.files
         if judged_files:
             yield from _file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
         origin = record.origin

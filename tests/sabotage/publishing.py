@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import FORGED_PROTOCOL, OTHER_BOUND
+from tests.sabotage.scenes import COUNTED, FORGED_PROTOCOL, OTHER_BOUND
 
 PUBLISHING = [
     Mutant(
@@ -205,6 +205,7 @@ PUBLISHING = [
         "utility=mutual_information(joint, protocol),",
         "utility=2 * mutual_information(joint, protocol),",
         "expect_report_to_follow_recount",
+        COUNTED,
     ),
     Mutant(
         "lifts without rounding",

@@ -304,7 +304,7 @@ add(
     "weights: one unit moved",
     weights(lambda r: shift(r, 1)),
     "record",
-    why="one in 2^63 is not in any rounded figure; the key tells",
+    "report figures",
 )
 add("weights: a twentieth moved", weights(lambda r: shift(r, 2**63 // 20)), "record", "posterior")
 add("weights: two inputs exchanged", weights(lambda r: exchange(r, 0, 1)), "leakage", "posterior")
@@ -383,7 +383,7 @@ def promised(**values: Any) -> Callable[[Forger], object]:
     return apply
 
 
-add("a lower level", promised(level=0.5), "leakage", why=SECRET)
+add("a lower level", promised(level=0.5), "leakage", "report figures")
 add("a level above its bound", promised(level=1.2), "guarantee", "guarantee")
 add("a level with all its digits", promised(level=0.9998997581962), "guarantee", "guarantee")
 add("a stricter bound", promised(declared="lip:0.5"), "guarantee", "guarantee")
@@ -417,7 +417,7 @@ add(
     "a step more information",
     utility(mutual_information_nats=0.88, share=0.59),
     "law",
-    why="within what the rounded shares leave open; the key tells",
+    "report figures",
 )
 
 
@@ -468,8 +468,8 @@ add(
 
 @mutant(
     "another mechanism",
-    None,
-    why="the page lists all mechanisms, and which one it was is in its text alone; the key tells",
+    "report figures",
+    "report figures",
 )
 def _(f: Forger) -> None:
     f.protocol(lambda c: c.update(mechanism="subset-random-response"))
@@ -547,7 +547,7 @@ add(
     "package",
 )
 add("package: keywords", packaged("keywords", ["Jane"]), "texts", why=FREE)
-add("package: another time", packaged("created", "2020-01-01T00:00:00+00:00"), "record", why=FREE)
+add("package: another time", packaged("created", "2020-01-01T00:00:00+00:00"), "record", "report figures")
 add("package: another version", packaged("version", "2.0.0"), "versions", "report")
 add("package: no version", packaged("version", "newest"), "package", "package", covered=False)
 add("package: another name", packaged("name", "persons"), "texts", "package")
@@ -776,8 +776,8 @@ internal(
 )
 internal("the joint law of a column", "joint", lambda c: [row.reverse() for row in c["counts"]], "leakage")
 internal("another secret in the joint law", "joint", lambda c: c["secret"].update(columns=["sex"]), "leakage")
-internal("two inputs of the draw exchanged", "draws", lambda c: c["pairs"].insert(0, c["pairs"].pop(1)), "draws")
-internal("a record of the draw less", "draws", lambda c: c["pairs"][0].__setitem__(0, c["pairs"][0][0] - 1), "counts")
+internal("two inputs of the draw exchanged", "draws", lambda c: c["pairs"].insert(0, c["pairs"].pop(1)), "evidence")
+internal("a record of the draw less", "draws", lambda c: c["pairs"][0].__setitem__(0, c["pairs"][0][0] - 1), "evidence")
 internal("a lower level found", "findings", lambda c: c.update(level=0.5), "findings")
 internal("found not to hold", "findings", lambda c: c.update(holds=False), "findings")
 internal("found for another bound", "findings", lambda c: c.update(guarantee="lip:2.0"), "findings")

@@ -25,6 +25,7 @@ from funnel.release.comparison import comparison_document
 from funnel.release.documents import read_joint
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
+from funnel.release.signature import SignatureDocument
 from funnel.sampling import words
 from funnel.spec import ReleaseSpec
 from tests.digits import too_fine
@@ -147,7 +148,9 @@ def test_sources_with_the_same_public_figures_have_the_same_public_files_to_the_
     assert json.loads(one.findings.read_bytes())["lift"] != json.loads(other.findings.read_bytes())["lift"]
     public = [{k: v for k, v in tree(folder.root).items() if not k.startswith("audit/")} for folder in released]
     assert sorted(public[0]) == sorted(public[1])
-    assert [name for name in public[0] if public[0][name] != public[1][name]] == []
+    # Each workspace has a key of its own; what is signed is the same.
+    assert [name for name in public[0] if public[0][name] != public[1][name]] == ["signature.json"]
+    assert SignatureDocument.read(one.signature).manifest == SignatureDocument.read(other.signature).manifest
 
 
 class Fixed(datetime):
