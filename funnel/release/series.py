@@ -128,14 +128,14 @@ class Series:
         return _record(self.folder(version))
 
     def check_whole(self, version: Version) -> None:
-        """Make sure that the public files of a version are those that were published, and no others.
+        """Make sure that the public files of a version are those that were published, and that its evidence is there.
 
         They are compared with the record that the workspace keeps: one that was exchanged with its folder says nothing.
 
         Raises
         ------
         LedgerError
-            If one is gone, was changed or was added since.
+            If a public file is gone, was changed or was added since, or evidence is gone.
         """
         folder = self.folder(version)
         record = self.record(version)
@@ -146,6 +146,11 @@ class Series:
                 raise LedgerError(
                     f"{path} is gone or was changed since it was published; restore version {version} from a backup, "
                     "so that what was published stays known"
+                )
+        for path in (folder.joint, folder.draws, folder.findings, folder.verdict):
+            if not path.is_file():
+                raise LedgerError(
+                    f"{path} is gone, so version {version} can no longer be audited; restore it from a backup"
                 )
         # Records from before files were noted name none.
         there = (path for path in folder.root.rglob("*") if folder.audit not in (path, *path.parents))

@@ -67,6 +67,8 @@ def linked(path: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path, Path], object]] = {
+    "the counts are gone": lambda new, _: (new / "audit" / "joint.json").unlink(),
+    "the verdict is gone": lambda new, _: (new / "audit" / "verdict.json").unlink(),
     "the table is gone": lambda new, old: (new / "data" / "records.parquet").unlink(),
     "the table is another one": lambda new, old: shutil.copy(old / "data" / "records.parquet", new / "data"),
     "the csv is gone": lambda new, old: (new / "data" / "records.csv").unlink(),

@@ -23,7 +23,7 @@ SECRET = "ab" * 16
 
 @pytest.fixture
 def released(tmp_path: Path) -> ReleaseFolder:
-    """Version 1.0.0 of a project, with one public file."""
+    """Version 1.0.0 of a project, with one public file, and evidence that is only there."""
     spec = ReleaseSpec.load(make_project(tmp_path / "project", SPEC))
     folder = Series.of(spec).folder(Version(1, 0, 0))
     folder.audit.mkdir(parents=True)
@@ -45,6 +45,8 @@ def released(tmp_path: Path) -> ReleaseFolder:
         files={"report.html": file_digest(folder.report)},
     )
     folder.record.write_bytes(record.to_bytes())
+    for path in (folder.joint, folder.draws, folder.findings, folder.verdict):
+        path.write_text("{}")
     return folder
 
 
