@@ -60,10 +60,14 @@ def data_docs(evidence: Judged, folder: Path) -> Verdict:
     folder.mkdir(parents=True, exist_ok=True)
     pages = []
     for name, results in evaluated.results.items():
+        told = []
         for result in results.results:
+            # No page can be made of one without its configuration; the verdict says that it was lost.
             if result.expectation_config is not None:
                 # Pages take it for markup, and names of columns may be anything.
                 result.expectation_config.description = escape(result.expectation_config.description or "")
+                told.append(result)
+        results.results = told
         (folder / f"{name}.html").write_text(_alone(page(results)), encoding="utf-8")
         pages.append(name)
     (folder / INDEX).write_text(_index(verdict, pages), encoding="utf-8")

@@ -40,6 +40,7 @@ _PRIVACY = (
     "readsSecret",
     "protocol",
     "protocolDigest",
+    "report",
     "utilityShare",
     "records",
     "rowOrder",
@@ -80,8 +81,7 @@ def package_claims(
     resources = [_resource(said, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
-    known = {*_PRIVACY, *(["report"] if NUMBERS in files else [])}
-    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ known}
+    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ set(_PRIVACY)}
     return [
         claim("canonical text", canonical, "holds more than its content"),
         all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
@@ -163,6 +163,7 @@ def _field(place: int, protocol: Mapping[str, Any], is_csv: bool) -> dict[str, A
 def _channel(
     privacy: Mapping[str, Any], files: Mapping[str, tuple[str, int]], protocol: Mapping[str, Any], said: Said
 ) -> list[Claim]:
+    report = {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
     return [
         same("unit", privacy["unit"], "nats"),
         same("secret", privacy["secret"], list(said.secret)),
@@ -170,17 +171,11 @@ def _channel(
         same("mechanism", privacy["mechanism"], protocol["mechanism"]),
         same("readsSecret", privacy["readsSecret"], protocol["inputs"]["columns"] != list(said.publish)),
         same("protocol", privacy["protocol"], {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"}),
-        same("report", privacy.get("report"), _report(files)),
+        same("report", privacy.get("report"), report),
         same("protocolDigest", privacy["protocolDigest"], protocol["digest"]),
         same("rowOrder", privacy["rowOrder"], "random" if said.shuffled else "as in the source"),
         same("scope", privacy["scope"], _SCOPE),
     ]
-
-
-def _report(files: Mapping[str, tuple[str, int]]) -> dict[str, str] | None:
-    if NUMBERS not in files:
-        return None
-    return {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
 
 
 def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said) -> list[Claim]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -11,12 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from funnel.audit.false_alarms import SHARES
-from funnel.pipeline.expectations import Evidence, Verdict, judge, judging
+from funnel.audit.independence import Independence
+from funnel.pipeline.expectations import Evidence, Verdict, data_docs, judge, judging
 from funnel.pipeline.expectations.custom.base import Measured, named
+from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.independence import ExpectDrawsToIgnoreTheSecret, MeasuredIndependence
+from funnel.pipeline.expectations.custom.order import ExpectRowOrderToTellNothing, MeasuredOrder
 from funnel.pipeline.expectations.engine import ExpectationSuite
 from funnel.pipeline.expectations.evidence import ROWS as TOTAL
 from funnel.pipeline.expectations.suite import declare
@@ -191,6 +197,100 @@ def test_a_result_without_its_configuration_fails_the_verdict(adult: Evidence, m
         (ROWS, "it was declared but not evaluated, so it is not met"),
         ("an expectation without a type", "it was evaluated but not declared with these arguments"),
     ]
+
+
+def test_pages_are_written_of_a_result_without_its_configuration_too(
+    small: Evidence, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    evaluate = judging._evaluate
+
+    def lost(*arguments: Any) -> dict[str, Any]:
+        results = evaluate(*arguments)
+        results["file"].results[0].expectation_config = None
+        return results
+
+    monkeypatch.setattr(judging, "_evaluate", lost)
+    assert "an expectation without a type" in {judgement.name for judgement in data_docs(small, tmp_path).failed}
+    assert "an expectation without a type" in (tmp_path / "index.html").read_text()
+
+
+def test_evidence_that_cannot_be_gathered_is_told_without_quoting_it(
+    small: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = type(small).table
+
+    def broken(evidence: Evidence, name: str) -> pd.DataFrame:
+        if name == "columns":
+            raise ZeroDivisionError("row 17: 39, Never-married")
+        return whole(evidence, name)
+
+    monkeypatch.setattr(type(small), "table", broken)
+    found = failures(judge(small))
+    assert set(found) == {COLUMNS, HIDDEN, TYPES, NULLS}
+    assert set(found.values()) == {"its evidence could not be gathered because ZeroDivisionError was raised"}
+
+
+@pytest.mark.parametrize(
+    ("claims", "observed", "failure"),
+    [
+        ([("a", None), ("b", None)], 2, None),
+        # What Great Expectations hands on of a failure that is none.
+        ([("a", math.nan), ("b", None)], 2, None),
+        ([("a", "is not"), ("b", None)], 1, "a is not"),
+        ([("a", None)], 1, "1 claim not looked at: 'b'"),
+        ([], 0, "2 claims not looked at: 'a', 'b'"),
+        ([("a", None), ("b", None), ("c", None)], 2, "1 claim not declared: 'c'"),
+        ([("a", None), ("b", None), ("b", None)], 2, "1 claim not declared: 'b'"),
+        ([("a", "is not"), ("c", None)], 0, "a is not; 1 claim not looked at: 'b'; 1 claim not declared: 'c'"),
+    ],
+)
+def test_every_declared_claim_is_there_once_and_holds(claims: list[Any], observed: int, failure: str | None) -> None:
+    found = ExpectCsvToEqualTable(claims=["a", "b"]).find([{"claim": name, "failure": why} for name, why in claims])
+    assert (found.observed, found.expected, found.failure) == (observed, 2, failure)
+
+
+def test_of_many_claims_that_do_not_hold_few_are_told() -> None:
+    names = ["a", "b", "c", "d", "e"]
+    expectation = ExpectCsvToEqualTable(claims=names)
+    found = [expectation.find([{"claim": name, "failure": "is not"} for name in names[:count]]) for count in (3, 5)]
+    assert found[0].failure == "a is not; b is not; c is not; 2 claims not looked at: 'd', 'e'"
+    assert found[1].failure == "a is not; b is not; c is not; 2 more do not hold"
+    assert found[1].observed == 0
+
+
+def test_what_was_measured_of_something_else_than_declared_is_not_judged() -> None:
+    independence = ExpectDrawsToIgnoreTheSecret(significance=1e-9, protocol_digest="a" * 64)
+    found = independence.find(MeasuredIndependence(Independence(1.0, 0, 0, 4, 0), "secret 'a'", None, False, "b" * 64))
+    assert found.observed is None
+    assert "protocol" in str(found.failure)
+    assert "b" * 8 in str(found.failure)
+    order = ExpectRowOrderToTellNothing(significance=1e-9, labels=["one", "other"])
+    for labels in (["one"], ["other", "one"], ["one", "other", "more"]):
+        found = order.find(MeasuredOrder(dict.fromkeys(labels, 1.0)))
+        assert found.failure == "the order was judged by other labels than declared"
+        assert found.observed is None
+    assert order.find(MeasuredOrder({"one": 1.0, "other": 1.0})).failure is None
+
+
+def test_an_output_that_an_input_never_gives_is_told_by_its_secret() -> None:
+    digest = "a" * 64
+    independence = ExpectDrawsToIgnoreTheSecret(significance=1e-9, protocol_digest=digest)
+
+    def found(impossible: int, p_value: float) -> str | None:
+        measured = Independence(p_value, 0, 0, 4, impossible)
+        return independence.find(
+            MeasuredIndependence(measured, "secret 'a' and input 'u'", None, False, digest)
+        ).failure
+
+    assert found(0, 1e-9) is None
+    assert found(2, 1.0) == (
+        "2 records with an output that the protocol never gives for their input, most of them with secret 'a' and "
+        "input 'u'"
+    )
+    assert str(found(0, 1e-10)).startswith(
+        "outputs depend on the secret beyond the input: p-value 1e-10 is below 1e-09"
+    )
+    assert "depend on the secret" in str(found(0, math.nan))
 
 
 def test_a_table_with_a_line_of_no_records_fails_what_is_judged_on_it(

@@ -1,0 +1,178 @@
+"""A release that says all there is to say: keys of records in a csv, a protocol that reads the secret, a full package.
+
+Whatever is judged of the plain release of `test_finished` is judged of this one too, each by other lines of code.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+from funnel.pipeline.expectations import Finished, judge, judge_table
+from funnel.pipeline.flows.look import release_secret
+from funnel.pipeline.flows.way import go
+from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.release.layout import ReleaseFolder
+from funnel.release.series import open_series
+from funnel.spec import ReleaseSpec
+from tests.expectations.test_finished import edit, failures, set_at
+from tests.projects import adult_rows
+
+SPEC = """
+name = "people"
+title = "People of a test"
+description = "People, some of them."
+secret = ["sex"]
+publish = ["race"]
+record_key = ["id"]
+
+[guarantee]
+kind = "lip"
+epsilon = 0.5
+
+[mechanism]
+name = "conditional-reporting"
+reads_secret = true
+
+[source]
+path = "people.csv"
+
+[metadata]
+licence = "CC-BY-4.0"
+licence_url = "https://creativecommons.org/licenses/by/4.0/"
+keywords = ["people", "tests"]
+contact_name = "Office of Tests"
+
+[[metadata.sources]]
+title = "Census"
+"""
+KEYS = "expect_keys_to_give_answers"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("full")
+    ids = pa.array([f"person {i * 7919 % 10007}" for i in range(2000)])
+    pacsv.write_csv(adult_rows(0, 2000).select(["sex", "race"]).append_column("id", ids), folder / "people.csv")
+    (folder / "people.toml").write_text(SPEC)
+    spec = ReleaseSpec.load(folder / "people.toml")
+    told, done = go(spec, False, False)
+    assert done is not None
+    with open_series(spec) as series:
+        secret = release_secret(spec, series, rotate=False)
+    assert secret is not None
+    key = secret.record_key(("id",), read_from_vault)
+    return Finished(spec, ReleaseFolder(Path(told["folder"])), "1.0.0", done.snapshot, key=key)
+
+
+@pytest.fixture
+def finished(made: Finished, tmp_path: Path) -> Finished:
+    """A copy of it that may be spoilt."""
+    shutil.copytree(made.folder.root, tmp_path / "incoming")
+    folder = ReleaseFolder(tmp_path / "incoming")
+    # What is signed was judged before.
+    folder.signature.unlink()
+    return replace(made, folder=folder)
+
+
+def test_all_of_it_is_judged_and_holds(finished: Finished) -> None:
+    verdict = judge(finished)
+    assert verdict.failed == ()
+    assert KEYS in {result.name for result in verdict.results}
+    assert finished.laws.reads_secret
+
+
+def test_keys_without_their_secret_are_not_taken_for_judged(finished: Finished) -> None:
+    assert failures(finished, "keys") == {}
+    without = replace(finished, key=None)
+    why = "cannot be derived: the run hands on no release secret"
+    assert failures(without, "keys") == {"digests": why, "answers": why}
+    (failed,) = judge(without).failed
+    assert (failed.name, failed.failure) == (KEYS, f"digests {why}; answers {why}")
+    assert finished.key is not None
+    other = replace(finished, key=replace(finished.key, secret=bytes(range(32))))
+    assert set(failures(other, "keys")) == {"digests", "answers"}
+
+
+def test_draws_that_were_not_counted_by_secret_fail_where_they_should_be(finished: Finished) -> None:
+    edit(finished.folder.draws, lambda content: content.update(secret=None, cells=None, records=None))
+    # The recount has nothing to hold them against, and the drawing says that they are not there.
+    assert failures(finished, "recount") == {}
+    found = {result.name: str(result.failure) for result in judge(finished).failed}
+    assert found == {
+        "expect_draws_to_ignore_the_secret": "the drawing did not leave counts of secret, input and output, so it "
+        "cannot be judged"
+    }
+
+
+PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
+    (("description",), "People.", "texts"),
+    (("keywords",), ["people"], "texts"),
+    (("keywords", 1), "Jane", "texts"),
+    (("contributors", 0, "title"), "Jane", "texts"),
+    (("contributors", 0, "email"), "jane@example.org", "texts"),
+    (("contributors", 0, "roles"), ["author"], "texts"),
+    (("sources", 0, "title"), "Diary", "texts"),
+    (("sources", 0, "path"), "https://example.org", "texts"),
+    (("licenses", 0, "path"), "https://example.org", "texts"),
+    (("funnel:privacy", "readsSecret"), False, "channel"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "claim"), PACKAGE)
+def test_what_the_package_says_otherwise_than_the_spec_is_found(
+    finished: Finished, path: tuple[str | int, ...], value: Any, claim: str
+) -> None:
+    assert failures(finished, "package") == {}
+    edit(finished.folder.package, lambda content: set_at(*path)(content, value))
+    assert set(failures(finished, "package")) == {claim}
+
+
+@pytest.mark.parametrize("key", ["description", "keywords", "contributors", "sources"])
+def test_what_the_spec_says_and_the_package_does_not_is_found(finished: Finished, key: str) -> None:
+    edit(finished.folder.package, lambda content: {name: said for name, said in content.items() if name != key})
+    (told,) = failures(finished, "package").items()
+    assert told[0] == "texts"
+    assert told[1].startswith(f"{key} is None instead of ")
+
+
+def test_a_package_that_names_no_report_is_found(finished: Finished) -> None:
+    def unnamed(content: dict[str, Any]) -> None:
+        del content["funnel:privacy"]["report"]
+
+    edit(finished.folder.package, unnamed)
+    found = failures(finished, "package")
+    assert set(found) == {"channel", "nothing else"}
+    assert found["channel"].startswith("report is None instead of {'path': 'report.json', ")
+    assert found["nothing else"] == "but for funnel:privacy.report"
+
+
+PROTOCOL: list[tuple[tuple[str | int, ...], Callable[[Any], Any], str]] = [
+    (("posterior", 2, "probability"), lambda value: round(value + 0.002, 4), "probabilities of outputs"),
+    (("posterior", 2, "inputs", "Black"), lambda value: round(value - 0.05, 4), "posteriors"),
+    (("prior", "columns"), lambda value: ["sex"], "columns"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "claim"), PROTOCOL)
+def test_a_figure_of_a_protocol_that_reads_the_secret_is_held_to_the_counts(
+    finished: Finished, path: tuple[str | int, ...], value: Callable[[Any], Any], claim: str
+) -> None:
+    assert failures(finished, "protocol_figures") == {}
+    edit(finished.folder.protocol, lambda content: set_at(*path)(content, value))
+    # What was read once is not read again.
+    assert set(failures(replace(finished), "protocol_figures")) == {claim}
+
+
+def test_a_table_by_a_protocol_that_reads_the_secret_has_no_stated_law(finished: Finished) -> None:
+    verdict = judge_table(finished.folder.data, finished.folder.protocol)
+    assert verdict.passed
+    assert len(verdict.results) == 6
+    assert "expect_outputs_to_follow_stated_law" not in {result.name for result in verdict.results}
