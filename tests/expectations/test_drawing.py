@@ -17,7 +17,7 @@ import funnel
 from funnel.alphabet import Alphabet
 from funnel.audit.false_alarms import FALSE_ALARM, SHARES
 from funnel.drawn import DrawnCounts
-from funnel.pipeline.expectations import Evidence, Verdict, judge
+from funnel.pipeline.expectations import Evidence, Verdict, judge, ordering
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import Symbols, coded
 from funnel.protocol import Protocol
@@ -337,6 +337,24 @@ def test_counts_by_secret_have_to_agree_with_all_else_that_is_known(clean: Evide
     table[1] = 0
     moved = failures(changed(clean, counts=DrawnCounts.of(table)))[INDEPENDENCE]
     assert re.match(r"records with \d+ combinations of secret and input drew other than as often", moved)
+
+
+def test_of_too_many_labels_the_commonest_have_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "_MAX_OUTPUTS", 2)
+    monkeypatch.setattr(ordering, "_MAX_TABLE", 6)
+    labels, outputs = np.array([5, 1, 7, 3]), np.array([2, 9, 5])
+    table = ordering._Table(labels, outputs)
+    assert table.counts.shape == (3, 2)
+    # Every label with every output, so often: the third label is the commonest, and so is the second output.
+    for label, times in enumerate(labels.tolist()):
+        table.add(np.full(3 * times, label), np.tile([0, 1, 2], times))
+    assert table.counts.tolist() == [[7, 14], [5, 10], [4, 8]]
+    # As many as there is room for stay as they are.
+    assert [part.tolist() if isinstance(part, np.ndarray) else part for part in ordering._folded(labels, 4)] == [
+        [0, 1, 2, 3],
+        4,
+    ]
+    assert ordering._folded(labels, 3)[0].tolist() == [1, 2, 0, 2]
 
 
 def test_a_table_that_holds_no_drawing_is_an_error(clean: Evidence) -> None:

@@ -168,6 +168,21 @@ def test_one_waits_at_a_time_and_each_has_an_outcome(tmp_path: Path) -> None:
     assert outcomes(tmp_path)["2.1.0"] == "gone"
 
 
+def test_a_held_version_that_was_published_without_approval_is_published(tmp_path: Path) -> None:
+    """The spec no longer asks for approval."""
+    with open_series(spec(tmp_path)) as series:
+        hold(series, TWO)
+        publish(series, TWO, None)
+        outcome = series.held.outcome(TWO)
+        assert outcome is not None
+        assert (outcome.outcome, outcome.by, outcome.reason) == (
+            "published",
+            None,
+            "the spec asked for no approval",
+        )
+    assert outcomes(tmp_path) == {"1.1.0": "published"}
+
+
 def test_what_is_held_from_another_workspace_is_left_alone_and_its_number_is_used(tmp_path: Path) -> None:
     with open_series(spec(tmp_path)) as series:
         hold(series, TWO)

@@ -106,6 +106,23 @@ def test_a_level_is_never_told_below_itself_and_within_the_bound_it_is_the_bound
         assert told == public.public_level(told, guarantee, False)
 
 
+@pytest.mark.parametrize(
+    ("level", "guarantee", "told"),
+    [
+        # Nothing, what has no bound, and where there is no budget to make steps of: two digits, upwards.
+        (0.0, LIP(1.0), 0.0),
+        (math.inf, LIP(1.0), math.inf),
+        (0.123, LIP(0.0), 0.13),
+        (0.123, LIP(1.0), 0.2),
+        (0.2, LIP(1.0), 0.2),
+    ],
+)
+def test_levels_beyond_a_budget_are_on_its_grid_where_it_has_one(
+    level: float, guarantee: Guarantee, told: float
+) -> None:
+    assert public.public_level(level, guarantee, False) == told
+
+
 @given(st.lists(st.integers(0, 300), min_size=2, max_size=8).filter(lambda counts: sum(counts) > 0))
 def test_shares_are_no_finer_than_ten_records_and_what_occurs_is_told(counts: list[int]) -> None:
     n = sum(counts)

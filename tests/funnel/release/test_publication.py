@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +20,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
-from funnel.release.publication import write_documents
+from funnel.release.publication import write_documents, write_package
 from funnel.release.series import Series, open_series
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
@@ -41,6 +44,38 @@ def test_rows_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
         protocol = fit("grr", joint, LIP(1.0))
         with pytest.raises(ReleaseRefused, match="the drawn rows cannot be read back"):
             write_documents(spec, protocol, LIP(1.0), public_of(joint, protocol, LIP(1.0)), rows, folder)
+
+
+def test_a_csv_that_cannot_be_written_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """Not as rows that cannot be read back: the file system has its own sentence for it."""
+    joint = Joint.from_counts([[3, 1], [1, 3]])
+    protocol = fit("grr", joint, LIP(1.0))
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir()
+    folder.csv.symlink_to("gone/records.csv")
+    pq.write_table(pa.table({"x": ["a", "b"]}), folder.data)
+    spec = spec_of("x.parquet", tmp_path, output={"csv": True})
+    public, rows = public_of(joint, protocol, LIP(1.0)), FileRef.of(folder.data)
+    with pytest.raises(FileNotFoundError):
+        write_documents(spec, protocol, LIP(1.0), public, rows, folder)
+
+
+@pytest.mark.parametrize("share", [math.nan, math.inf])
+def test_a_figure_that_is_no_number_is_not_published(tmp_path: Path, share: float) -> None:
+    joint = Joint.from_counts([[3, 1], [1, 3]])
+    protocol = fit("grr", joint, LIP(1.0))
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir()
+    pq.write_table(pa.table({"x": ["a", "b"]}), folder.data)
+    spec, findings = spec_of("x.parquet", tmp_path), public_of(joint, protocol, LIP(1.0)).findings
+    package = partial(write_package, spec, protocol, folder=folder, version=Version(1, 0, 0), created="2026-01-01")
+    for path in (folder.protocol, folder.numbers):
+        path.write_text("{}")
+    with pytest.raises(ReleaseRefused, match=r"a figure of datapackage\.json is not a finite number"):
+        package(findings=replace(findings, share=share))
+    assert not folder.package.exists()
+    there = {"data/records.parquet", "protocol.json", "report.json"}
+    assert set(package(findings=findings)) == {*there, "datapackage.json"}
 
 
 def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> None:
@@ -182,4 +217,17 @@ def whole(series: Series) -> None:
         with pytest.raises(LedgerError, match="gone or was changed"):
             series.check_whole(version)
         (folder.root / name).write_bytes(content)
+    for path in (folder.joint, folder.draws, folder.findings, folder.verdict):
+        moved = path.rename(path.with_suffix(".moved"))
+        with pytest.raises(LedgerError, match=rf"{path.name} is gone, so version 1\.0\.0 can no longer be audited"):
+            series.check_whole(version)
+        moved.rename(path)
+    # What is added to the evidence nobody else reads.
+    (folder.audit / "notes").write_text("mine")
+    series.check_whole(version)
+    for name in ("data/more.csv", ".hidden"):
+        (folder.root / name).write_text("a")
+        with pytest.raises(LedgerError, match=r"was not published with version 1\.0\.0, and readers see it"):
+            series.check_whole(version)
+        (folder.root / name).unlink()
     series.check_whole(version)

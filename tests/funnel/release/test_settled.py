@@ -10,13 +10,15 @@ import pytest
 
 from funnel.errors import DataError, LedgerError
 from funnel.release import settled as module
+from funnel.release.files import private_folder
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.record import Origin, Record
-from funnel.release.series import Series
+from funnel.release.series import Series, open_series
 from funnel.release.settled import settle, settled_version
 from funnel.source import file_digest, open_source
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
+from tests.releases import judged
 
 SECRET = "ab" * 16
 
@@ -107,6 +109,31 @@ def test_of_files_that_are_not_what_was_published_it_is_an_error(released: Relea
         settled_version(spec, tmp_path, series, None)
     source.with_name("gone").rename(source)
     assert settled_version(spec, tmp_path, series, None) == Version(1, 0, 0)
+
+
+def test_a_version_that_is_held_is_the_newest_until_it_is_closed(released: ReleaseFolder, tmp_path: Path) -> None:
+    spec = ReleaseSpec.load(released.root.parents[2] / "people.toml")
+    digest = open_source(spec.reading).files.digest()
+    with open_series(spec) as series:
+        settle(spec, tmp_path, series, digest, None)
+        assert settled_version(spec, tmp_path, series, None) == Version(1, 0, 0)
+        with series.incoming() as folder:
+            private_folder(folder.audit)
+            folder.report.write_text("report")
+            verdict = judged(folder)
+            folder.verdict.write_bytes(verdict.to_bytes())
+            record = Record.read(released.record).model_copy(update={"version": "1.1.0", "files": dict(verdict.files)})
+            folder.record.write_bytes(record.to_bytes())
+            series.held.hold(folder, Version(1, 1, 0), verdict)
+        # What was settled before was about another newest version.
+        assert settled_version(spec, tmp_path, series, None) is None
+        settle(spec, tmp_path, series, digest, None)
+        assert settled_version(spec, tmp_path, series, None) == Version(1, 1, 0)
+        # It was never published, so its files are no public ones; whoever tells that it waits looks at them.
+        released.report.write_text("another")
+        assert settled_version(spec, tmp_path, series, None) == Version(1, 1, 0)
+        series.held.supersede(Version(1, 1, 0), "something newer")
+        assert settled_version(spec, tmp_path, series, None) is None
 
 
 def test_before_the_first_version_nothing_is_settled(tmp_path: Path) -> None:

@@ -1,0 +1,112 @@
+"""What a protocol states of itself is the bound of the spec, a level not below its own, and the law of its weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.alphabet import Alphabet
+from funnel.joint import Joint
+from funnel.pipeline.expectations import protocol_claims
+from funnel.pipeline.expectations.laws import Laws
+from funnel.pipeline.expectations.said import Said
+from funnel.protocol import DENOMINATOR, Protocol
+from tests.expectations.test_laws import laws_of
+
+JOINT = Joint.from_counts(
+    [[3000, 1000], [1000, 5000]], Alphabet(("s",), (("a",), ("b",))), Alphabet(("x",), (("u",), ("v",)))
+)
+SAID = Said.of('guarantee = "lip:1.0"')
+QUARTER = DENOMINATOR // 4
+PRIOR = {"columns": ["x"], "symbols": [["u"], ["v"]], "probabilities": [0.4, 0.6]}
+
+
+def laws(*, reads_secret: bool) -> Laws:
+    """A value is kept with a probability of three quarters; records outside draw from the law of the others."""
+    inputs = JOINT.read_by(("s", "x")).inputs if reads_secret else JOINT.inputs
+    keeps = [symbol[-1] == "u" for symbol in inputs.symbols]
+    first = [3 * QUARTER if kept else QUARTER for kept in keeps]
+    # 0.4 of them by three quarters, and 0.6 by one.
+    outside = DENOMINATOR * 9 // 20
+    weights = np.array([first, [DENOMINATOR - weight for weight in first]], dtype=np.uint64)
+    marginal = np.array([outside, DENOMINATOR - outside], dtype=np.uint64)
+    return laws_of(JOINT, Protocol(weights, marginal, inputs, JOINT.inputs))
+
+
+@pytest.mark.parametrize(
+    ("stated", "failure"),
+    [
+        ("lip:1.0", None),
+        ("lip:1", None),
+        ("lip:0.5", "is 'lip:0.5', which is not the bound of the spec"),
+        ("ldp:1.0", "is 'ldp:1.0', which is not the bound of the spec"),
+        ("none at all", "is no guarantee"),
+        (1.0, "is no guarantee"),
+    ],
+)
+def test_the_stated_bound_is_the_one_of_the_spec(stated: Any, failure: str | None) -> None:
+    assert protocol_claims.guarantee_claim("guarantee", stated, SAID).failure == failure
+
+
+@pytest.mark.parametrize("stated", [math.nan, math.inf, True, "1.0", None])
+def test_a_level_that_is_no_number_is_none(stated: Any) -> None:
+    held = laws(reads_secret=False)
+    level = held.released.level(SAID.promise, held.recount)
+    assert level.holds
+    assert protocol_claims.level_claim("level", 1, level).failure is None
+    assert protocol_claims.level_claim("level", 1.0, level).failure is None
+    assert protocol_claims.level_claim("level", stated, level).failure == "is no number"
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_records_outside_the_alphabet_draw_from_the_law_of_the_others(reads_secret: bool) -> None:
+    held = laws(reads_secret=reads_secret)
+    assert held.reads_secret is reads_secret
+    assert protocol_claims._marginal(held, PRIOR, 0.001).failure is None
+    moved = DENOMINATOR // 1000
+    other = replace(held.released, marginal=(held.marginal[0] - moved, held.marginal[1] + moved))
+    found = protocol_claims._marginal(Laws(held.recount, other), PRIOR, 0.001)
+    assert found.failure == "is not the law of the outputs"
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_posteriors_follow_from_weights_and_shares(reads_secret: bool) -> None:
+    held = laws(reads_secret=reads_secret)
+
+    def found(**changes: Any) -> dict[str, str]:
+        # 0.3 of 0.45 and 0.1 of 0.55, and the rest of each.
+        first = {"output": ["u"], "probability": 0.45, "inputs": {"u": 0.6667, "v": 0.3333}, **changes}
+        second = {"output": ["v"], "probability": 0.55, "inputs": {"u": 0.1818, "v": 0.8182}}
+        claims = protocol_claims._outputs({"prior": PRIOR, "posterior": [first, second]}, held, 0.001)
+        return {one.name: one.failure for one in claims if one.failure is not None}
+
+    assert found() == {}
+    assert found(inputs={"u": 0.6667, "v": 0.3333, "w": 0.1}) == {
+        "posteriors": "'u' may come from a value that does not occur"
+    }
+    assert set(found(inputs={"u": 0.6669, "v": 0.3333})) == {"posteriors"}
+    assert set(found(inputs={"u": 0.6667})) == {"posteriors"}
+    assert set(found(probability=0.4502)) == {"probabilities of outputs"}
+    assert set(found(probability="0.45")) == {"probabilities of outputs"}
+
+
+@pytest.mark.parametrize(
+    ("share", "noise", "told"),
+    [
+        (0.0, 1e-9, 0.0),
+        (0.0001, 0.0, 0.005),
+        (0.0124, 1e-9, 0.01),
+        (0.0126, -1e-9, 0.015),
+        # A tie may have gone either way.
+        (0.0125, -1e-9, 0.01),
+        (0.0125, 1e-9, 0.015),
+    ],
+)
+def test_shares_are_told_as_multiples_of_a_step_and_none_that_occurs_as_nothing(
+    share: float, noise: float, told: float
+) -> None:
+    assert math.isclose(protocol_claims._told(share, 0.005, noise), told)

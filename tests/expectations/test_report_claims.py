@@ -1,0 +1,96 @@
+"""What a report tells is about values that occur, and what it tells of them is what follows from the counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.alphabet import Alphabet
+from funnel.joint import Joint
+from funnel.pipeline.expectations import report_claims
+from funnel.pipeline.expectations.claims import Claim
+from funnel.protocol import DENOMINATOR, Protocol
+from tests.expectations.test_laws import laws_of
+
+# Nobody of the first secret has the second input, and inputs are published as they are.
+JOINT = Joint.from_counts(
+    [[4000, 0], [2000, 4000]], Alphabet(("s",), (("a",), ("b",))), Alphabet(("x",), (("u",), ("v",)))
+)
+LAWS = laws_of(
+    JOINT,
+    Protocol(
+        np.array([[DENOMINATOR, 0], [0, DENOMINATOR]], dtype=np.uint64),
+        np.array([DENOMINATOR // 2] * 2, dtype=np.uint64),
+        JOINT.inputs,
+        JOINT.inputs,
+    ),
+)
+
+
+def failures(claims: Any) -> dict[str, str]:
+    found: list[Claim] = list(claims)
+    return {one.name: one.failure for one in found if one.failure is not None}
+
+
+def strongest(secret: str, output: str, lift: float | None) -> dict[str, Any]:
+    return {"lifts": {"table": None, "strongest": [{"secret": secret, "output": output, "cell": {"lift": lift}}]}}
+
+
+@pytest.mark.parametrize(
+    ("secret", "output", "lift", "failure"),
+    [
+        # 4000/6000 by 4000/10000; 2000/6000 by 6000/10000.
+        ("a", "u", 1.67, None),
+        ("b", "u", 0.56, None),
+        ("a", "u", 1.5, "is told as 1.5, which it is not"),
+        ("a", "u", 1.6667, "is told as 1.6667, which it is not"),
+        ("a", "u", None, None),
+        # What is ruled out is told as it is, and to no step.
+        ("a", "v", 0.0, None),
+        ("a", "v", 0.01, "is told as 0.01, which it is not"),
+        ("c", "u", 1.0, "is about nothing that occurs"),
+        ("a", "w", 1.0, "is about nothing that occurs"),
+        ("c", "u", None, "is about nothing that occurs"),
+    ],
+)
+def test_a_lift_is_the_one_of_its_place(secret: str, output: str, lift: float | None, failure: str | None) -> None:
+    found = failures(report_claims._lifts(strongest(secret, output, lift), LAWS))
+    assert found == ({} if failure is None else {f"lift of {secret!r} given {output!r}": failure})
+
+
+def test_a_table_of_lifts_is_about_all_that_occurs() -> None:
+    cells = [{"lift": None}, {"lift": None}]
+    table = {"secrets": ["a", "b"], "rows": [{"output": "u", "cells": cells}, {"output": "v", "cells": cells}]}
+
+    def found(table: dict[str, Any]) -> dict[str, str]:
+        return failures(report_claims._lifts({"lifts": {"table": table, "strongest": []}}, LAWS))
+
+    assert found(table) == {}
+    assert found({**table, "rows": table["rows"][:1]}) == {"table": "is not about all outputs"}
+    assert "is not about the secrets that occur" in found({**table, "secrets": ["a", "c"]})["table"]
+    wrong = {**table, "rows": [{"output": "u", "cells": [{"lift": 1.0}, {"lift": None}]}, table["rows"][1]]}
+    assert found(wrong) == {"lift of 'a' given 'u'": "is told as 1.0, which it is not"}
+
+
+def test_shares_are_of_values_that_occur() -> None:
+    def found(secrets: list[Any], inputs: list[Any] | None) -> dict[str, str]:
+        return failures(
+            report_claims._frequencies(
+                {
+                    "beliefs": {"rows": [{"label": label, "prior": share} for label, share in secrets]},
+                    "accuracy": None
+                    if inputs is None
+                    else {"rows": [{"label": label, "share": share} for label, share in inputs]},
+                    "heat": {"outputs": ["u"], "inputs": ["u", "v"], "shares": [[1.0, 0.0]]},
+                },
+                LAWS,
+            )
+        )
+
+    assert found([("a", 0.4), ("b", 0.6)], [("u", 0.6), ("v", 0.4)]) == {}
+    assert found([("a", 0.4)], None) == {}
+    assert found([("c", 0.4)], None) == {"secret 'c'": "does not occur"}
+    assert found([], [("w", 0.6)]) == {"input 'w'": "does not occur"}
+    assert set(found([("a", 0.5)], [("u", 0.5)])) == {"share of secret 'a'", "share of input 'u'"}
