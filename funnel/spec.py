@@ -290,7 +290,7 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            exclude={"output": {"folder", "workspace"}, "approval": True, "engine": True, "record_secret": True},
+            exclude={"output": {"folder", "workspace", "served_at"}, "approval": True, "engine": True, "record_secret": True},
         )
         said["source"]["path"] = PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})
