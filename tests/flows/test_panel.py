@@ -15,8 +15,8 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from tests.flows.conftest import process_group
 from tests.flows.test_server import prefect, wait_for
-from tests.panels import WAVES, wave
 from tests.projects import ROOT, run_funnel
+from tests.waves import WAVES, wave
 
 SPEC = """
 name = "panel"
