@@ -357,6 +357,17 @@ def test_of_too_many_labels_the_commonest_have_lines_of_their_own(monkeypatch: p
     assert ordering._folded(labels, 3)[0].tolist() == [1, 2, 0, 2]
 
 
+def test_blocks_of_rows_are_of_whole_rows(tmp_path: Path) -> None:
+    one = Alphabet(("x",), (("a",),))
+    pq.write_table(pa.table({"x": ["a"] * 100}), tmp_path / "rows.parquet")
+    path, counts = tmp_path / "rows.parquet", np.array([100, 0])
+    tables = ordering.order_tables(path, one, counts, path, one, counts, one, counts).set_index("labels")["table"]
+    # 100 rows in 64 blocks: the k-th one ends with row 100 (k + 1) / 64, rounded down.
+    assert tables[ordering.BY_BLOCK][:, 0].tolist() == [100 * (k + 1) // 64 - 100 * k // 64 for k in range(64)]
+    assert tables[ordering.BY_ROW_BEFORE].tolist() == [[50, 0], [0, 0]]
+    assert tables[ordering.BY_INPUT].tolist() == tables[ordering.SORTED_BY_INPUT].tolist() == [[100, 0], [0, 0]]
+
+
 def test_a_table_that_holds_no_drawing_is_an_error(clean: Evidence) -> None:
     with pytest.raises(TypeError, match="holds no drawing"):
         JudgedDrawing.read(clean.tables["channel"].rename(columns={"channel": "drawing"}))

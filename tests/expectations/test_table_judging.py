@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.pipeline.expectations import TableEvidence, data_docs, judge_table
 from funnel.pipeline.expectations.custom.stated_law import ExpectOutputsToFollowStatedLaw
-from funnel.protocol import Protocol
+from funnel.pipeline.expectations.table_judging import StatedEvidence
+from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.layout import ReleaseFolder
 from tests.projects import SPEC, make_project
 from tests.releases import make_release
@@ -81,6 +83,29 @@ def test_a_table_that_cannot_be_read_fails_everything(alone: Path) -> None:
     assert all("cannot be read back as parquet" in words for words in found.values())
 
 
+@pytest.mark.parametrize(
+    ("shares", "law"),
+    [
+        # To steps of 0.05: 3/4 of 0.25 and 1/4 of 0.75, each by half a step less or more.
+        ((0.25, 0.75), [(0.35, 0.4), (0.6, 0.65)]),
+        # A share of one step may be of a single record, and one of zero is of none.
+        ((0.05, 0.95), [(0.25 * 0.925, 0.75 * 0.075 + 0.25 * 0.975), (0.75 * 0.925, 0.25 * 0.075 + 0.75 * 0.975)]),
+        ((0.0, 1.0), [(0.25 * 0.75, 0.25 * 1.25), (0.75 * 0.75, 0.75 * 1.25)]),
+    ],
+)
+def test_the_stated_law_is_what_rounded_shares_leave_open(
+    shares: tuple[float, float], law: list[tuple[float, float]]
+) -> None:
+    inputs, quarter = Alphabet(("x",), (("u",), ("v",))), DENOMINATOR // 4
+    weights = np.array([[3 * quarter, quarter], [quarter, 3 * quarter]], dtype=np.uint64)
+    protocol = Protocol(weights, np.array([2 * quarter] * 2, dtype=np.uint64), inputs, inputs)
+    prior = SimpleNamespace(columns=inputs.columns, symbols=inputs.symbols, probabilities=shares)
+    document: Any = SimpleNamespace(protocol=protocol, prior=prior)
+    found = StatedEvidence.of(Path("t.parquet"), document).law
+    assert found is not None
+    np.testing.assert_allclose(found, law, rtol=1e-12)
+
+
 @pytest.mark.parametrize("n", [1, 100, 10**8])
 def test_the_law_of_outputs_is_held_to_what_chance_allows(n: int) -> None:
     expectation = ExpectOutputsToFollowStatedLaw(
@@ -106,7 +131,8 @@ def test_pages_say_in_sentences_what_was_expected_and_found(
         raise AssertionError("the network was touched")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    pages = tmp_path / "pages"
+    # Folders above it are made too.
+    pages = tmp_path / "some" / "pages"
     verdict = judge_table(alone / "t.parquet", alone / "p.json", pages)
     texts = {path.stem: plain(path.read_text()) for path in pages.iterdir()}
     assert verdict.passed

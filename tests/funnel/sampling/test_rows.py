@@ -23,6 +23,7 @@ from funnel.sampling import (
     WordStream,
     answers,
     order,
+    plan_rows,
     release_rows,
     row_words,
     sanitise,
@@ -336,3 +337,28 @@ def test_a_file_is_streamed_and_few_rows_need_no_temporary_file(
     assert sanitise(tmp_path / "any.parquet", NOISY, key).num_rows == 500
     assert seen == ["read", "drawn"] * 5
     answers._sampler.cache_clear()
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_draws_are_counted_by_secret_and_input(tmp_path: Path, shuffle: bool) -> None:
+    table = people(3000)
+    secret = Alphabet(("s",), (("yes",), ("no",)))
+    values = ["yes", "no", "no", "not said"]
+    said = [values[i] for i in np.random.default_rng(7).integers(0, 4, 3000)]
+    pq.write_table(table.append_column("s", pa.array(said)), tmp_path / "source.parquet", row_group_size=1000)
+    (tmp_path / "work").mkdir()
+    source = tmp_path / "source.parquet"
+    plan = plan_rows(
+        source, "", NOISY, tmp_path / "work", shuffle=shuffle, secret=secret, partition_rows=1000, part_rows=700
+    )
+    drawn = release_rows(plan, tmp_path / "rows.parquet")
+    expected = Counter(zip(said, texts(table), strict=True))
+    symbols = ["a", "b", "c"]
+    counts = np.zeros((3, 4), dtype=np.int64)
+    for (s, x), count in expected.items():
+        counts[values.index(s) if s in ("yes", "no") else 2, symbols.index(x) if x in symbols else 3] += count
+    assert drawn.counts.shape == (3, 4, 3)
+    assert drawn.counts.inputs.tolist() == counts.tolist()
+    assert drawn.counts.pairs.sum(axis=1).tolist() == counts.sum(axis=0).tolist()
+    written = Counter(texts(pq.read_table(tmp_path / "rows.parquet")))
+    assert drawn.counts.pairs.sum(axis=0).tolist() == [written[symbol] for symbol in symbols]
