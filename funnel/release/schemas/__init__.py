@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.audit.document import AuditDocument
+from funnel.register.entry import RegisterEntry, RegisterHead
 from funnel.release.approval import Outcome
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
@@ -29,6 +30,8 @@ DOCUMENTS: tuple[type[Document], ...] = (
     ProtocolDocument,
     PublicReport,
     Record,
+    RegisterEntry,
+    RegisterHead,
     SignatureDocument,
     Verdict,
     WordsDocument,
