@@ -1,0 +1,227 @@
+"""Register people: who is in a register, what became of them and what was drawn, counted anew by DuckDB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from funnel.recount.chapters import NEW, WHOLE, Chapter, Tree
+from funnel.recount.register_files import Entry, damaged, require_columns
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The people of a version, by the history that they had before it.
+
+    Attributes
+    ----------
+    people : mapping of node to int
+    by_channel : mapping of (channel, input) to int
+        How many drew from a channel with an input.
+    by_output : tuple of int, length b
+        How many got an output.
+    """
+
+    people: Mapping[int, int]
+    by_channel: Mapping[tuple[int, int], int]
+    by_output: tuple[int, ...]
+
+
+def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Iterator[str]:
+    """People who are there twice or not in order, or whose value or history is none of the version."""
+    require_columns(database, entry.people)
+    chapter = entry.chapter
+    first, last = chapter.first, chapter.first + len(chapter.parents) - 1
+    ((unordered, strange, missing),) = _rows(
+        database,
+        entry.people,
+        """
+        SELECT
+          count(*) FILTER (before_high > high OR (before_high = high AND before_low >= low)),
+          count(*) FILTER (cell NOT BETWEEN 0 AND ? OR node NOT BETWEEN ? AND ?),
+          count(*) FILTER (high IS NULL OR low IS NULL OR cell IS NULL OR node IS NULL)
+        FROM (
+          SELECT *, lag(high) OVER (ORDER BY file_row_number) AS before_high,
+            lag(low) OVER (ORDER BY file_row_number) AS before_low
+          FROM read_parquet($FILE, file_row_number = true)
+        )
+        """,
+        [chapter.c * chapter.a - 1, first, last],
+    )
+    if unordered:
+        yield f"{unordered:,} people are there twice, or not in the order of their digests"
+    if strange or missing:
+        yield f"{strange + missing:,} people have a value or a history that is none of this version"
+
+
+def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
+    """Records by cell."""
+    return Counter(dict(_rows(database, entry.people, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
+
+
+def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
+    """People in both versions, by the cells that they had."""
+    rows = _rows(
+        database,
+        later.people,
+        """
+        SELECT before.cell, after.cell, count(*)
+        FROM read_parquet($FILE) AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
+        """,
+        [str(earlier.people)],
+    )
+    return Counter({(before, after): count for before, after, count in rows})
+
+
+def unfollowed(
+    database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry], entry: Entry
+) -> tuple[int, set[int]]:
+    """How many people have a history that does not go on from their own, and the versions that people come from.
+
+    The history of a person is what the last earlier version that has the person says.
+    """
+    versions = " UNION ALL ".join(
+        f"SELECT high, low, node, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries
+    )
+    known = "SELECT high, low, max_by(node, ordinal) AS node FROM (" + versions + ") GROUP BY high, low"
+    if not entries:
+        known = "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0::BIGINT AS node WHERE false"
+    rows = _rows(
+        database,
+        entry.people,
+        f"""
+        SELECT coalesce(earlier.node, {NEW}), people.node, count(*)
+        FROM read_parquet($FILE) AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
+        """,
+        [str(one.people) for one in entries],
+    )
+    wrong, last = 0, set()
+    for before, after, count in rows:
+        if not 0 < after < len(tree.parents) or tree.parents[after] != before:
+            wrong += count
+        if 0 <= before < len(tree.versions) and (version := tree.versions[before]) is not None:
+            last.add(version)
+    return wrong, last
+
+
+def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> Followed:
+    """Whom the version is about, by what they drew from and got.
+
+    Raises
+    ------
+    DataError
+        If somebody has a history that the version does not know.
+    """
+    chapter = entry.chapter
+    people: Counter[int] = Counter()
+    by_channel: Counter[tuple[int, int]] = Counter()
+    by_output = [0] * chapter.b
+    query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
+    for node, x, count in _rows(database, entry.people, query):
+        if not chapter.first <= node < chapter.first + len(chapter.parents):
+            raise damaged(entry.people, "has people with a history that is none of this version")
+        before = tree.parents[node]
+        people[before] += count
+        by_channel[chapter.followed[before], x] += count
+        by_output[tree.outputs[node]] += count
+    return Followed(people, by_channel, tuple(by_output))
+
+
+def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> int:
+    """People whose answer their channel never gives for their input."""
+    chapter = entry.chapter
+    possible = {(k, y, x) for k, rows in chapter.channels.items() for y, row in enumerate(rows) for x, _weight in row}
+    query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
+    return sum(
+        count
+        for node, x, count in _rows(database, entry.people, query)
+        if (chapter.followed[tree.parents[node]], tree.outputs[node], x) not in possible
+    )
+
+
+def effective_complaints(entry: Entry, followed: Followed) -> Iterator[str]:
+    """Whether the published channel is the mean of all channels, over the people who drew from each.
+
+    Weights are whole numbers that add up to 2^63, so that each may be off by as many as there are outputs.
+    """
+    chapter = entry.chapter
+    people = [0] * chapter.a
+    drawn = [[0] * chapter.a for _ in range(chapter.b)]
+    by_input: dict[int, dict[int, int]] = {}
+    for (k, x), count in followed.by_channel.items():
+        people[x] += count
+        by_input.setdefault(k, {})[x] = count
+    for k, counts in by_input.items():
+        for y, row in enumerate(chapter.channels[k]):
+            for x, weight in row:
+                if x in counts:
+                    drawn[y][x] += counts[x] * weight
+    wrong = 0
+    for y in range(chapter.b):
+        for x in range(chapter.a):
+            wrong += people[x] > 0 and abs(entry.effective[y][x] * people[x] - drawn[y][x]) > chapter.b * people[x]
+    if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
+        yield "the weights of the effective channel do not add up to 2^63"
+    if wrong:
+        yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
+
+
+def chapter_complaints(
+    database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry, last: set[int], forgotten: bool
+) -> Iterator[str]:
+    """Counts of an entry that are not those of its people.
+
+    Parameters
+    ----------
+    database : DuckDB connection
+    entries : sequence of Entry
+        Those before it.
+    entry : Entry
+    last : set of int
+        Versions that people come from.
+    forgotten : bool
+        Whether people were forgotten since: then there may be fewer people than were counted.
+    """
+    chapter = entry.chapter
+    counted = counts_of(database, entry)
+    stated = {cell: count for cell, count in enumerate(chapter.counts) if count}
+    if _differ(stated, counted, forgotten):
+        yield "its counts of secret and input are not those of its people"
+    if missing := last - set(chapter.changes):
+        yield f"it lacks the changes from version number {min(missing)}, which people come from"
+    for ordinal, table in sorted(chapter.changes.items()):
+        if _differ(table, changes_of(database, entries[ordinal], entry), forgotten):
+            yield f"its changes from version {entries[ordinal].chapter.name!r} are not those of its people"
+
+
+def node_complaints(chapter: Chapter, followed: Followed, tree: Tree, forgotten: bool) -> Iterator[str]:
+    """Histories of an entry that are not those of its people."""
+    if forgotten:
+        return
+    if set(chapter.followed) != set(followed.people):
+        yield "it has channels for other histories than its people had"
+
+
+def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], forgotten: bool) -> bool:
+    if not forgotten:
+        return dict(stated) != dict(counted)
+    return any(count > stated.get(key, 0) for key, count in counted.items())
+
+
+def _rows(
+    database: duckdb.DuckDBPyConnection, path: Path, query: str, values: Sequence[object] = ()
+) -> list[tuple[Any, ...]]:
+    """The answer to a query on a table of people, which it names $FILE."""
+    import duckdb
+
+    file = str(path).replace("'", "''")
+    try:
+        return database.execute(query.replace("$FILE", f"'{file}'"), list(values)).fetchall()
+    except duckdb.Error:
+        raise damaged(path, "cannot be counted") from None
