@@ -5,6 +5,7 @@ from __future__ import annotations
 from funnel.history.changes import Changes
 from funnel.history.decisions import decision_array, decision_digest, decision_keys
 from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
+from funnel.history.follow import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past
 from funnel.history.step import Step
@@ -20,4 +21,5 @@ __all__ = [
     "decision_digest",
     "decision_keys",
     "drawing_protocol",
+    "follow",
 ]

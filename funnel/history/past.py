@@ -10,7 +10,7 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.joint import IntArray, Joint
-from funnel.protocol import Protocol, WeightArray
+from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 
 History = tuple[tuple[str, int], ...]
 """What was published about a person: (name of a version, output index) pairs, in the order of publication."""
@@ -166,3 +166,10 @@ class Past:
     def followed_by(self, chapter: Chapter) -> Past:
         """With one more version."""
         return Past((*self.chapters, chapter))
+
+
+def silent_rows(channel: Protocol) -> WeightArray:
+    """Rows (b, a) that always publish the likeliest output of a channel."""
+    weights = np.zeros_like(channel.weights)
+    weights[int(channel.marginal.argmax())] = DENOMINATOR
+    return weights

@@ -1,4 +1,4 @@
-"""Step: one version published about people who have histories, decided for every history that they have."""
+"""Step: what has been decided for a version, about people who have histories."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 from funnel.guarantees.base import Level, PosteriorGuarantee
 from funnel.history.decisions import decision_digest
 from funnel.history.observed import Observed
-from funnel.history.past import Chapter, Past
+from funnel.history.past import Chapter, Past, silent_rows
 from funnel.joint import IntArray, Joint
-from funnel.protocol import DENOMINATOR, Protocol, WeightArray
+from funnel.protocol import Protocol, WeightArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +128,3 @@ class Step:
             np.asarray(parents, dtype=np.int64),
             np.asarray(outputs, dtype=np.int64),
         )
-
-
-def silent_rows(channel: Protocol) -> WeightArray:
-    """Rows (b, a) that always publish the likeliest output of a channel."""
-    weights = np.zeros_like(channel.weights)
-    weights[int(channel.marginal.argmax())] = DENOMINATOR
-    return weights
