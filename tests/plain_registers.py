@@ -196,22 +196,17 @@ class History:
         return made
 
     def bounded(self, made: Made, node: int, law: Law, prior: Mapping[int, Fraction]) -> Weights:
-        """The first of some rows, from telling to silent, that keep the bound."""
-        for part in (WHOLE, WHOLE // 2 + 12345, WHOLE // 4, WHOLE // 7, WHOLE // 16, WHOLE // 64):
-            rows = tuple(
-                tuple(part * (x == y) + ((WHOLE - part) // VALUES if x != y else 0) for x in range(VALUES))
-                for y in range(VALUES)
-            )
-            rows = tuple(
-                tuple(
-                    WHOLE - sum(rows[z][x] for z in range(VALUES) if z != y) if x == y else rows[y][x]
-                    for x in range(VALUES)
-                )
-                for y in range(VALUES)
-            )
-            if max(self.level(law, prior, row) for row in rows) <= self.epsilon - 1e-6:
-                return rows
-        return silent()
+        """Rows that tell as much as the bound lets them, or nothing."""
+        low, high = 0, 1 << 16
+        if not self._kept(rows_of(low), law, prior):
+            return silent()
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._kept(rows_of(middle), law, prior) else (low, middle)
+        return rows_of(low)
+
+    def _kept(self, rows: Weights, law: Law, prior: Mapping[int, Fraction]) -> bool:
+        return max(self.level(law, prior, row) for row in rows) <= self.epsilon * (1 - 1e-9)
 
     def _drawn(self, weights: Weights, x: int) -> int:
         word, y = self._chance.randrange(WHOLE), 0
@@ -248,6 +243,14 @@ class History:
 def silent() -> Weights:
     """Rows that always give the first output."""
     return tuple(tuple(WHOLE if y == 0 else 0 for _ in range(VALUES)) for y in range(VALUES))
+
+
+def rows_of(part: int) -> Weights:
+    """Rows that give the value itself with ``part`` of 2^16, and else any one."""
+    own = part * (WHOLE >> 16)
+    other = (WHOLE - own) // VALUES
+    kept = WHOLE - (VALUES - 1) * other
+    return tuple(tuple(kept if x == y else other for x in range(VALUES)) for y in range(VALUES))
 
 
 def telling() -> Weights:

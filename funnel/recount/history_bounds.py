@@ -8,8 +8,9 @@ negative (METHOD sections 2 and 9):
     inverse lift of s   A = p_s         B = v_s          e^ε of the lower budget
     odds of s and t     A = v_s / p_s   B = v_t / p_t    ldp
 
-The level is the largest ``ln A/B``. A history that breaks one by itself, as frequencies have moved, is *moved*; then
-``A - e^ε B`` may be as large as it is by the history alone, up to `TOLERANCE` of A, and not larger.
+The level is the largest ``ln A/B``. A history that breaks one by itself, as frequencies have moved, is *moved*. Then no
+output may be worse in any respect: ``A - e^ε B <= max(0, A' - e^ε B')`` with A' and B' of the history by itself, which
+whole numbers meet up to `TOLERANCE`, by which a lift may be larger, or an inverse lift smaller, than that.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from functools import cached_property
 
 from flint import arb, ctx
 
-from funnel.errors import SpecError
+from funnel.errors import FunnelError, SpecError
 from funnel.recount.chapters import Rows
 from funnel.recount.intervals import at_most_exp, ball, fraction_above, log_above
 from funnel.recount.path_laws import BITS, HistoryLaw
 from funnel.recount.promise import Promise
 
 TOLERANCE = Fraction(1, 10**9)
-"""How far above what a history tells by itself an output may be, as weights are whole numbers: of A."""
+"""How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
 
 _KINDS = ("lip", "alip", "ldp", "perfect")
 _ONE = 1 << BITS
@@ -184,8 +185,11 @@ class HistoryFinding:
         return self.worse is None if self.moved else not self.outside
 
 
-class Undecided(Exception):
+class Undecided(FunnelError):
     """The limits on a law do not tell; its fractions do."""
+
+    def __init__(self) -> None:
+        super().__init__("limits on the law of a history do not decide a bound; this is a defect, please report it")
 
 
 def judge_history(
@@ -221,9 +225,6 @@ def judge_history(
     worse = None
     if moved:
         worse = _worse(sides, shares, excess, masses, posteriors)
-        if worse is not None and inner != sides:
-            # With some budget to spare the rule may be kept for the smaller budget instead.
-            worse = _worse(inner, shares, excess, masses, posteriors)
     reserved = inner == sides or not _all_within(alone, inner) or _all_within(worst, inner)
     return HistoryFinding(alone, worst, moved, outside, worse, reserved)
 
@@ -285,7 +286,7 @@ def _worse(
 
 
 def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool | None:
-    """Whether ``A - e^ε B <= max(0, A' - e^ε B') + TOLERANCE A``, from limits on all four; None if they do not tell.
+    """Whether an output is no worse than the history, from limits on A, B, A' and B'; None if they do not tell.
 
     Each of the four, divided by the sum that it is a part of, is known up to a relative error of 4 excess.
     """
@@ -296,16 +297,22 @@ def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool
     if 4 * excess >= _ONE:
         return None
     error = Fraction(4 * excess, _ONE)
+    room = 1 + TOLERANCE
 
-    def allowed(limit: Fraction, error: Fraction) -> bool:
-        inside = up - limit * down + error * (up + limit * down)
-        by_history = up - up_alone - limit * (down - down_alone)
-        by_history += error * (up + up_alone + limit * (down + down_alone))
-        return min(inside, by_history) <= TOLERANCE * up
+    def allowed(by_history: bool, limit: Fraction, error: Fraction) -> bool:
+        # A lift is on the side of A, that of an inverse lift on the side of B; the other one has no room. Both sides
+        # are linear in e^ε, so that what holds at either end of its limits holds between them.
+        most = up_alone - limit * down_alone - error * (up_alone + limit * down_alone) if by_history else Fraction()
+        if side.name == "inverse":
+            return up * (1 + error) - most <= room * limit * down * (1 - error)
+        return up * (1 + error) <= room * (limit * down * (1 - error) + most)
 
-    if allowed(low, error) and allowed(high, error):
-        return True
-    return None if allowed(low, -error) or allowed(high, -error) else False
+    for by_history in (False, True):
+        if allowed(by_history, low, error) and allowed(by_history, high, error):
+            return True
+    if any(allowed(by_history, limit, -error) for by_history in (False, True) for limit in (low, high)):
+        return None
+    return False
 
 
 def _rational(point: arb) -> Fraction:

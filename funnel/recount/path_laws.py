@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from funnel.errors import DataError
 from funnel.recount.chapters import NEW, Carrying, Chapter, Tree
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
@@ -101,6 +102,8 @@ def _ended(law: HistoryLaw, row: Sequence[tuple[int, int]], a: int) -> tuple[byt
     for x, weight in row:
         for cell in range(x, len(after), a):
             after[cell] = law.cells[cell] * weight
+    if not any(after):
+        raise DataError("the register is damaged: it has a history that nobody can have; restore it from a backup")
     shifted = max(after).bit_length() > BITS
     numbers = scaled_up(after, BITS)
     width = width_for(1 << BITS)

@@ -123,8 +123,9 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         if (before, after) in of_version:
             raise ValueError
         of_version[before, after] = records
-    nodes, followed = tables["nodes.parquet"], tables["followed.parquet"]
-    if len(dict(followed)) != len(followed) or any(len(row) != a for row in said["counts"]):
+    nodes = tables["nodes.parquet"]
+    followed = {row[0]: row[1] for row in tables["followed.parquet"]}
+    if len(followed) != len(tables["followed.parquet"]) or any(len(row) != a for row in said["counts"]):
         raise ValueError
     chapter = Chapter(
         ordinal=_whole(said["ordinal"]),
@@ -135,7 +136,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         counts=tuple(_whole(count) for row in said["counts"] for count in row),
         changes=changes,
         channels=_channels(tables["channels.parquet"], b),
-        followed=dict(followed),  # type: ignore[arg-type]
+        followed=followed,
         first=_whole(said["first"]),
         parents=tuple(parent for parent, _ in nodes),
         drawn=tuple(output for _, output in nodes),
