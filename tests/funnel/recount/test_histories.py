@@ -194,12 +194,8 @@ def test_a_moved_history_may_go_on_as_it_is_and_not_further() -> None:
 @pytest.mark.parametrize("step", [2**20, -(2**20)])
 def test_moved_histories_have_room_for_rounding_alone(text: str, step: int) -> None:
     sides = sides_of(read_promise(text))
-    half = WHOLE // 2
-    near = tuple(tuple(half + sign * (step if x == 0 else 0) for x in range(3)) for sign in (1, -1)) + ((0, 0, 0),)
-    far = tuple(tuple(half + sign * (step * 2**20 if x == 0 else 0) for x in range(3)) for sign in (1, -1)) + (
-        (0,) * 3,
-    )
-    for rows, holds in ((near, True), (far, False)):
+    for further, holds in ((step, True), (step * 2**20, False)):
+        rows = tuple((WHOLE // 2 + sign * further, WHOLE // 2, WHOLE // 2) for sign in (1, -1))
         found = judge_history(sides, sides, law_of([80, 10, 10, 10, 5, 5]), plain(rows), [50, 50])
         assert found.moved
         assert found.holds is holds
