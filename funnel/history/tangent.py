@@ -181,5 +181,3 @@ def _stilled(channel: FloatArray, rows: FloatArray, size: FloatArray) -> FloatAr
         channel = channel.copy()
         channel[output, given] = weights * np.maximum(1.0 + change, 0.0)
     return channel
-
-

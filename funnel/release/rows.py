@@ -63,6 +63,7 @@ def draw_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None,
+    decided: bool = False,
     secret: Alphabet,
     engine: EngineSettings,
     progress: Progress,
@@ -80,7 +81,9 @@ def draw_rows(
     shuffle : bool
         Whether rows come in random order.
     record_key : RecordKey or None
-        To give every record the answer that it gets in every release with this secret.
+        To give every record the answer that it gets whenever the same is decided about it.
+    decided : bool
+        Whether the snapshot is one that `funnel.register.following.follow_snapshot` made.
     secret : Alphabet
         The values of the secret, by which draws are counted.
     engine : EngineSettings
@@ -102,6 +105,7 @@ def draw_rows(
         work,
         shuffle=shuffle,
         record_key=record_key,
+        decided=decided,
         secret=secret,
         sizes=snapshot.sizes,
     )
@@ -128,6 +132,16 @@ def draw_rows(
 def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, folder: ReleaseFolder) -> Rows:
     """Take over the rows of an earlier version, byte for byte, with the evidence of their draw.
 
+    Parameters
+    ----------
+    earlier : ReleaseFolder
+    rows_sha256 : str
+        Digest of its rows.
+    protocol : Protocol
+        What they were drawn with, which is not the published one where people have histories.
+    folder : ReleaseFolder
+        Of the coming version.
+
     Raises
     ------
     DataError
@@ -143,6 +157,8 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     pairs = drawn_pairs(draws, protocol)
     rows = Rows(FileRef(str(folder.data), rows_sha256), pairs, draws.counts, secret, draws.probe, words)
     _write_evidence(folder, rows)
+    if earlier.drawing.exists():
+        shutil.copyfile(earlier.drawing, folder.drawing)
     return rows
 
 

@@ -10,6 +10,7 @@ from funnel.release.approval import Outcome
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
+from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_report import InternalReport
 from funnel.release.public_report import PublicReport
@@ -22,6 +23,7 @@ FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
     AuditDocument,
     ComparisonDocument,
+    DrawingDocument,
     DrawsDocument,
     FindingsDocument,
     InternalReport,
