@@ -232,11 +232,11 @@ class History:
             folder = register / (f".coming-{name}" if last else name)
             folder.mkdir()
             previous = write_entry(folder, number, made, self.guarantee, previous)
-            if last:
-                coming = folder
-            else:
-                head.append({"folder": name, "entry": previous, "people": digest(folder / "people.parquet")})
-        (register / "head.json").write_text(json.dumps({"entries": head}))
+            people = digest(folder / "people.parquet")
+            head.append({"folder": name, "entry": previous, "people": people, "missing": 0})
+            coming = folder if last else None
+            place = folder if last else register
+            (place / "head.json").write_text(json.dumps({"entries": head, "forgotten": None}))
         return coming
 
 

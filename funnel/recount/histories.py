@@ -27,19 +27,22 @@ from funnel.recount.history_bounds import (
 from funnel.recount.path_laws import ExactLaws, HistoryLaw, PathLaws
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.register_files import (
+    FORGOTTEN,
     Entry,
     chain_complaints,
     entry_folders,
+    file_digest,
     head_complaints,
     read_entry,
+    read_head,
 )
 from funnel.recount.register_people import (
     Followed,
-    chapter_complaints,
-    effective_complaints,
+    counted_complaints,
     followed_by,
+    forgotten_complaints,
+    history_complaints,
     impossible_answers,
-    node_complaints,
     order_complaints,
     unfollowed,
 )
@@ -47,8 +50,6 @@ from funnel.recount.rows import connect
 
 if TYPE_CHECKING:
     import duckdb
-
-_FORGOTTEN = "forgotten.parquet"
 
 
 @dataclass(frozen=True)
@@ -138,54 +139,58 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
     """
     with tempfile.TemporaryDirectory(prefix="funnel-histories-") as scratch, connect(Path(scratch)) as database:
         folders = entry_folders(register) if coming is None or register.exists() else []
-        settled = tuple(read_entry(database, folder) for folder in folders)
-        entries = settled if coming is None else (*settled, read_entry(database, coming))
-        complaints = [*chain_complaints(entries)]
-        if settled:
-            complaints += head_complaints(register, settled)
-        tree = Tree([entry.chapter for entry in entries])
-        forgotten = (register / _FORGOTTEN).exists()
-        versions = _versions(database, tree, entries, promise, coming is None, forgotten)
-        return RegisterHistories(entries, tuple(versions), tuple(complaints))
+        entries = tuple(read_entry(database, folder) for folder in (*folders, *([] if coming is None else [coming])))
+        # A prepared entry has the head that the register is to have.
+        head = read_head(register if coming is None else coming)
+        complaints = [*chain_complaints(entries), *head_complaints(head, entries)]
+        if folders and coming is not None:
+            complaints += head_complaints(read_head(register), entries[:-1])
+        forgotten = register / FORGOTTEN
+        if head.forgotten is not None:
+            if file_digest(forgotten) != head.forgotten:
+                complaints.append("the people who are forgotten are not those that the head of the register names")
+            complaints += forgotten_complaints(database, forgotten, entries)
+        missing = [one.missing for one in head.named]
+        missing += [0] * (len(entries) - len(missing))
+        judging = _Judging(database, Tree([entry.chapter for entry in entries]), entries, missing, coming is not None)
+        return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints))
 
 
-def _versions(
-    database: duckdb.DuckDBPyConnection,
-    tree: Tree,
-    entries: Sequence[Entry],
-    promise: Promise | None,
-    every: bool,
-    forgotten: bool,
-) -> Iterator[VersionHistories]:
-    exact = ExactLaws(tree)
-    for chapter, laws in PathLaws(tree).versions():
-        last = chapter.ordinal == len(entries) - 1
-        if not (every or last):
-            for _ in laws:
-                pass
-            continue
-        entry = entries[chapter.ordinal]
-        # Who was forgotten was in versions that are published, not in one that is coming.
-        gone = forgotten and (every or not last)
-        complaints = list(_complaints(database, tree, entries[: chapter.ordinal], entry, gone))
-        followed = followed_by(database, tree, entry)
-        complaints += [*node_complaints(chapter, followed, tree, gone)]
-        if not gone:
-            complaints += effective_complaints(entry, followed)
-        declared = promise if last and promise is not None else read_promise(chapter.guarantee)
-        yield _judged(tree, chapter, laws, exact, followed, declared, complaints)
+@dataclass(frozen=True)
+class _Judging:
+    """A register that is judged; ``coming`` where its last version is not published yet."""
 
+    database: duckdb.DuckDBPyConnection
+    tree: Tree
+    entries: tuple[Entry, ...]
+    missing: Sequence[int]
+    coming: bool
 
-def _complaints(
-    database: duckdb.DuckDBPyConnection, tree: Tree, before: Sequence[Entry], entry: Entry, forgotten: bool
-) -> Iterator[str]:
-    yield from order_complaints(database, entry)
-    wrong, last = unfollowed(database, tree, before, entry)
-    if wrong:
-        yield f"{wrong:,} people have a history that does not go on from their own"
-    if impossible := impossible_answers(database, tree, entry):
-        yield f"{impossible:,} people have an answer that their channel never gives"
-    yield from chapter_complaints(database, before, entry, last, forgotten)
+    def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
+        """All of them, or the last one if it is coming."""
+        exact = ExactLaws(self.tree)
+        for chapter, laws in PathLaws(self.tree).versions():
+            last = chapter.ordinal == len(self.entries) - 1
+            if self.coming and not last:
+                for _ in laws:
+                    pass
+                continue
+            entry = self.entries[chapter.ordinal]
+            followed = followed_by(self.database, self.tree, entry)
+            declared = promise if last and promise is not None else read_promise(chapter.guarantee)
+            complaints = tuple(self._complaints(entry, followed))
+            yield _judged(self.tree, chapter, laws, exact, followed, declared, complaints)
+
+    def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
+        before = self.entries[: entry.chapter.ordinal]
+        yield from order_complaints(self.database, entry)
+        wrong, last = unfollowed(self.database, self.tree, before, entry)
+        if wrong:
+            yield f"{wrong:,} people have a history that does not go on from their own"
+        if impossible := impossible_answers(self.database, self.tree, entry):
+            yield f"{impossible:,} people have an answer that their channel never gives"
+        yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
+        yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
 
 
 def _judged(

@@ -18,13 +18,15 @@ from funnel.recount.chapters import Chapter, Rows
 if TYPE_CHECKING:
     import duckdb
 
-ENTRY, HEAD, PEOPLE = "entry.json", "head.json", "people.parquet"
+ENTRY, HEAD = "entry.json", "head.json"
+PEOPLE, FORGOTTEN = "people.parquet", "forgotten.parquet"
 _COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {"version": "INTEGER", "before": "INTEGER", "after": "INTEGER", "records": "BIGINT"},
     "channels.parquet": {"channel": "INTEGER", "input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     "followed.parquet": {"node": "BIGINT", "channel": "INTEGER"},
     "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
+    FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
     PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "node": "BIGINT"},
 }
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
@@ -101,7 +103,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         raise damaged(folder / ENTRY, "is no entry of a register") from None
     tables = {}
     for name, columns in _COLUMNS.items():
-        if name == PEOPLE:
+        if name in (PEOPLE, FORGOTTEN):
             continue
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
@@ -191,27 +193,79 @@ def _whole(number: object) -> int:
     return number
 
 
-def head_complaints(register: Path, entries: Sequence[Entry]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Named:
+    """An entry as the head of a register names it.
+
+    Attributes
+    ----------
+    folder : str
+    entry, people : str
+        SHA-256 of ``entry.json`` and of the table of its people.
+    missing : int
+        People who are counted in the entry and not in that table, as they are forgotten.
+    """
+
+    folder: str
+    entry: str
+    people: str
+    missing: int
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a register.
+
+    Attributes
+    ----------
+    named : tuple of Named
+    forgotten : str or None
+        SHA-256 of the table of those who are forgotten.
+    """
+
+    named: tuple[Named, ...]
+    forgotten: str | None
+
+
+def read_head(folder: Path) -> Head:
+    """The head that a folder holds.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it cannot be read.
+    """
+    path = folder / HEAD
+    try:
+        said = json.loads(_content(path))
+        named = [
+            Named(str(one["folder"]), str(one["entry"]), str(one["people"]), _whole(one["missing"]))
+            for one in said["entries"]
+        ]
+        return Head(tuple(named), said["forgotten"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise damaged(path, "is no head of a register") from None
+
+
+def head_complaints(head: Head, entries: Sequence[Entry]) -> Iterator[str]:
     """What the head of a register says otherwise than the entries that are there.
 
     Raises
     ------
     DataError
-        If there is no head, or it cannot be read.
+        If the people of an entry cannot be read.
     """
-    path = register / HEAD
-    try:
-        named = [(str(one["folder"]), one["entry"], one["people"]) for one in json.loads(_content(path))["entries"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise damaged(path, "is no head of a register") from None
-    if [folder for folder, _, _ in named] != [entry.folder.name for entry in entries]:
+    if len(head.named) != len(entries):
         yield "the head of the register names other entries than there are"
         return
-    for (folder, entry, people), found in zip(named, entries, strict=True):
-        if entry != found.digest:
-            yield f"the entry {folder} is not the one that the head of the register names"
-        if people != file_digest(found.people):
-            yield f"the people of {folder} are not those that the head of the register names"
+    for one, found in zip(head.named, entries, strict=True):
+        # An entry that is prepared has a name that begins otherwise.
+        if not found.folder.name.endswith(one.folder):
+            yield "the head of the register names other entries than there are"
+        if one.entry != found.digest:
+            yield f"the entry {one.folder} is not the one that the head of the register names"
+        if one.people != file_digest(found.people):
+            yield f"the people of {one.folder} are not those that the head of the register names"
 
 
 def chain_complaints(entries: Sequence[Entry]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from funnel.recount.chapters import NEW, WHOLE, Chapter, Tree
+from funnel.recount.chapters import NEW, WHOLE, Tree
 from funnel.recount.register_files import Entry, damaged, require_columns
 
 if TYPE_CHECKING:
@@ -145,35 +145,13 @@ def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: E
     )
 
 
-def effective_complaints(entry: Entry, followed: Followed) -> Iterator[str]:
-    """Whether the published channel is the mean of all channels, over the people who drew from each.
-
-    Weights are whole numbers that add up to 2^63, so that each may be off by as many as there are outputs.
-    """
-    chapter = entry.chapter
-    people = [0] * chapter.a
-    drawn = [[0] * chapter.a for _ in range(chapter.b)]
-    by_input: dict[int, dict[int, int]] = {}
-    for (k, x), count in followed.by_channel.items():
-        people[x] += count
-        by_input.setdefault(k, {})[x] = count
-    for k, counts in by_input.items():
-        for y, row in enumerate(chapter.channels[k]):
-            for x, weight in row:
-                if x in counts:
-                    drawn[y][x] += counts[x] * weight
-    wrong = 0
-    for y in range(chapter.b):
-        for x in range(chapter.a):
-            wrong += people[x] > 0 and abs(entry.effective[y][x] * people[x] - drawn[y][x]) > chapter.b * people[x]
-    if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
-        yield "the weights of the effective channel do not add up to 2^63"
-    if wrong:
-        yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
-
-
-def chapter_complaints(
-    database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry, last: set[int], forgotten: bool
+def counted_complaints(
+    database: duckdb.DuckDBPyConnection,
+    entries: Sequence[Entry],
+    entry: Entry,
+    last: set[int],
+    missing: Sequence[int],
+    coming: bool,
 ) -> Iterator[str]:
     """Counts of an entry that are not those of its people.
 
@@ -185,31 +163,85 @@ def chapter_complaints(
     entry : Entry
     last : set of int
         Versions that people come from.
-    forgotten : bool
-        Whether people were forgotten since: then there may be fewer people than were counted.
+    missing : sequence of int
+        By version, how many people were counted and are forgotten.
+    coming : bool
+        Whether nobody was forgotten since the changes were counted.
     """
     chapter = entry.chapter
     counted = counts_of(database, entry)
     stated = {cell: count for cell, count in enumerate(chapter.counts) if count}
-    if _differ(stated, counted, forgotten):
+    gone = missing[chapter.ordinal]
+    if _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
         yield "its counts of secret and input are not those of its people"
-    if missing := last - set(chapter.changes):
-        yield f"it lacks the changes from version number {min(missing)}, which people come from"
+    if without := last - set(chapter.changes):
+        yield f"it lacks the changes from version number {min(without)}, which people come from"
     for ordinal, table in sorted(chapter.changes.items()):
-        if _differ(table, changes_of(database, entries[ordinal], entry), forgotten):
+        exactly = coming or not (gone or missing[ordinal])
+        if _differ(table, changes_of(database, entries[ordinal], entry), exactly):
             yield f"its changes from version {entries[ordinal].chapter.name!r} are not those of its people"
 
 
-def node_complaints(chapter: Chapter, followed: Followed, tree: Tree, forgotten: bool) -> Iterator[str]:
-    """Histories of an entry that are not those of its people."""
-    if forgotten:
+def forgotten_complaints(
+    database: duckdb.DuckDBPyConnection, forgotten: Path, entries: Sequence[Entry]
+) -> Iterator[str]:
+    """People who are forgotten and still there."""
+    require_columns(database, forgotten)
+    for entry in entries:
+        query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
+        ((still,),) = _rows(database, entry.people, query, [str(forgotten)])
+        if still:
+            yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
+
+
+def history_complaints(entry: Entry, followed: Followed, missing: int, coming: bool) -> Iterator[str]:
+    """Histories and the published channel of an entry that are not those of its people.
+
+    The published channel is the mean of all channels, over the people who drew from each; its weights are whole numbers
+    that add up to 2^63, so that each may be off by as many as there are outputs. People who were forgotten before the
+    version count as new people there. Once some of a version are forgotten that was published, nobody can tell any
+    more, and only that its weights add up is looked at.
+    """
+    chapter = entry.chapter
+    if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
+        yield "the weights of the effective channel do not add up to 2^63"
+    if missing and not coming:
         return
-    if set(chapter.followed) != set(followed.people):
+    by_channel = Counter(dict(followed.by_channel))
+    seen: Counter[int] = Counter()
+    for (_, x), count in followed.by_channel.items():
+        seen[x] += count
+    for x in range(chapter.a):
+        without = sum(chapter.counts[x :: chapter.a]) - seen[x]
+        if without > 0 and NEW in chapter.followed:
+            by_channel[chapter.followed[NEW], x] += without
+    if set(chapter.followed) - ({NEW} if missing else set()) != set(followed.people) - ({NEW} if missing else set()):
         yield "it has channels for other histories than its people had"
+    if wrong := _not_the_mean(entry, by_channel):
+        yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
 
-def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], forgotten: bool) -> bool:
-    if not forgotten:
+def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int]) -> int:
+    chapter = entry.chapter
+    people = [0] * chapter.a
+    drawn = [[0] * chapter.a for _ in range(chapter.b)]
+    by_input: dict[int, dict[int, int]] = {}
+    for (k, x), count in by_channel.items():
+        people[x] += count
+        by_input.setdefault(k, {})[x] = count
+    for k, counts in by_input.items():
+        for y, row in enumerate(chapter.channels[k]):
+            for x, weight in row:
+                drawn[y][x] += counts.get(x, 0) * weight
+    return sum(
+        people[x] > 0 and abs(entry.effective[y][x] * people[x] - drawn[y][x]) > chapter.b * people[x]
+        for y in range(chapter.b)
+        for x in range(chapter.a)
+    )
+
+
+def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool) -> bool:
+    if exactly:
         return dict(stated) != dict(counted)
     return any(count > stated.get(key, 0) for key, count in counted.items())
 
