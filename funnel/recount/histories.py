@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -71,6 +71,8 @@ class VersionHistories:
         who can get an output that is outside of it.
     by_output : tuple of int, length b
         How many people got an output.
+    by_channel : mapping of (channel, input) to int
+        How many people drew from a channel with an input.
     complaints : tuple of str
         In what way files do not agree, as parts of sentences.
     broken : tuple of str
@@ -85,6 +87,7 @@ class VersionHistories:
     moved: int
     outside: int
     by_output: tuple[int, ...]
+    by_channel: Mapping[tuple[int, int], int]
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
 
@@ -224,6 +227,7 @@ def _judged(
         moved=tally.moved,
         outside=tally.outside,
         by_output=followed.by_output,
+        by_channel=followed.by_channel,
         complaints=tuple(complaints),
         broken=tuple(tally.broken()),
     )
