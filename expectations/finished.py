@@ -41,6 +41,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import WordsDocument
 from funnel.sampling import RecordKey
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
+    derivation : int
+        How its answers were derived; those of rows that are taken over may be of an earlier funnel.
     """
 
     spec: ReleaseSpec
@@ -94,6 +97,7 @@ class Finished:
     taken_over: bool = False
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
+    derivation: int = DERIVATION
 
     @cached_property
     def said(self) -> Said:
@@ -227,7 +231,11 @@ class Finished:
     def _keys(self) -> list[Claim]:
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
-        return keyed_claims(self.spec, self.snapshot, self.key, self.laws.released, self.evidence.pair_counts)
+        found = keyed_claims(self.spec, self.snapshot, self.key, self.laws.released, self.evidence.pair_counts)
+        if self.derivation == DERIVATION:
+            return found
+        # How a funnel before this one derived answers is not derived again: they were judged when they were drawn.
+        return [*(one for one in found if one.name != "answers"), Claim("answers")]
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint

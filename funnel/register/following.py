@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ from funnel.history import (
     Observed,
     Step,
     decision_array,
-    decision_digest,
     drawing_protocol,
 )
+from funnel.history.decisions import channel_digest
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
@@ -34,7 +35,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, InputEncoder, RecordKey
 from funnel.sampling.answers import answers
 from funnel.sampling.key_column import key_array, stored_digests
-from funnel.sampling.keyed import DigestArray, decision_keys
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, decision_keys
 from funnel.sampling.row_words import RowWords, decision_key
 from funnel.sampling.spill import Spill
 from funnel.tables import arrow_numbers, open_paged
@@ -208,9 +209,7 @@ def follow_snapshot(
         raise DataError(f"a column is named {HISTORY_COLUMN!r}, as the channels of histories are; rename it")
     key = decision_key(record_key)
     channels = pa.array([*map(str, range(len(step.library))), _FORGOTTEN_CHANNEL], pa.string())
-    decisions = decision_array(
-        [*(step.decision_digest(int(node)) for node in step.followed), _forgotten_decision(step)]
-    )
+    decisions = decision_array([*step.decision_digests(step.followed), _forgotten_decision(step)])
     private_folder(work)
     done = 0
     path = work / FOLLOWED
@@ -318,10 +317,11 @@ def _numbered(pieces: Iterator[PersonArray], codes: IntArray, first: int) -> Ite
 
 
 def _forgotten_decision(step: Step) -> bytes:
-    """What is decided about those who are forgotten: the same row for every input. No history has such an output."""
+    """What is decided about those who are forgotten: the same row for every input; no history is like it."""
     channel = step.channel
     silent_rows = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
-    return decision_digest(((step.version, -1),), silent_rows, channel.inputs, channel.outputs)
+    said = channel_digest(silent_rows, channel.inputs, channel.outputs) + step.version.encode()
+    return hashlib.blake2b(said, digest_size=DIGEST_BYTES, person=b"funnel forgotten").digest()
 
 
 def _followed(step: Step, nodes: IntArray) -> IntArray:

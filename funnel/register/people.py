@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from funnel.errors import LedgerError
+from funnel.errors import DataError, LedgerError
 from funnel.joint import IntArray
 from funnel.register.entry import PEOPLE
 from funnel.register.tables import SCHEMAS, SETTINGS, damaged, record_batch
@@ -165,7 +165,7 @@ def require_digest(path: Path, sha256: str) -> None:
     """
     try:
         same = file_digest(path) == sha256
-    except OSError as error:
+    except DataError as error:
         raise damaged(path, "is gone or cannot be read") from error
     if not same:
         raise damaged(path, "was changed since it was written")

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
-# See `funnel.sampling.RecordKey.derivation`; records from before it was noted are of the first.
+# Records from before the derivation of words was noted are of the first.
 FIRST_DERIVATION: Final = 1
-LAST_DERIVATION: Final = 2
+LAST_DERIVATION: Final = DERIVATION
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ def decide(
         record_key=spec.record_key,
         secret=secret,
         key_kinds=snapshot.key_kinds,
-        derivation=None if secret is None else derivation_of(earlier, secret),
+        derivation=None if secret is None else LAST_DERIVATION,
     )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     # Records from before the digest of the records themselves was noted hold that of the file they were in.
@@ -226,7 +227,7 @@ def decide(
     waiting = next((one.held for one in submitted if one.waiting), None)
     if waiting is not None and not asked and _noted(waiting.record.origin, origin, snapshots) == origin:
         record = waiting.record
-        return Waiting(TakeOver(waiting.version, origin, waiting, record.fresh, record.rotated))
+        return Waiting(TakeOver(waiting.version, _as_drawn(record, origin), waiting, record.fresh, record.rotated))
     if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
         return Unchanged(there[-1].version)
     # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
@@ -238,13 +239,16 @@ def decide(
         return Rejected(rejected.version)
     version = _next(last, origin, snapshots)
     rotated = secret_before(published) if rotate else None
-    answered = _answered([_noted(one.record.origin, origin, snapshots) for one in published], origin)
+    # What is in a register is drawn given what was published before: another answer, whatever the protocol is.
+    answered = spec.register is None and _answered([one.record.origin for one in published], origin, snapshots)
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
         unseen = () if waiting is None else (waiting,)
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
             if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register):
-                return TakeOver(version, origin, one, not one.published and not answered, rotated)
+                return TakeOver(
+                    version, _as_drawn(one.record, origin), one, not one.published and not answered, rotated
+                )
     require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
 
@@ -304,22 +308,6 @@ def secret_before(earlier: Sequence[Earlier]) -> str | None:
     return next((fingerprint for fingerprint in found if fingerprint is not None), None)
 
 
-def derivation_of(earlier: Sequence[Earlier], secret: str) -> Literal[1, 2]:
-    """How words are derived with a secret: as for the newest version that was drawn with it, else the newest way.
-
-    Parameters
-    ----------
-    earlier : sequence of Earlier
-    secret : str
-        Fingerprint of the release secret.
-    """
-    drawn = [one for one in earlier if one.record.origin.secret == secret]
-    if not drawn:
-        return LAST_DERIVATION
-    newest = max(drawn, key=lambda one: (one.published, one.version))
-    return newest.record.origin.derivation or FIRST_DERIVATION
-
-
 def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
     """How many draws about the same people, other than these rows, were published or may have been seen.
 
@@ -368,23 +356,28 @@ def _same_rows(record: Record, origin: Origin, snapshots: tuple[str, ...], regis
 def _noted(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> Origin:
     """An origin with what its record is too old to hold, where it can be told from this run.
 
-    In the same snapshot the digests of all record keys are the same, so their kinds and the derivation are.
+    In the same snapshot the digests of all record keys are the same, so their kinds are; and rows that are there say
+    what they say, however their words were derived.
     """
-    if before.secret is None or before.derivation is not None:
-        return before
     if before.snapshot in snapshots and (before.record_key, before.secret) == (origin.record_key, origin.secret):
         return before.model_copy(update={"key_kinds": origin.key_kinds, "derivation": origin.derivation})
-    return before.model_copy(update={"derivation": FIRST_DERIVATION})
+    return before
 
 
-def _answered(published: Sequence[Origin], origin: Origin) -> bool:
-    """Whether records keep their answers: a version of the same columns was drawn with the same secret and keys.
+def _as_drawn(record: Record, origin: Origin) -> Origin:
+    """An origin of rows that are taken over, with how their words were derived."""
+    derivation = None if origin.secret is None else record.origin.derivation or FIRST_DERIVATION
+    return origin.model_copy(update={"derivation": derivation})
+
+
+def _answered(published: Sequence[Origin], origin: Origin, snapshots: tuple[str, ...]) -> bool:
+    """Whether records keep their answers: a version was drawn with the same protocol, secret and keys.
 
     Keys are the same if their columns and the kinds of these are, and words are derived from them alike. Where the
     kinds are not known, the draw counts as fresh.
     """
     return origin.secret is not None and any(
-        (one.fields, one.secret, one.record_key, one.key_kinds, one.derivation)
-        == (origin.fields, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
+        (one.fields, one.protocol, one.secret, one.record_key, _noted(one, origin, snapshots).key_kinds, one.derivation)
+        == (origin.fields, origin.protocol, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
         for one in published
     )

@@ -34,7 +34,7 @@ def merged_histories(drawn: list[tuple[str, pd.DataFrame]]) -> dict[int, tuple[t
 
 
 @given(seed=st.integers(0, 2**32 - 1), bucket_rows=st.sampled_from([1, 7, 64, 1 << 18]))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_histories_and_changes_are_those_of_merges(
     tmp_path_factory: pytest.TempPathFactory, seed: int, bucket_rows: int
 ) -> None:
