@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from funnel.pipeline.expectations.keyed_answers import derived, encrypted_blocks
+from funnel.pipeline.expectations.keyed_answers import aes_blocks, derived
 from funnel.recount.chapters import NEW, Chapter, Rows, Tree
 from funnel.recount.register_files import Entry
 from funnel.sampling import RecordKey
@@ -51,10 +51,15 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
         for batch in file.iter_batches(columns=["high", "low", "cell", "node"]):
             high, low, cell, node = (column.to_numpy() for column in batch.columns)
             place = node - chapter.first
-            records = encrypted_blocks(first, np.stack([high, low], axis=1).astype("<u8"))
-            words = encrypted_blocks(second, records ^ blocks[place])[:, 0] >> np.uint64(1)
+            records = _encrypted(first, np.stack([high, low], axis=1))
+            words = _encrypted(second, records ^ blocks[place])[:, 0] >> np.uint64(1)
             wrong += int(np.count_nonzero(~limits.met(words, channel[place], cell % chapter.a, output[place])))
     return wrong
+
+
+def _encrypted(key: bytes, blocks: Words) -> Words:
+    content = aes_blocks(key, np.ascontiguousarray(blocks, dtype="<u8").tobytes())
+    return np.frombuffer(content, dtype="<u8").reshape(-1, 2)
 
 
 def _decisions(entry: Entry, tree: Tree) -> Mapping[int, bytes]:
