@@ -10,7 +10,9 @@ import numpy as np
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import WeightArray
-from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, encrypted_blocks
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, decision_keys
+
+__all__ = ["decision_array", "decision_digest", "decision_keys"]
 
 History = tuple[tuple[str, int], ...]
 """What was published about a person: (name of a version, output index) pairs, in the order of publication."""
@@ -66,30 +68,6 @@ def decision_digest(history: bytes, channel: bytes) -> bytes:
         16 of them (BLAKE2b). The same for the same decision, wherever it is made again.
     """
     return blake2b(history + channel, digest_size=DIGEST_BYTES, person=_DECISION).digest()
-
-
-def decision_keys(digests: DigestArray, decisions: DigestArray, key: bytes) -> DigestArray:
-    """128 bits per record and decision, to be put in the place of the digest of the record's key.
-
-    ``AES_key(record) XOR decision``: what draws encrypts it once more under its own key, so that a word is
-    ``AES_k2(AES_k1(record) XOR decision)``, the CBC-MAC of two blocks. For messages of one length that is a
-    pseudo-random function of record and decision (Bellare, Kilian and Rogaway 1994): another decision about the same
-    record has an unrelated word, the same decision has the same.
-
-    Parameters
-    ----------
-    digests : ndarray of uint64, shape (rows, 2)
-        From `funnel.sampling.key_digests`.
-    decisions : ndarray of uint64, shape (rows, 2)
-        From `decision_digest`, as two little-endian numbers.
-    key : bytes
-        Of AES-256, from `funnel.sampling.word_key` for a purpose of its own.
-
-    Returns
-    -------
-    ndarray of uint64, shape (rows, 2)
-    """
-    return np.asarray(encrypted_blocks(digests, key) ^ decisions)
 
 
 def decision_array(digests: list[bytes]) -> DigestArray:
