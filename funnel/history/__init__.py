@@ -1,0 +1,1 @@
+"""One bound for everything published about a person: the next protocol may read what was published before."""
