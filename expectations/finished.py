@@ -28,6 +28,7 @@ from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
+from funnel.protocol import Protocol
 from funnel.recount import (
     PlainLevel,
     Recount,
@@ -37,6 +38,8 @@ from funnel.recount import (
     recount_published,
 )
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
+from funnel.release.drawing_document import DrawingDocument
+from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import WordsDocument
@@ -85,8 +88,9 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
-    followed : Followed, optional
-        What the rows were drawn from, where people have histories.
+    followed : Snapshot, optional
+        What rows of people with histories were drawn from: the same records, with the channel of each history. None
+        where rows are taken over: then it is no longer there.
     """
 
     spec: ReleaseSpec
@@ -96,7 +100,7 @@ class Finished:
     taken_over: bool = False
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
-    followed: DrawnGiven | None = None
+    followed: Snapshot | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -132,6 +136,11 @@ class Finished:
     def drawing_document(self) -> DrawingDocument | None:
         """What the rows were drawn with, where that is not the published protocol."""
         return DrawingDocument.read(self.folder.drawing) if self.folder.drawing.exists() else None
+
+    @property
+    def drawn_snapshot(self) -> Snapshot:
+        """The records in the order of the source, with what they drew by where that is known still."""
+        return self.followed or self.snapshot
 
     @property
     def drawn_with(self) -> Protocol:

@@ -10,7 +10,7 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.recount import source_digest
 from funnel.release.accounted import require_same_spec
-from funnel.release.decision import FIRST_DERIVATION, derivation_of, secret_before
+from funnel.release.decision import secret_before
 from funnel.release.layout import Version
 from funnel.release.secret import ReleaseSecret, find_secret
 from funnel.release.series import Series, open_series
@@ -123,6 +123,4 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
     waiting = series.held.waiting
     drawn = None if waiting is None else waiting.held.record.origin.secret
     found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_from_vault, drawn)
-    # Versions that were drawn before the name of the series entered keep their answers.
-    named = derivation_of(earlier, found.fingerprint) != FIRST_DERIVATION
-    return replace(found, series=spec.name if named else None)
+    return replace(found, series=spec.name)

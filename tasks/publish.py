@@ -14,7 +14,7 @@ from funnel.release.files import write_whole
 from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
-from funnel.release.record import Record
+from funnel.release.record import History, Record
 from funnel.release.series import Series
 from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
@@ -95,6 +95,7 @@ def complete(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None,
+    history: History | None = None,
 ) -> None:
     """Write what a judged version still lacks, all of it internal: the verdict and the record.
 
@@ -117,6 +118,7 @@ def complete(
         files=dict(files),
         software=software(),
         approval=approval,
+        history=history,
     )
     require_accounted(record, folder, earlier)
     folder.record.write_bytes(record.to_bytes())
