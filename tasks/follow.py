@@ -17,18 +17,21 @@ from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
-from funnel.register.following import FORGOTTEN_CHANNEL, People, follow_snapshot, observe
-from funnel.register.register import Register
+from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
+from funnel.register.register import Prepared, Register
 from funnel.release.coarse import coarsened
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
 from funnel.release.drawn_from import DrawnFrom
+from funnel.release.files import remove_tree
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
+from funnel.release.rows import Rows
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
+from funnel.sampling.row_words import WordKeys, words_for
 from funnel.spec import ReleaseSpec
 
 # In the workspace of the series, while a version is made: it says of every record what was published about it.
@@ -158,6 +161,50 @@ def follow(
     return Followed(drawn, drift, found, people)
 
 
+def entry_of(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    followed: Followed,
+    rows: Rows,
+    register: Register,
+    workspace: Path,
+    secret: ReleaseSecret,
+) -> Prepared | None:
+    """Write what is about to be published about everybody into the register; None where nothing new is.
+
+    Answers are derived once more from the secret and what was decided, and have to be those that were drawn.
+
+    Raises
+    ------
+    DataError
+        If they are not.
+    """
+    if followed.step is None or followed.people is None or spec.record_key is None or snapshot.key_kinds is None:
+        return None
+    tell("noting what is published about whom")
+    drawn, found = followed.drawn, followed.step
+    key = secret.record_key(spec.record_key, read_from_vault)
+    words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
+    noted = drawn_people(snapshot, drawn.snapshot, followed.people, found, words, rows.pairs, workspace / FOLDER, tell)
+    return register.prepare(
+        noted.chapter,
+        noted.people,
+        noted.rows,
+        series=spec.name,
+        version=str(decision.version),
+        reserve=found.reserve,
+        key_columns=spec.record_key,
+        key_kinds=snapshot.key_kinds,
+        fingerprint=secret.fingerprint,
+    )
+
+
+def forget_followed(workspace: Path) -> None:
+    """Remove what was made of the register to draw from."""
+    remove_tree(workspace / FOLDER)
+
+
 def in_register(decision: TakeOver) -> History | None:
     """What the record of rows that are taken over says of their entry; None where they have none yet."""
     history = decision.rows_of.record.history
@@ -175,7 +222,7 @@ def _require_same(decision: TakeOver, record: History) -> None:
 
 
 def _public(joint: Joint, found: Step) -> Protocol:
-    """The effective channel as it is published: on a coarse grid, since its exact weights would tell of single people."""
+    """The effective channel as it is published: on a coarse grid: its exact weights would tell of single people."""
     if (found.channel.weights == found.target.weights).all():
         return found.target
     effective = replace(found.channel, mechanism=found.target.mechanism)

@@ -24,7 +24,7 @@ def hold(
 ) -> None:
     """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
 
-    Nothing of it is in the register of its people, which learns of what is published alone. Nothing is signed or uploaded: whoever approves has the documents written and judged again, with the approval.
+    It is not in the register of its people, which holds what is published. Nothing is signed or uploaded: whoever approves has the documents written and judged again, with the approval.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 
@@ -53,5 +54,6 @@ def validate(
     taken_over = isinstance(decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
     before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
-    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key, followed)
+    derivation = decision.origin.derivation or DERIVATION
+    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation)
     return Verdict.of(judge(finished).results, files)

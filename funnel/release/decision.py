@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
@@ -13,6 +14,10 @@ from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
+
+# Records from before the derivation of words was noted are of the first.
+FIRST_DERIVATION: Final = 1
+LAST_DERIVATION: Final = DERIVATION
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,7 @@ def decide(
         record_key=spec.record_key,
         secret=secret,
         key_kinds=snapshot.key_kinds,
-        derivation=None if secret is None else DERIVATION,
+        derivation=None if secret is None else LAST_DERIVATION,
     )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     # Records from before the digest of the records themselves was noted hold that of the file they were in.
@@ -228,7 +233,7 @@ def decide(
         waiting = None
     if waiting is not None and not asked and _noted(waiting.record.origin, origin, snapshots) == origin:
         record = waiting.record
-        return Waiting(TakeOver(waiting.version, origin, waiting, record.fresh, record.rotated))
+        return Waiting(TakeOver(waiting.version, _as_drawn(record, origin), waiting, record.fresh, record.rotated))
     if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
         return Unchanged(there[-1].version)
     # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
@@ -242,16 +247,16 @@ def decide(
         return Rejected(rejected.version)
     version = _next(last, origin, snapshots)
     rotated = secret_before(published) if rotate else None
-    # Given a history something else is decided about a record in every version.
-    answered = spec.register is None and _answered(
-        [one.record for one in published if not _register_of(one.record)], origin
-    )
+    # What is in a register is drawn given what was published before: another answer, whatever the protocol is.
+    answered = spec.register is None and _answered([one.record.origin for one in published], origin, snapshots)
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
         unseen = () if waiting is None else (waiting,)
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
             if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register):
-                return TakeOver(version, origin, one, not one.published and not answered, rotated)
+                return TakeOver(
+                    version, _as_drawn(one.record, origin), one, not one.published and not answered, rotated
+                )
     require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
 
@@ -363,24 +368,28 @@ def _same_rows(record: Record, origin: Origin, snapshots: tuple[str, ...], regis
 def _noted(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> Origin:
     """An origin with what its record is too old to hold, where it can be told from this run.
 
-    In the same snapshot the digests of all record keys are the same, so their kinds are; and what was published of it
-    is published, however its words were derived.
+    In the same snapshot the digests of all record keys are the same, so their kinds are; and rows that are there say
+    what they say, however their words were derived.
     """
-    if before.secret is None or before.snapshot not in snapshots:
-        return before
-    if (before.record_key or origin.record_key, before.secret) != (origin.record_key, origin.secret):
-        return before
-    return before.model_copy(update={"key_kinds": origin.key_kinds, "derivation": origin.derivation})
+    if before.snapshot in snapshots and (before.record_key, before.secret) == (origin.record_key, origin.secret):
+        return before.model_copy(update={"key_kinds": origin.key_kinds, "derivation": origin.derivation})
+    return before
 
 
-def _answered(published: Sequence[Record], origin: Origin) -> bool:
-    """Whether records keep their answers: what is drawn is decided as for a version with the same secret and keys.
+def _as_drawn(record: Record, origin: Origin) -> Origin:
+    """An origin of rows that are taken over, with how their words were derived."""
+    derivation = None if origin.secret is None else record.origin.derivation or FIRST_DERIVATION
+    return origin.model_copy(update={"derivation": derivation})
+
+
+def _answered(published: Sequence[Origin], origin: Origin, snapshots: tuple[str, ...]) -> bool:
+    """Whether records keep their answers: a version was drawn with the same protocol, secret and keys.
 
     Keys are the same if their columns and the kinds of these are; a decision is that a protocol is drawn from. What was
     derived in an earlier way, or with keys whose kinds are not known, counts as another answer.
     """
-
-    def told(one: Origin) -> tuple[object, ...]:
-        return one.protocol, one.secret, one.record_key, one.key_kinds, one.derivation
-
-    return origin.secret is not None and any(told(one.origin) == told(origin) for one in published)
+    return origin.secret is not None and any(
+        (one.fields, one.protocol, one.secret, one.record_key, _noted(one, origin, snapshots).key_kinds, one.derivation)
+        == (origin.fields, origin.protocol, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
+        for one in published
+    )

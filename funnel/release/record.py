@@ -35,8 +35,8 @@ class Origin(Part):
     key_kinds : tuple of "text" or "number", or None
         Of each column of the record key; None where there is none, or the record is from before they were noted.
     derivation : int or None
-        How the answers were derived from secret and key: 3, for each decision about a record by itself; 1 and 2, with
-        one word for successive protocols. None where none were, or the record is from before it was noted.
+        How the answers were derived from secret and key, see `funnel.sampling.keyed.DERIVATION`; None where none were,
+        or the record is from before it was noted: then 1.
     """
 
     spec: Sha256
