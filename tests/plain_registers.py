@@ -236,7 +236,7 @@ class History:
             head.append({"folder": name, "entry": previous, "people": people, "missing": 0})
             coming = folder if last else None
             place = folder if last else register
-            (place / "head.json").write_text(json.dumps({"entries": head, "forgotten": None}))
+            (place / "head.json").write_text(json.dumps({"entries": head, "forgotten": None, "earlier": []}))
         return coming
 
 

@@ -73,6 +73,8 @@ class VersionHistories:
         How many people got an output.
     by_channel : mapping of (channel, input) to int
         How many people drew from a channel with an input.
+    missing : int
+        People who were counted then and are forgotten.
     complaints : tuple of str
         In what way files do not agree, as parts of sentences.
     broken : tuple of str
@@ -88,6 +90,7 @@ class VersionHistories:
     outside: int
     by_output: tuple[int, ...]
     by_channel: Mapping[tuple[int, int], int]
+    missing: int
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
 
@@ -103,11 +106,18 @@ class RegisterHistories:
         In the order of publication; those that were asked for.
     complaints : tuple of str
         About the register as a whole.
+    heads : tuple of str
+        SHA-256 of all its heads, the newest last.
     """
 
     entries: tuple[Entry, ...]
     versions: tuple[VersionHistories, ...]
     complaints: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    def entry(self, name: str) -> Entry | None:
+        """The entry of a version; None if the register does not know it."""
+        return next((one for one in self.entries if one.chapter.name == name), None)
 
     def version(self, name: str) -> VersionHistories | None:
         """What was found of a version; None if the register does not know it."""
@@ -156,7 +166,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
         missing = [one.missing for one in head.named]
         missing += [0] * (len(entries) - len(missing))
         judging = _Judging(database, Tree([entry.chapter for entry in entries]), entries, missing, coming is not None)
-        return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints))
+        return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints), head.digests)
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,8 @@ class _Judging:
             followed = followed_by(self.database, self.tree, entry)
             declared = promise if last and promise is not None else read_promise(chapter.guarantee)
             complaints = tuple(self._complaints(entry, followed))
-            yield _judged(self.tree, chapter, laws, exact, followed, declared, complaints)
+            missing = self.missing[chapter.ordinal]
+            yield _judged(self.tree, chapter, laws, exact, followed, declared, missing, complaints)
 
     def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
         before = self.entries[: entry.chapter.ordinal]
@@ -203,6 +214,7 @@ def _judged(
     exact: ExactLaws,
     followed: Followed,
     promise: Promise,
+    missing: int,
     complaints: Sequence[str],
 ) -> VersionHistories:
     sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
@@ -228,6 +240,7 @@ def _judged(
         outside=tally.outside,
         by_output=followed.by_output,
         by_channel=followed.by_channel,
+        missing=missing,
         complaints=tuple(complaints),
         broken=tuple(tally.broken()),
     )

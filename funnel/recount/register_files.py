@@ -221,10 +221,13 @@ class Head:
     named : tuple of Named
     forgotten : str or None
         SHA-256 of the table of those who are forgotten.
+    digests : tuple of str
+        SHA-256 of the heads before it, and of itself.
     """
 
     named: tuple[Named, ...]
     forgotten: str | None
+    digests: tuple[str, ...]
 
 
 def read_head(folder: Path) -> Head:
@@ -237,12 +240,14 @@ def read_head(folder: Path) -> Head:
     """
     path = folder / HEAD
     try:
-        said = json.loads(_content(path))
+        content = _content(path)
+        said = json.loads(content)
         named = [
             Named(str(one["folder"]), str(one["entry"]), str(one["people"]), _whole(one["missing"]))
             for one in said["entries"]
         ]
-        return Head(tuple(named), said["forgotten"])
+        digests = (*map(str, said["earlier"]), hashlib.sha256(content).hexdigest())
+        return Head(tuple(named), said["forgotten"], digests)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged(path, "is no head of a register") from None
 
