@@ -49,5 +49,5 @@ def validate(
     # Rows that are taken over have the words of the version that they are of.
     before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
     derivation = decision.origin.derivation or DERIVATION
-    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key, derivation)
+    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key, derivation=derivation)
     return Verdict.of(judge(finished).results, files)

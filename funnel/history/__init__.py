@@ -13,7 +13,7 @@ from funnel.history.decisions import (
     history_digest,
 )
 from funnel.history.drawing import HISTORY_COLUMN, drawing_protocol
-from funnel.history.follow import follow
+from funnel.history.following import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past
 from funnel.history.step import Step

@@ -16,7 +16,7 @@ from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
 from funnel.history.exact_law import moved_on, published
-from funnel.history.follow import follow
+from funnel.history.following import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.step import Step

@@ -1,4 +1,4 @@
-"""Follow: the next version about people who have histories, at the bound that was declared for all of them."""
+"""Following: the next version about people who have histories, at the bound that was declared for all of them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 
 import numpy as np
 
-from funnel.errors import SolverError, SpecError
+from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.library import constant_channels, effective_weights, mixed
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.programme import best_rows
+from funnel.history.programme import Rows, best_rows
 from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
+from funnel.history.together import best_together, gains_at
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
@@ -26,10 +27,6 @@ from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
-# What a zero of a channel counts as in the logarithm of its gains (METHOD section 9).
-_ZERO = 5e-4
-# Rounds of linearisation, and what one must gain, relative to H(X).
-_ROUNDS, _GAINED = 30, 1e-6
 # The smallest share of a constant row that is tried where W alone is outside the bound.
 _FIRST_SHARE = 2.0**-40
 
@@ -114,7 +111,7 @@ def follow(
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
-        proven = _best(standing, allowed, declared, inner, target, budget, progress)
+        proven = _best(standing, observed, allowed, declared, inner, target, budget, progress)
     proven, channel = _alone(standing, observed, allowed, declared, target, proven)
     people = standing.people
     return Step(
@@ -163,6 +160,7 @@ def _check_target(joint: Joint, guarantee: PosteriorGuarantee, target: Protocol)
 
 def _best(
     standing: Standing,
+    observed: Observed,
     allowed: Allowed,
     declared: PosteriorGuarantee,
     inner: PosteriorGuarantee,
@@ -170,65 +168,27 @@ def _best(
     budget: Budget | None,
     progress: Progress,
 ) -> Proven:
-    """The best rows over all histories, proven: tangents at the target, and then at what they have led to."""
+    """The best rows over all histories, proven."""
     laws, masses = standing.laws.values, standing.masses()
-    cones = [_cone(inner, prior) for prior in standing.priors]
-    inputs = masses.sum(axis=0)
-    channel, best, reached = target.matrix, None, -np.inf
-    for number in range(_ROUNDS):
-        progress("rows for every history", number, None)
-        found = best_rows(
-            laws, masses, standing.prior_of, cones, gains_at(channel, inputs), budget=budget, progress=progress
-        )
-        channel = _model_channel(masses, found.library, found.assigned)
-        utility = information(channel, inputs)
-        if utility > reached:
-            best = found
-        if utility <= reached + _GAINED * entropy_of(inputs):
-            break
-        reached = utility
-    if best is None:
-        raise SolverError("no rows were found for the histories; please report it")
-    gains = gains_at(_model_channel(masses, best.library, best.assigned), inputs)
-    return proven_rows(standing, allowed, declared, best.library, best.assigned, (masses @ gains.T).argmax(axis=1))
+    cones = [cone_over(inner, prior) for prior in standing.priors]
+    joint = observed.joint
+
+    def solve(gains: FloatArray) -> Rows:
+        return best_rows(laws, masses, standing.prior_of, cones, gains, budget=budget, progress=progress)
+
+    alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
+    library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)
+    gains = gains_at(target.matrix, joint.p_input)
+    return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
 
 
-def _cone(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
+def cone_over(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
     """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
     seen = prior > 0
     rows = inner.posterior_cone(prior[seen] / prior.sum())
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone
-
-
-def gains_at(channel: FloatArray, inputs: FloatArray) -> FloatArray:
-    """ln(W(y|x)/w(y)), (b, a): the tangent of the information at a channel."""
-    outputs = channel @ (inputs / inputs.sum())
-    return np.asarray(np.log(np.maximum(channel, _ZERO) / np.maximum(outputs, _ZERO)[:, None]))
-
-
-def information(channel: FloatArray, inputs: FloatArray) -> float:
-    """I(X;Y) in nats."""
-    law = channel * (inputs / inputs.sum())
-    independent = law.sum(axis=1, keepdims=True) * law.sum(axis=0, keepdims=True)
-    seen = law > 0
-    return float((law[seen] * np.log(law[seen] / independent[seen])).sum())
-
-
-def entropy_of(inputs: FloatArray) -> float:
-    """H(X) in nats, of masses that need not sum to one."""
-    p = inputs[inputs > 0] / inputs.sum()
-    return float(-(p * np.log(p)).sum())
-
-
-def _model_channel(masses: FloatArray, library: FloatArray, assigned: np.ndarray) -> FloatArray:
-    """Σ_h P(h|x) R(y|x, h) as an observer expects it, (b, a)."""
-    shares = np.zeros((len(library), masses.shape[1]))
-    np.add.at(shares, assigned, masses)
-    total = shares.sum(axis=0)
-    mixed_rows = np.einsum("ka,kba->ba", shares, library)
-    return np.asarray(np.divide(mixed_rows, total, out=library.mean(axis=0), where=total > 0))
 
 
 def _alone(
