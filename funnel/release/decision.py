@@ -123,7 +123,7 @@ class Draw:
     version : Version
     origin : Origin
     fresh : bool
-        Whether records get new answers; with record keys they keep those of earlier versions of the same columns.
+        Whether records get new answers; with record keys they keep those of earlier versions of the same protocol.
     rotated : str or None
         Fingerprint of the release secret before, if another one is taken knowingly.
     """
@@ -172,6 +172,7 @@ def decide(
     again: bool = False,
     rotate: bool = False,
     submitted: Sequence[Submitted] = (),
+    head: str | None = None,
 ) -> Decision:
     """What a run does, given all that was published before.
 
@@ -196,6 +197,8 @@ def decide(
         Whether ``secret`` was taken knowingly in place of the one before.
     submitted : sequence of Submitted
         All versions that were ever held for approval, oldest first; at most one of them waits.
+    head : str, optional
+        SHA-256 (hex) of the head of the register that the people are in, where it has versions.
 
     Raises
     ------
@@ -225,13 +228,18 @@ def decide(
     there = [one for one in published if not one.withdrawn]
     asked = again or rotate
     waiting = next((one.held for one in submitted if one.waiting), None)
+    if waiting is not None and _given(waiting.record) != head:
+        # Something was published about the same people since: these rows were drawn without knowing it.
+        waiting = None
     if waiting is not None and not asked and _noted(waiting.record.origin, origin, snapshots) == origin:
         record = waiting.record
         return Waiting(TakeOver(waiting.version, _as_drawn(record, origin), waiting, record.fresh, record.rotated))
     if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
         return Unchanged(there[-1].version)
     # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
-    last = max((*published, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
+    # So are those in the register of versions that may have been seen before they were in their place in full.
+    seen = [one for one in earlier if not one.published and _register_of(one.record)]
+    last = max((*published, *seen, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
     rejected = submitted[-1].held if submitted and submitted[-1].rejected else None
     # Drawing until somebody likes the draw would choose among draws, which no bound is about.
     asking = spec.approval.required and not asked
@@ -295,6 +303,10 @@ def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) 
             '"different" if nobody of it is among the people of this version, or start a series under another name, '
             "whose bound then leaves that version out"
         )
+
+
+def _given(record: Record) -> str | None:
+    return None if record.history is None else record.history.given
 
 
 def _register_of(record: Record) -> str | None:
@@ -373,8 +385,8 @@ def _as_drawn(record: Record, origin: Origin) -> Origin:
 def _answered(published: Sequence[Origin], origin: Origin, snapshots: tuple[str, ...]) -> bool:
     """Whether records keep their answers: a version was drawn with the same protocol, secret and keys.
 
-    Keys are the same if their columns and the kinds of these are, and words are derived from them alike. Where the
-    kinds are not known, the draw counts as fresh.
+    Keys are the same if their columns and the kinds of these are; a decision is that a protocol is drawn from. What was
+    derived in an earlier way, or with keys whose kinds are not known, counts as another answer.
     """
     return origin.secret is not None and any(
         (one.fields, one.protocol, one.secret, one.record_key, _noted(one, origin, snapshots).key_kinds, one.derivation)
