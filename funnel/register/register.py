@@ -14,7 +14,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from funnel.errors import DataError, LedgerError, OutputError, PipelineError, ReleaseRefused, SpecError
+from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.history import Chapter, Past
 from funnel.register.chapters import read_chapter, write_chapter
 from funnel.register.entry import (
@@ -338,47 +338,6 @@ class Register:
         """Remove the entry of a version that was not published."""
         remove_tree(prepared.folder)
         sync_folder(self.root)
-
-    def put_aside(self, prepared: Prepared, folder: Path) -> None:
-        """Keep the entry of a version that is held with it: it is neither settled nor in the way of others.
-
-        Parameters
-        ----------
-        prepared : Prepared
-        folder : Path
-            Private, on the same file system; must not be there.
-        """
-        prepared.folder.rename(folder)
-        for place in (folder.parent, self.root):
-            sync_folder(place)
-
-    def take_up(self, folder: Path) -> Prepared:
-        """Let an entry that was put aside be the next one again, for its version is about to be published.
-
-        Raises
-        ------
-        ReleaseRefused
-            If something was published about these people, or forgotten, since it was drawn.
-        LedgerError
-            If it was changed.
-        """
-        entry, head = self._entry_of(folder), self._read_head(folder / HEAD)
-        current = self.head_sha256
-        if head is None or head[0].earlier[-1:] != (() if current is None else (current,)):
-            raise ReleaseRefused(
-                f"nothing was published: something else was published about the people of the register {self.name}, or "
-                f"forgotten, since version {entry.version} was drawn, so that it was drawn given too little; run "
-                "funnel release to draw it again"
-            )
-        known = head[0].entries[-1]
-        if file_digest(folder / ENTRY) != known.entry:
-            raise self._lost(f"{folder / ENTRY} was changed since it was written")
-        require_digest(folder / PEOPLE, known.people)
-        coming = self.root / f"{COMING}{entry.folder}"
-        folder.rename(coming)
-        for place in (folder.parent, self.root):
-            sync_folder(place)
-        return Prepared(coming, entry, known.entry, head[1])
 
     def reconcile(self, published: Published) -> None:
         """Finish or remove what a killed run left behind, and make sure that nothing else is missing or old.

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from funnel.errors import LedgerError, OutputError, PipelineError, ReleaseRefused, SpecError
+from funnel.errors import LedgerError, OutputError, PipelineError, SpecError
 from funnel.register.entry import ENTRY, HEAD, PEOPLE, TABLES
 from funnel.register.register import LOCK, Register, open_register
 from funnel.source import file_digest
@@ -115,31 +115,6 @@ def test_an_entry_that_waits_is_not_written_over(tmp_path: Path) -> None:
         assert contents(register.root) == []
         publish(register, WAVES[1], 1, "1.2.0", tmp_path)
         assert [entry.version for entry in register.entries] == ["1.2.0"]
-
-
-def test_a_version_that_is_held_is_published_only_if_nothing_came_between(tmp_path: Path) -> None:
-    with open_register(tmp_path, REGISTER) as register:
-        publish(register, WAVES[0], 1, "1.0.0", tmp_path)
-        held = prepare(register, draw(register, WAVES[1], 2, "1.1.0", tmp_path)[0], "1.1.0")
-        register.put_aside(held, tmp_path / "held")
-        register.check()
-        taken = register.take_up(tmp_path / "held")
-        assert taken == held
-        register.put_aside(taken, tmp_path / "held")
-        publish(register, WAVES[2], 3, "1.2.0", tmp_path)
-        with pytest.raises(ReleaseRefused, match=r"something else was published .* since version 1\.1\.0 was drawn"):
-            register.take_up(tmp_path / "held")
-    with open_register(tmp_path / "other", REGISTER) as register:
-        held = prepare(register, draw(register, WAVES[1], 2, "1.1.0", tmp_path / "other")[0], "1.1.0")
-        register.put_aside(held, tmp_path / "aside")
-        for name in (PEOPLE, ENTRY):
-            content = (tmp_path / "aside" / name).read_bytes()
-            (tmp_path / "aside" / name).write_bytes(content + b"\n")
-            with pytest.raises(LedgerError, match=f"{name} was changed since it was written"):
-                register.take_up(tmp_path / "aside")
-            (tmp_path / "aside" / name).write_bytes(content)
-        register.settle(register.take_up(tmp_path / "aside"))
-        assert [entry.version for entry in register.entries] == ["1.1.0"]
 
 
 @pytest.fixture(scope="module")
