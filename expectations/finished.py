@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -30,6 +31,7 @@ from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
 from funnel.protocol import Protocol
 from funnel.recount import (
+    PlainInformation,
     PlainLevel,
     Recount,
     ReleasedProtocol,
@@ -161,6 +163,15 @@ class Finished:
     def versions(self) -> int | None:
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
+
+    @property
+    def _alone(self) -> PlainInformation | None:
+        """What the protocol of the version alone would have told, where people have histories."""
+        found = self.drawing_document
+        if found is None:
+            return None
+        weights = tuple(tuple(map(int, row)) for row in found.target)
+        return dataclasses.replace(self.laws.released, weights=weights).information(self.recount)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -382,6 +393,7 @@ class Finished:
             self.said,
             checks,
             self.versions,
+            self._alone,
         )
 
 

@@ -155,6 +155,7 @@ def follow(
         drawing,
         _counted(spec, followed, len(found.library)),
         followed,
+        protocol,
         _found(register, people, found),
         record,
     )
