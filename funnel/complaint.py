@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -72,7 +73,7 @@ def _meant(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
     for part in loc[:-1]:
         if owner is not None and isinstance(part, str) and part in owner.model_fields:
             owner = _section(owner.model_fields[part].annotation) or owner
-    return nearest(str(loc[-1]), owner.model_fields if owner else ())
+    return nearest(str(loc[-1]), [field.alias or name for name, field in owner.model_fields.items()] if owner else ())
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:
@@ -90,7 +91,7 @@ def _place(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     field = model.model_fields.get(head)
     if field is None or _section(field.annotation) is None:
         return _path(loc)
-    depth = 1 if isinstance(field.annotation, type) else 2
+    depth = 2 if get_origin(field.annotation) is Mapping else 1
     table = ".".join(toml_key(str(part)) for part in loc[:depth])
     return f"[{table}] {_path(loc[depth:])}".rstrip()
 

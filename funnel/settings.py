@@ -374,6 +374,56 @@ class ApprovalSettings(Section):
     required: StrictBool = False
 
 
+# A register is a folder of the workspace, as a series is.
+_REGISTER = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class HistorySettings(Section):
+    """``[history]``: who the people of a series' versions are, and what is asked where several are about the same.
+
+    Attributes
+    ----------
+    people : "same" or "different"
+        Whether versions may be about the same people, so that the guarantee is a bound on everything published about a
+        person; or every version is about other people, which the author of the spec vouches for.
+    register_name : str or None
+        ``register``: the name under which the outputs of each person are kept; series with the same one are about the
+        same people. By default the name of the series.
+    reserve : float
+        The share of the budget that is used while frequencies may still move, in (0, 1].
+    on_drift : "fail" or "continue"
+        Whether a version is refused where values or frequencies changed by more than chance explains.
+    """
+
+    people: Literal["same", "different"]
+    register_name: Line | None = Field(default=None, alias="register")
+    reserve: Annotated[StrictFloat, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
+    on_drift: Literal["fail", "continue"] = "continue"
+
+    @field_validator("reserve", mode="before")
+    @classmethod
+    def _one(cls, value: object) -> object:
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @field_validator("register_name")
+    @classmethod
+    def _folder_name(cls, value: str | None) -> str | None:
+        if value is not None and (not _REGISTER.fullmatch(value) or len(value) > 80):
+            raise ValueError(
+                f"{value!r} must be lower-case letters, digits and single hyphens, such as household-panel, because it "
+                "becomes a folder"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _of_the_same_people(self) -> Self:
+        given = {name for name in ("register_name", "reserve") if name in self.model_fields_set}
+        if self.people == "different" and given:
+            names = listed(sorted(name.removesuffix("_name") for name in given))
+            raise ValueError(f'sets {names}, which is for people = "same"; take it out or set people')
+        return self
+
+
 # What Dask listens on.
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://[^\s/@]+:[0-9]{1,5}")
 

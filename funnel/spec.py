@@ -21,6 +21,7 @@ from funnel.settings import (
     ConfidenceSettings,
     EngineSettings,
     GuaranteeSettings,
+    HistorySettings,
     LimitSettings,
     MechanismSettings,
     MetadataSettings,
@@ -56,7 +57,8 @@ class ReleaseSpec(Section):
     record_secret : str
         Where the secret is that these answers are derived with: "file" (in the workspace, made on first use),
         "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
-    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine : sections of `funnel.settings`
+    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history
+        Sections of `funnel.settings`. Without ``history`` only a first version is drawn.
     recode : mapping of column name to Recode
         For secret and published columns only.
     """
@@ -78,6 +80,7 @@ class ReleaseSpec(Section):
     confidence: ConfidenceSettings = ConfidenceSettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
+    history: HistorySettings | None = None
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _text: str | None = PrivateAttr(default=None)
@@ -193,6 +196,14 @@ class ReleaseSpec(Section):
         return self
 
     @model_validator(mode="after")
+    def _people_are_known_by_keys(self) -> Self:
+        if self.follows and self.record_key is None:
+            raise ValueError(
+                '[history] people = "same" needs a record_key: without one nobody can tell who was published before'
+            )
+        return self
+
+    @model_validator(mode="after")
     def _columns_agree(self) -> Self:
         for column in self.publish:
             # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
@@ -221,6 +232,18 @@ class ReleaseSpec(Section):
         return self.secret + self.publish
 
     @property
+    def follows(self) -> bool:
+        """Whether versions are drawn given everything that was published about their people before."""
+        return self.history is not None and self.history.people == "same"
+
+    @property
+    def register_name(self) -> str | None:
+        """The register that the outputs of the people are kept in; None where versions are not about the same."""
+        if self.history is None or not self.follows:
+            return None
+        return self.history.register_name or self.name
+
+    @property
     def reading(self) -> Self:
         """This spec as one whose columns include the record key: what the source is opened with."""
         if self.record_key is None:
@@ -235,7 +258,7 @@ class ReleaseSpec(Section):
     @property
     def text(self) -> str:
         """The file as it was read; for settings that never were a file, the settings as JSON."""
-        return self._text if self._text is not None else self.model_dump_json(indent=1) + "\n"
+        return self._text if self._text is not None else self.model_dump_json(indent=1, by_alias=True) + "\n"
 
     def resolve(self, path: str | os.PathLike[str]) -> Path:
         """A path of this spec as an absolute path, from the folder of the spec file; ``~`` is not expanded."""
@@ -285,12 +308,19 @@ class ReleaseSpec(Section):
 
         A setting that is left at its default does not count, written or not: so a setting that a later version of
         funnel adds changes no digest. Of paths only the file name of the source counts: its content has a digest of its
-        own. Who does the work, who has to approve, and where the release secret is, does not count either.
+        own. Who does the work, who has to approve, whether a drift is refused, and where the release secret is, does
+        not count either.
         """
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            exclude={"output": {"folder", "workspace"}, "approval": True, "engine": True, "record_secret": True},
+            exclude={
+                "output": {"folder", "workspace"},
+                "history": {"on_drift"},
+                "approval": True,
+                "engine": True,
+                "record_secret": True,
+            },
         )
         said["source"]["path"] = PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
 from funnel.release.record import Origin, Record
@@ -197,6 +198,8 @@ def decide(
 
     Raises
     ------
+    SpecError
+        If a further draw is asked for and the spec does not say who its people are, or what it says cannot be.
     ValueError
         If there is a record key without a secret, or the reverse.
     """
@@ -240,9 +243,58 @@ def decide(
         # Published rows first: those of an unfinished version may not have been seen.
         unseen = () if waiting is None else (waiting,)
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
-            if one.folder is not None and _same_rows(one.record.origin, origin, snapshots):
+            if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register_name):
                 return TakeOver(version, origin, one, not one.published and not answered, rotated)
+    require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
+
+
+def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) -> None:
+    """Make sure that it is known what a further draw adds to what was published about the same people.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    earlier : sequence of Earlier
+        All versions whose rows were published or may have been seen.
+    rotate : bool
+        Whether another release secret is taken.
+
+    Raises
+    ------
+    SpecError
+        If the spec does not say who the people are, or says that they are the same and they cannot be known again.
+    """
+    if not earlier:
+        return
+    newest = max(earlier, key=lambda one: (one.published, one.version)).version
+    if spec.history is None:
+        raise SpecError(
+            f"version {newest} of this series was drawn before, and what two versions tell about a person together is "
+            "more than the bound of each, so nothing was drawn: say in the spec who the people are, with [history] "
+            'people = "same" (and a record_key: one bound then holds for everything published about a person) or, if '
+            'nobody of an earlier version is among them, people = "different"'
+        )
+    if spec.register_name is None:
+        return
+    if rotate:
+        raise SpecError(
+            'the release secret cannot be rotated where [history] people = "same": the register knows people by it, '
+            "and everything published about them would be forgotten; restore the secret, or start a new series about "
+            "other people"
+        )
+    unknown = [one for one in earlier if _register_of(one.record) != spec.register_name]
+    if unknown:
+        raise SpecError(
+            f"version {unknown[-1].version} of this series was drawn without the register {spec.register_name!r}, "
+            "which therefore does not know what it told about whom, and no bound can hold over it: set people = "
+            '"different" if nobody of it is among the people of this version, or start a series under another name, '
+            "whose bound then leaves that version out"
+        )
+
+
+def _register_of(record: Record) -> str | None:
+    return None if record.history is None else record.history.register_name
 
 
 def secret_before(earlier: Sequence[Earlier]) -> str | None:
@@ -300,13 +352,17 @@ def _next(newest: Earlier | None, origin: Origin, snapshots: tuple[str, ...]) ->
     return next_version(newest.version, before.fields != origin.fields, before.snapshot not in snapshots)
 
 
-def _same_rows(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> bool:
-    """Whether rows of one origin are rows of the other: the same records, protocol, order and secret."""
-    return before.snapshot in snapshots and (before.protocol, before.shuffle, before.secret) == (
-        origin.protocol,
-        origin.shuffle,
-        origin.secret,
-    )
+def _same_rows(record: Record, origin: Origin, snapshots: tuple[str, ...], register: str | None) -> bool:
+    """Whether rows of a version are rows of an origin: the same records, protocol, order, secret and register.
+
+    What is in a register was drawn under a guarantee for everything in it: another one needs other rows.
+    """
+    before = record.origin
+    if before.snapshot not in snapshots or _register_of(record) != register:
+        return False
+    if register is not None and before.guarantee != origin.guarantee:
+        return False
+    return (before.protocol, before.shuffle, before.secret) == (origin.protocol, origin.shuffle, origin.secret)
 
 
 def _noted(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> Origin:

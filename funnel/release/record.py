@@ -67,6 +67,58 @@ class Origin(Part):
         return self
 
 
+class History(Part):
+    """Who the people of a version are, and what everybody who keeps all versions can conclude; internal.
+
+    All but ``people`` is None where every version is about other people.
+
+    Attributes
+    ----------
+    people : "same" or "different"
+        As the spec said.
+    register : str or None
+        Name of the register that the answers are kept in.
+    ordinal : int or None
+        Number of the version in the register, from 0; None while it is held.
+    entry : str or None
+        SHA-256 (hex) of its ``entry.json`` in the register; None while it is held.
+    head : str or None
+        SHA-256 (hex) of the ``entry.json`` before it: what the version was drawn given; None for a first one.
+    target, drawing : str or None
+        Digests of the protocol of the version alone, and of what its rows were drawn with, given each history.
+    histories : int or None
+        Different histories that its people had.
+    level : float or None
+        Largest level, in nats, over all histories that frequencies alone did not move out of the bound.
+    moved, outside : int or None
+        People whose history alone is outside the bound under the frequencies of this version, and people who may be
+        outside after it.
+    reserve : float or None
+    """
+
+    people: Literal["same", "different"]
+    register_name: str | None = Field(default=None, min_length=1, alias="register")
+    ordinal: int | None = Field(default=None, ge=0)
+    entry: Sha256 | None = None
+    head: Sha256 | None = None
+    target: Sha256 | None = None
+    drawing: Sha256 | None = None
+    histories: int | None = Field(default=None, ge=1)
+    level: float | None = Field(default=None, ge=0)
+    moved: int | None = Field(default=None, ge=0)
+    outside: int | None = Field(default=None, ge=0)
+    reserve: float | None = Field(default=None, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> History:
+        told = (self.register_name, self.target, self.drawing, self.histories, self.level, self.moved, self.outside)
+        if {one is None for one in (*told, self.reserve)} != {self.people == "different"}:
+            raise ValueError("tells of a register where there is none, or not all of one")
+        if (self.ordinal is None) != (self.entry is None) or (self.people == "different" and self.entry is not None):
+            raise ValueError("names an entry of the register without its number, or the reverse")
+        return self
+
+
 class Record(Document):
     """What a version was made from, and what was published; internal.
 
@@ -89,10 +141,12 @@ class Record(Document):
         Versions of funnel and of the libraries that compute, by name.
     approval : Approval or None
         Who approved of the publication; None where nobody was asked, and while nobody has.
+    history : History or None
+        None where the spec does not say who the people are, as it need not for a first version.
     """
 
     described: ClassVar[str] = "the record of version"
-    schema_: Literal["funnel/record/3"] = Field(default="funnel/record/3", alias="schema")
+    schema_: Literal["funnel/record/4"] = Field(default="funnel/record/4", alias="schema")
     version: VersionText
     created: Annotated[str, Field(pattern=_TIME)]
     origin: Origin
@@ -102,6 +156,7 @@ class Record(Document):
     files: Mapping[str, Sha256] = Field(default_factory=dict)
     software: Mapping[str, str] = Field(default_factory=dict)
     approval: Approval | None = None
+    history: History | None = None
 
     @model_validator(mode="after")
     def _rotated_to_another(self) -> Record:
@@ -113,9 +168,10 @@ class Record(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
 
-        Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval.
+        Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval,
+        those of version 3 not who the people are.
         """
-        if version in (1, 2):
+        if version in (1, 2, 3):
             return content
         if version != 0:
             return super().upgraded(version, content)
