@@ -424,6 +424,41 @@ class HistorySettings(Section):
         return self
 
 
+_LEDGER = re.compile(
+    r"environment:[A-Za-z_][A-Za-z0-9_]*|postgresql(\+psycopg)?://[^\s?#]+(\?\S*)?|sqlite:////\S[^?#]*"
+)
+# Between the user and the host, or among the options.
+_PASSWORD = re.compile(r"://[^?]*:[^?]*@|[?&](\w*password|passfile)=", re.IGNORECASE)
+
+
+class LedgerSettings(Section):
+    """``[ledger]``: where every release is entered, refused ones too; nothing here changes what is released.
+
+    Attributes
+    ----------
+    url : str or None
+        ``postgresql+psycopg://USER@HOST/DATABASE``, ``sqlite:////PATH/TO/FILE``, or ``environment:NAME`` for the
+        environment variable that holds one. By default the file ``ledger.sqlite`` in the workspace.
+    """
+
+    url: Line | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        # Not quoted: it may hold a password.
+        if value is not None and _PASSWORD.search(value):
+            raise ValueError(
+                'must hold no password: keep the URL in an environment variable and write "environment:NAME", or the '
+                "password in ~/.pgpass"
+            )
+        if value is not None and not _LEDGER.fullmatch(value):
+            raise ValueError(
+                'must be "postgresql+psycopg://USER@HOST/DATABASE", "sqlite:////PATH/TO/FILE" or "environment:NAME"'
+            )
+        return value
+
+
 # What Dask listens on.
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss|ucx|ucxx)://[^\s/@]+:[0-9]{1,5}")
 

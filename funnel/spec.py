@@ -22,6 +22,7 @@ from funnel.settings import (
     EngineSettings,
     GuaranteeSettings,
     HistorySettings,
+    LedgerSettings,
     LimitSettings,
     MechanismSettings,
     MetadataSettings,
@@ -57,7 +58,7 @@ class ReleaseSpec(Section):
     record_secret : str
         Where the secret is that these answers are derived with: "file" (in the workspace, made on first use),
         "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
-    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history
+    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
         Sections of `funnel.settings`. Without ``history`` only a first version is drawn.
     recode : mapping of column name to Recode
         For secret and published columns only.
@@ -81,6 +82,7 @@ class ReleaseSpec(Section):
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None
+    ledger: LedgerSettings = LedgerSettings()
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _text: str | None = PrivateAttr(default=None)
@@ -308,8 +310,8 @@ class ReleaseSpec(Section):
 
         A setting that is left at its default does not count, written or not: so a setting that a later version of
         funnel adds changes no digest. Of paths only the file name of the source counts: its content has a digest of its
-        own. Who does the work, who has to approve, whether a drift is refused, and where the release secret is, does
-        not count either.
+        own. Who does the work, who has to approve, whether a drift is refused, and where the release secret
+        and the ledger are, does not count either.
         """
         said = self.model_dump(
             mode="json",
@@ -319,6 +321,7 @@ class ReleaseSpec(Section):
                 "history": {"on_drift"},
                 "approval": True,
                 "engine": True,
+                "ledger": True,
                 "record_secret": True,
             },
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -114,10 +114,6 @@ class Event(Part):
     started: Time | None = None
     started_by: str = Field(min_length=1)
     software: Mapping[str, str] = Field(default_factory=dict)
-
-    def content(self) -> dict[str, Any]:
-        """The event as JSON-ready values."""
-        return self.model_dump(mode="json", by_alias=True)
 
     def followed_by(self, kind: Kind, verdict: Judged, started_by: str) -> Event:
         """What became of it: the same version, with everything that is known of it."""

@@ -260,16 +260,13 @@ class Ledger:
     def _entered(self, events: Sequence[Event], holder: _Holder | None, again: bool = False) -> list[Row]:
         """Enter events in one transaction; unless they are there, where this is the second attempt."""
         with plain_failures(self._address, "cannot be written"), ExitStack() as stack:
-            if holder is None:
-                connection = stack.enter_context(self._engine.connect())
-            else:
-                connection = holder.connection
+            connection = stack.enter_context(self._engine.connect()) if holder is None else holder.connection
             connection = connection.execution_options(**{WRITING: True})
             with connection.begin():
                 if holder is not None and connection.connection.dbapi_connection is not holder.session:
                     raise LedgerError(
-                        f"the connection to the ledger {self.place} was lost, and with it the lock on the register; run "
-                        "it again"
+                        f"the connection to the ledger {self.place} was lost, and with it the lock on the register; "
+                        "run it again"
                     )
                 if self._address.is_server:
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MOMENT})
@@ -338,7 +335,9 @@ class Ledger:
 
     def _require_writable(self) -> None:
         """Enter something and take it back: permission, room for a journal and a database that takes entries."""
-        probe = Event(kind="refused", series="probe", verdict=Judged(passed=False, sentence="probe"), started_by="probe")
+        probe = Event(
+            kind="refused", series="probe", verdict=Judged(passed=False, sentence="probe"), started_by="probe"
+        )
         with plain_failures(self._address, "cannot be written"), self._engine.connect() as connection:
             connection = connection.execution_options(**{WRITING: True})
             with connection.begin() as transaction:

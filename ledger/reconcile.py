@@ -129,8 +129,8 @@ def _withdrawn(before: Event, version: str) -> Found:
 
 def _ledger_forgets(version: str) -> str:
     return (
-        f"the ledger does not know version {version}, which was published, but it knows others of this series; it is an "
-        "old backup and would forget what was published: restore a newer backup, or see docs/ledger.md if there is none"
+        f"the ledger does not know version {version}, which was published, but it knows others of this series; it is "
+        "an old backup and would forget what was published: restore a newer one, or see docs/ledger.md if there is none"
     )
 
 

@@ -69,9 +69,8 @@ def _server(address: Address, read_only: bool) -> Engine:
     def prepare(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
             # An entry that was acknowledged is on disk, whatever is the default of the server.
-            cursor.execute(
-                "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-            )
+            durable = "SELECT set_config('synchronous_commit', 'on', false)"
+            cursor.execute(f"{durable} WHERE current_setting('synchronous_commit') = 'off'")
             # The server notices a holder of a lock that is gone, and ends none that only computes.
             for name, value in (
                 ("tcp_keepalives_idle", "30"),
@@ -173,7 +172,9 @@ def version_of(connection: Connection, place: str) -> int | None:
     there = {name for name in (VERSION_TABLE, ENTRIES.name) if connection.dialect.has_table(connection, name)}
     if not there:
         return None
-    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all() if len(there) == 2 else []
+    found = (
+        connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all() if len(there) == 2 else []
+    )
     if len(found) != 1 or not str(found[0]).isdecimal():
         raise LedgerError(
             f"the ledger {place} does not say of which version it is; restore it from a backup, or name another "
