@@ -73,7 +73,7 @@ def _meant(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
     for part in loc[:-1]:
         if owner is not None and isinstance(part, str) and part in owner.model_fields:
             owner = _section(owner.model_fields[part].annotation) or owner
-    return nearest(str(loc[-1]), [field.alias or name for name, field in owner.model_fields.items()] if owner else ())
+    return nearest(str(loc[-1]), owner.model_fields if owner else ())
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -30,6 +29,7 @@ from funnel.settings import (
     Recode,
     Section,
     SourceSettings,
+    folder_name,
     secret_place,
 )
 from funnel.storage import is_url, local_path
@@ -58,8 +58,11 @@ class ReleaseSpec(Section):
     record_secret : str
         Where the secret is that these answers are derived with: "file" (in the workspace, made on first use),
         "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
+    unit : tuple of str
+        Columns whose values together are unique to a person or another unit that several rows could be of; by default
+        none, and every row is of a person of its own.
     source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
-        Sections of `funnel.settings`. Without ``history`` only a first version is drawn.
+        Sections of `funnel.settings`; history is None where the spec does not say who its people are.
     recode : mapping of column name to Recode
         For secret and published columns only.
     """
@@ -71,6 +74,7 @@ class ReleaseSpec(Section):
     publish: Columns
     record_key: Columns | None = None
     record_secret: Line = "file"
+    unit: Columns | None = None
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     guarantee: GuaranteeSettings
@@ -171,12 +175,7 @@ class ReleaseSpec(Section):
     @field_validator("name")
     @classmethod
     def _folder_name(cls, value: str) -> str:
-        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", value) or len(value) > 80:
-            raise ValueError(
-                f"{value!r} must be lower-case letters, digits and single hyphens, such as adult-education, "
-                "because it becomes a folder"
-            )
-        return value
+        return folder_name(value, "adult-education")
 
     @field_validator("record_secret")
     @classmethod
@@ -189,19 +188,22 @@ class ReleaseSpec(Section):
             raise ValueError(
                 "says where a record_secret is, but names no record_key, so that nothing would be drawn with it"
             )
-        for column in self.record_key or ():
-            if any(same_name(column, other) for other in self.columns):
-                raise ValueError(
-                    f"the column {column!r} is a record key, and secret or published as well; a key identifies a "
-                    "person, so it is neither"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _people_are_known_by_keys(self) -> Self:
-        if self.follows and self.record_key is None:
+        for what, columns in (("record key", self.record_key), ("unit", self.unit)):
+            for column in columns or ():
+                if any(same_name(column, other) for other in self.columns):
+                    raise ValueError(
+                        f"the column {column!r} is a {what}, and secret or published as well; a {what.split()[-1]} "
+                        "identifies a person, so it is neither"
+                    )
+        if self.history is not None and self.history.people == "same" and self.record_key is None:
             raise ValueError(
-                '[history] people = "same" needs a record_key: without one nobody can tell who was published before'
+                '[history] people = "same" needs a record_key, by which a person is known again in a later version; '
+                "name the columns that identify a person"
+            )
+        if self.register is not None and self.unit is not None and set(self.unit) != set(self.record_key or ()):
+            raise ValueError(
+                'the unit is not the record_key, and with [history] people = "same" a person is known again by the '
+                "record_key; name the same columns in both"
             )
         return self
 
@@ -234,23 +236,17 @@ class ReleaseSpec(Section):
         return self.secret + self.publish
 
     @property
-    def follows(self) -> bool:
-        """Whether versions are drawn given everything that was published about their people before."""
-        return self.history is not None and self.history.people == "same"
-
-    @property
-    def register_name(self) -> str | None:
-        """The register that the outputs of the people are kept in; None where versions are not about the same."""
-        if self.history is None or not self.follows:
-            return None
-        return self.history.register_name or self.name
-
-    @property
     def reading(self) -> Self:
-        """This spec as one whose columns include the record key: what the source is opened with."""
-        if self.record_key is None:
-            return self
-        return self.model_copy(update={"publish": self.publish + self.record_key})
+        """This spec as one whose columns include the record key and the unit: what the source is opened with."""
+        others = tuple(dict.fromkeys((*(self.record_key or ()), *(self.unit or ()))))
+        return self.model_copy(update={"publish": self.publish + others}) if others else self
+
+    @property
+    def register(self) -> str | None:
+        """Name of the register that the people of this series are in; None where nobody says they are the same."""
+        if self.history is None or self.history.people == "different":
+            return None
+        return self.history.register or self.name
 
     @property
     def folder(self) -> Path:
@@ -260,7 +256,7 @@ class ReleaseSpec(Section):
     @property
     def text(self) -> str:
         """The file as it was read; for settings that never were a file, the settings as JSON."""
-        return self._text if self._text is not None else self.model_dump_json(indent=1, by_alias=True) + "\n"
+        return self._text if self._text is not None else self.model_dump_json(indent=1) + "\n"
 
     def resolve(self, path: str | os.PathLike[str]) -> Path:
         """A path of this spec as an absolute path, from the folder of the spec file; ``~`` is not expanded."""
@@ -310,15 +306,13 @@ class ReleaseSpec(Section):
 
         A setting that is left at its default does not count, written or not: so a setting that a later version of
         funnel adds changes no digest. Of paths only the file name of the source counts: its content has a digest of its
-        own. Who does the work, who has to approve, whether a drift is refused, and where the release secret
-        and the ledger are, does not count either.
+        own. Who does the work, who has to approve, and where the release secret and the ledger are, does not count.
         """
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
             exclude={
                 "output": {"folder", "workspace"},
-                "history": {"on_drift"},
                 "approval": True,
                 "engine": True,
                 "ledger": True,
@@ -337,7 +331,7 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "source", "recode", "limits"},
+            include={"secret", "publish", "record_key", "unit", "source", "recode", "limits"},
         )
         del said["source"]["path"]
         return _digest(said)

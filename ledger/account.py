@@ -70,7 +70,7 @@ def accounting(
         If another run holds the register for too long.
     """
     with ledger_of(spec, clock=clock) as ledger:
-        register = spec.register_name or spec.name
+        register = spec.register or spec.name
         with ledger.holding(register, patience, progress):
             progress("reading the ledger", 0, None)
             ledger.verify()
@@ -159,7 +159,7 @@ class Account:
                 kind="refused",
                 series=self.series.root.name,
                 place=self.series.place,
-                register=self.spec.register_name,
+                register=self.spec.register,
                 version=None if version is None else str(version),
                 guarantee=self.spec.guarantee.canonical,
                 verdict=Judged(passed=False, sentence=sentence),
@@ -189,7 +189,7 @@ class Account:
                 kind="forgotten",
                 series=self.series.root.name,
                 place=self.series.place,
-                register=self.spec.register_name,
+                register=self.spec.register,
                 digests=Digests(register_head=register_head),
                 verdict=Judged(passed=True, sentence=sentence),
                 started=self.started,

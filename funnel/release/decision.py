@@ -243,7 +243,7 @@ def decide(
         # Published rows first: those of an unfinished version may not have been seen.
         unseen = () if waiting is None else (waiting,)
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
-            if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register_name):
+            if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register):
                 return TakeOver(version, origin, one, not one.published and not answered, rotated)
     require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
@@ -275,7 +275,7 @@ def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) 
             'people = "same" (and a record_key: one bound then holds for everything published about a person) or, if '
             'nobody of an earlier version is among them, people = "different"'
         )
-    if spec.register_name is None:
+    if spec.register is None:
         return
     if rotate:
         raise SpecError(
@@ -283,10 +283,10 @@ def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) 
             "and everything published about them would be forgotten; restore the secret, or start a new series about "
             "other people"
         )
-    unknown = [one for one in earlier if _register_of(one.record) != spec.register_name]
+    unknown = [one for one in earlier if _register_of(one.record) != spec.register]
     if unknown:
         raise SpecError(
-            f"version {unknown[-1].version} of this series was drawn without the register {spec.register_name!r}, "
+            f"version {unknown[-1].version} of this series was drawn without the register {spec.register!r}, "
             "which therefore does not know what it told about whom, and no bound can hold over it: set people = "
             '"different" if nobody of it is among the people of this version, or start a series under another name, '
             "whose bound then leaves that version out"

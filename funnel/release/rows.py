@@ -128,6 +128,16 @@ def draw_rows(
 def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, folder: ReleaseFolder) -> Rows:
     """Take over the rows of an earlier version, byte for byte, with the evidence of their draw.
 
+    Parameters
+    ----------
+    earlier : ReleaseFolder
+    rows_sha256 : str
+        Digest of its rows.
+    protocol : Protocol
+        What they were drawn with, which is not the published one where people have histories.
+    folder : ReleaseFolder
+        Of the coming version.
+
     Raises
     ------
     DataError
@@ -143,6 +153,8 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     pairs = drawn_pairs(draws, protocol)
     rows = Rows(FileRef(str(folder.data), rows_sha256), pairs, draws.counts, secret, draws.probe, words)
     _write_evidence(folder, rows)
+    if earlier.drawing.exists():
+        shutil.copyfile(earlier.drawing, folder.drawing)
     return rows
 
 

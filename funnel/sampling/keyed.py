@@ -121,7 +121,7 @@ def encrypted_words(digests: DigestArray, key: bytes) -> WordArray:
     -----
     About 100 million records/s on one core.
     """
-    return np.ascontiguousarray(_encrypted(digests, key)[:, 0])
+    return np.ascontiguousarray(encrypted_blocks(digests, key)[:, 0])
 
 
 def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str = "record") -> DigestArray:
@@ -160,7 +160,7 @@ def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose
         raise missing_keys_error(missing, record_key)
     columns = [_text_or_integer(name, column) for name, column in zip(record_key.columns, columns, strict=True)]
     if len(columns) == 1 and pa.types.is_integer(columns[0].type):
-        return _encrypted(_integer_blocks(columns[0]), _derived(record_key, "integer", purpose, 32))
+        return encrypted_blocks(_integer_blocks(columns[0]), _derived(record_key, "integer", purpose, 32))
     if len(columns) == 1:
         return _hashed(_texts(columns[0]), _derived(record_key, "text", purpose, 64), batch.num_rows)
     parts = (_self_delimiting(column) for column in columns)
@@ -284,7 +284,8 @@ def _integer_blocks(column: pa.Array) -> npt.NDArray[np.uint64]:
     return blocks
 
 
-def _encrypted(blocks: npt.NDArray[np.uint64], key: bytes) -> npt.NDArray[np.uint64]:
+def encrypted_blocks(blocks: npt.NDArray[np.uint64], key: bytes) -> npt.NDArray[np.uint64]:
+    """AES-256 of every block of 128 bits, shape (rows, 2): a permutation of all blocks, another for every key."""
     # One block a record and no chaining: the electronic code book mode is the block cipher itself, a permutation.
     encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     plain = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8).data
