@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +19,7 @@ from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.provenance import software
 from funnel.release.record import Record
 from funnel.release.series import Series
+from funnel.release.signature import public_key_of, signer_of
 from funnel.release.verdict import Verdict
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
@@ -223,9 +224,18 @@ class Account:
         records = {str(one.version): one.record for one in self.series.earlier}
         newest = newest_of_each((entry.event for entry in self.ledger.entries(series=name)), name, place)
         there = {str(version): file_digest(self.series.folder(version).record) for version in self.series.published}
-        found = missing_entries(newest, there, {str(version) for version in self.series.records.known})
+        known = {str(version) for version in self.series.records.known}
+        found = missing_entries(newest, there, known, self._own(there.keys() - newest.keys()))
         self.ledger.append_all([self._of_found(one, records) for one in found])
         return found
+
+    def _own(self, versions: Collection[str]) -> set[str]:
+        """Those of these versions that were signed with the key of this workspace."""
+        key = public_key_of(self.spec.workspace_folder) if versions else None
+        folders = {
+            text: self.series.folder(version) for text in versions if (version := Version.parse(text)) is not None
+        }
+        return {text for text, folder in folders.items() if key is not None and signer_of(folder) == key}
 
     def _of_found(self, found: Found, records: dict[str, Record]) -> Event:
         if found.before is not None:

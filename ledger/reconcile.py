@@ -25,7 +25,7 @@ class Found:
     verdict : Judged
         What that entry says.
     before : Event or None
-        The last entry about this version; None if the ledger has none.
+        The entry that it follows, of the same record; None where it is to be entered from the record itself.
     """
 
     kind: Kind
@@ -43,12 +43,15 @@ def newest_of_each(events: Iterable[Event], series: str, place: str) -> dict[str
     }
 
 
-def missing_entries(newest: Mapping[str, Event], there: Mapping[str, str], known: Collection[str]) -> tuple[Found, ...]:
+def missing_entries(
+    newest: Mapping[str, Event], there: Mapping[str, str], known: Collection[str], own: Collection[str]
+) -> tuple[Found, ...]:
     """What is to be entered at the start of a run so that ledger and folders agree, whatever a run was killed in.
 
     A version is announced as "publishing" before it is put in its place, and entered as "published" after. So every
-    version that is there was announced, and one that was not is known from elsewhere: where the ledger has nothing
-    about the series, it is new and learns of all versions there; otherwise it is an old copy.
+    version that is there was announced by whoever published it. Of one that was not, the ledger learns by its record:
+    it is from before the ledger was begun, or another workspace published it. If this one did, after the ledger had
+    entries about the series, the ledger is an old copy.
 
     Parameters
     ----------
@@ -58,6 +61,8 @@ def missing_entries(newest: Mapping[str, Event], there: Mapping[str, str], known
         Versions in their place, and the SHA-256 of the bytes of their records.
     known : collection of str
         Versions whose records this workspace keeps: all that were ever published from it, withdrawn ones too.
+    own : collection of str
+        Versions in their place that this workspace published, by their signature.
 
     Returns
     -------
@@ -73,20 +78,20 @@ def missing_entries(newest: Mapping[str, Event], there: Mapping[str, str], known
     for version in sorted({*newest, *there, *known}, key=_order):
         before, record = newest.get(version), there.get(version)
         if before is None:
-            if newest:
+            if newest and version in own:
                 raise LedgerError(_ledger_forgets(version))
-            found += _of_a_new_ledger(version, record)
+            found.append(_unheard_of(version, record))
         else:
             found += _since(before, version, record, version in known)
     return tuple(found)
 
 
-def _of_a_new_ledger(version: str, record: str | None) -> list[Found]:
+def _unheard_of(version: str, record: str | None) -> Found:
     if record is not None:
-        sentence = "it was published before this ledger was begun; entered from its record"
-        return [Found("restored", version, Judged(passed=True, sentence=sentence), None)]
-    sentence = "it was published and withdrawn before this ledger was begun; entered from its record"
-    return [Found("withdrawn", version, Judged(passed=True, sentence=sentence), None)]
+        sentence = "it was published before this ledger was begun, or from elsewhere; entered from its record"
+        return Found("restored", version, Judged(passed=True, sentence=sentence), None)
+    sentence = "it was published and withdrawn without an entry in this ledger; entered from its record"
+    return Found("withdrawn", version, Judged(passed=True, sentence=sentence), None)
 
 
 def _since(before: Event, version: str, record: str | None, known: bool) -> list[Found]:
@@ -112,7 +117,7 @@ def _since(before: Event, version: str, record: str | None, known: bool) -> list
         return [Found("unfinished", version, Judged(passed=False, sentence=sentence), before)]
     if before.kind == "withdrawn":
         sentence = "it was withdrawn, and its folder is back in its place"
-        return [] if record is None else [Found("restored", version, Judged(passed=True, sentence=sentence), before)]
+        return [] if record is None else [Found("restored", version, Judged(passed=True, sentence=sentence), None)]
     if record is not None:
         return []
     if not known:
