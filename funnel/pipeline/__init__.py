@@ -1,4 +1,4 @@
-"""The pipeline around the method: flows, tasks, expectations and ledger, which are folders at the top of the project."""
+"""The pipeline around the method: flows, tasks, expectations and the ledger, folders at the top of the project."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_a_head_that_is_behind_is_no_loss(url: str | None, tmp_path: Path) -> No
 def test_a_damaged_head_is_refused(tmp_path: Path, content: bytes) -> None:
     filled(None, tmp_path)
     (tmp_path / "ledger-head").write_bytes(content)
-    with pytest.raises(LedgerError, match="the head of the ledger .*restore it from a backup"):
+    with pytest.raises(LedgerError, match=r"the head of the ledger .*restore it from a backup"):
         opened(None, tmp_path)
 
 

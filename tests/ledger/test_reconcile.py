@@ -84,9 +84,7 @@ class World:
     def agrees(self) -> bool:
         """Whether what the ledger says is published is what is there, with the very records."""
         newest = newest_of_each(self.entries, "people", PLACE)
-        said = {
-            version: one.digests.record for version, one in newest.items() if one.kind in ("published", "restored")
-        }
+        said = {version: one.digests.record for version, one in newest.items() if one.kind in ("published", "restored")}
         return said == self.there and all(one.kind != "publishing" for one in newest.values())
 
 
