@@ -85,6 +85,8 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
+    followed : Followed, optional
+        What the rows were drawn from, where people have histories.
     """
 
     spec: ReleaseSpec
@@ -94,6 +96,7 @@ class Finished:
     taken_over: bool = False
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
+    followed: DrawnGiven | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -126,6 +129,27 @@ class Finished:
         return self.laws.released.level(self.said.promise, self.recount)
 
     @cached_property
+    def drawing_document(self) -> DrawingDocument | None:
+        """What the rows were drawn with, where that is not the published protocol."""
+        return DrawingDocument.read(self.folder.drawing) if self.folder.drawing.exists() else None
+
+    @property
+    def drawn_with(self) -> Protocol:
+        """What the rows were drawn with."""
+        found = self.drawing_document
+        return self.document.protocol if found is None else found.protocol
+
+    @cached_property
+    def history(self) -> FoundHistoryPart | None:
+        """What the findings say of all versions together."""
+        return FindingsDocument.read(self.folder.findings).history
+
+    @property
+    def versions(self) -> int | None:
+        """Published about the same people, this one included."""
+        return None if self.history is None else self.history.versions
+
+    @cached_property
     def evidence(self) -> Evidence:
         """What the released table is judged by: the recounted law, the declared bound, the stored draws."""
         found = self.recount
@@ -143,8 +167,10 @@ class Finished:
             snapshot_rows=found.rows,
             secret=self.said.secret,
             published=self.said.publish,
-            pair_counts=drawn_pairs(self.draws, protocol),
+            pair_counts=drawn_pairs(self.draws, self.drawn_with),
             drawing=self._drawing(),
+            drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
+            drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
         )
 
     @cached_property
@@ -159,7 +185,7 @@ class Finished:
             secret=None if draws.secret is None else draws.secret.alphabet(),
             probe=draws.probe,
             words=WordsDocument.read(words).statistics if words.exists() else None,
-            snapshot=Path(self.snapshot.data.path),
+            snapshot=Path(self.drawn_snapshot.data.path),
             shuffled=self.said.shuffled,
             taken_over=self.taken_over,
             # Versions of a funnel that kept no words have nothing to compare with.
@@ -287,7 +313,15 @@ class Finished:
         declared = public_files.declared_files(self.said.csv) - {public_files.PACKAGE}
         files = {name: _digest(self.folder.root / name) for name in declared}
         return package_claims(
-            content, text == _canonical(content), self.version, files, self.protocol, self.laws, self.level, self.said
+            content,
+            text == _canonical(content),
+            self.version,
+            files,
+            self.protocol,
+            self.laws,
+            self.level,
+            self.said,
+            self.versions,
         )
 
     def _report(self) -> list[Claim]:
@@ -308,6 +342,7 @@ class Finished:
             self.level,
             self.said,
             checks,
+            self.versions,
         )
 
 

@@ -65,6 +65,7 @@ def report_claims(
     level: PlainLevel,
     said: Said,
     checks: Sequence[tuple[str, str]],
+    versions: int | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -84,6 +85,8 @@ def report_claims(
         As for `protocol_claims`.
     checks : sequence of (name, description)
         Of all expectations.
+    versions : int, optional
+        Published about these people so far, where they are the same.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -93,6 +96,7 @@ def report_claims(
         "version": version,
         "created": created,
         "shuffled": said.shuffled,
+        "people": said.people,
     }
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -103,7 +107,7 @@ def report_claims(
         guarantee_claim("bound", numbers["guarantee"], said),
         level_claim("level", figures["level"], level),
         all_of("channel", _channel(numbers, protocol, laws, said)),
-        all_of("figures", _figures(numbers, laws, said)),
+        all_of("figures", [*_figures(numbers, laws, said), *_history(figures, laws, versions)]),
         all_of("frequencies", _frequencies(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws)),
@@ -113,6 +117,18 @@ def report_claims(
 
 def _inactive(page: _Page) -> Claim:
     return claim("nothing active", not page.active, f"but {', '.join(sorted(set(page.active)))} in the page")
+
+
+def _history(figures: Mapping[str, Any], laws: Laws, versions: int | None) -> Iterator[Claim]:
+    """How many versions there are, and shares of people no finer than all others."""
+    found = figures["history"]
+    # How draws were compared would tell how many histories there are.
+    yield same("consistency", figures["consistency"] is None, versions is not None)
+    yield same("versions", None if found is None else found["versions"], versions)
+    if found is not None:
+        step = share_step(laws.recount.rows)
+        for name in ("share_alone", "outside_at_most"):
+            yield near(name, found[name], round(found[name] / step) * step, NOISE)
 
 
 def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:

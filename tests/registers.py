@@ -105,7 +105,9 @@ def write_example(folder: Path) -> Path:
             previous=previous,
         )
         previous = write_whole(coming / ENTRY, entry.to_bytes()).sha256
-        entries.append(HeadEntry(folder=entry.folder, entry=previous, people=write_table(coming, PEOPLE, columns)))
+        entries.append(
+            HeadEntry(folder=entry.folder, entry=previous, people=write_table(coming, PEOPLE, columns), missing=0)
+        )
     first = RegisterHead(register=REGISTER, serial=0, entries=tuple(entries[:1]), forgotten=None, earlier=())
     head = RegisterHead(
         register=REGISTER,

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
+from typing import Final
 
 import numpy as np
 
 from funnel.alphabet import Alphabet
-from funnel.history.past import History
 from funnel.protocol import WeightArray
-from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, encrypted_blocks
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, decision_keys
 
-_PERSON = b"funnel decision1"
+__all__ = ["decision_array", "decision_digest", "decision_keys"]
+
+History = tuple[tuple[str, int], ...]
+"""What was published about a person: (name of a version, output index) pairs, in the order of publication."""
+
+DECISION_PURPOSE: Final = "decisions of a history"
+"""What the key of `decision_keys` is derived for."""
+
+_HISTORY, _CHANNEL, _DECISION = b"funnel history 1", b"funnel channel 1", b"funnel decision1"
+EMPTY: Final = blake2b(digest_size=DIGEST_BYTES, person=_HISTORY).digest()
+"""The digest of the empty history."""
 
 
-def decision_digest(history: History, weights: WeightArray, inputs: Alphabet, outputs: Alphabet) -> bytes:
-    """What tells apart two decisions: what was published before, and the channel that is drawn from now.
+def extended_digest(history: bytes, version: str, output: int) -> bytes:
+    """The digest of a history that goes on with an output of a version, from the digest of the history."""
+    # The digest before is of one length and the output too, so a name cannot be read as a part of another one.
+    content = history + output.to_bytes(8, "little") + version.encode()
+    return blake2b(content, digest_size=DIGEST_BYTES, person=_HISTORY).digest()
 
-    Parameters
-    ----------
-    history : tuple of (str, int)
-        Names of versions and output indices, in the order of publication.
-    weights : ndarray of uint64, shape (b, a)
-        R_t(·|·, h).
-    inputs, outputs : Alphabet
-        Of its columns and rows.
 
-    Returns
-    -------
-    bytes
-        16 of them (BLAKE2b). The same for the same decision, wherever it is made again.
-    """
-    header = {
-        "history": [[version, output] for version, output in history],
-        "inputs": [list(inputs.columns), [list(symbol) for symbol in inputs.symbols]],
-        "outputs": [list(outputs.columns), [list(symbol) for symbol in outputs.symbols]],
-    }
-    text = json.dumps(header, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
-    digest = blake2b(digest_size=DIGEST_BYTES, person=_PERSON)
+def history_digest(history: History) -> bytes:
+    """What tells a history apart: names of versions and output indices, in the order of publication; 16 bytes."""
+    digest = EMPTY
+    for version, output in history:
+        digest = extended_digest(digest, version, output)
+    return digest
+
+
+def channel_digest(weights: WeightArray, inputs: Alphabet, outputs: Alphabet) -> bytes:
+    """What tells a channel apart: its weights (b, a) and what its columns and rows stand for; 16 bytes."""
+    header = [[list(one.columns), [list(symbol) for symbol in one.symbols]] for one in (inputs, outputs)]
+    text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
+    digest = blake2b(digest_size=DIGEST_BYTES, person=_CHANNEL)
     # Its length first: no header and weights can be read as another header and other weights.
     digest.update(len(text).to_bytes(8, "little"))
     digest.update(text)
@@ -46,28 +52,22 @@ def decision_digest(history: History, weights: WeightArray, inputs: Alphabet, ou
     return digest.digest()
 
 
-def decision_keys(digests: DigestArray, decisions: DigestArray, key: bytes) -> DigestArray:
-    """128 bits per record and decision, to be put in the place of the digest of the record's key.
-
-    ``AES_key(record) XOR decision``: what draws encrypts it once more under its own key, so that a word is
-    ``AES_k2(AES_k1(record) XOR decision)``, the CBC-MAC of two blocks. For messages of one length that is a
-    pseudo-random function of record and decision (Bellare, Kilian and Rogaway 1994): another decision about the same
-    record has an unrelated word, the same decision has the same.
+def decision_digest(history: bytes, channel: bytes) -> bytes:
+    """What tells a decision apart: what was published before, and the channel that is drawn from now.
 
     Parameters
     ----------
-    digests : ndarray of uint64, shape (rows, 2)
-        From `funnel.sampling.key_digests`.
-    decisions : ndarray of uint64, shape (rows, 2)
-        From `decision_digest`, as two little-endian numbers.
-    key : bytes
-        Of AES-256, from `funnel.sampling.word_key` for a purpose of its own.
+    history : bytes
+        From `history_digest`.
+    channel : bytes
+        From `channel_digest`, of R_t(·|·, h).
 
     Returns
     -------
-    ndarray of uint64, shape (rows, 2)
+    bytes
+        16 of them (BLAKE2b). The same for the same decision, wherever it is made again.
     """
-    return np.asarray(encrypted_blocks(digests, key) ^ decisions)
+    return blake2b(history + channel, digest_size=DIGEST_BYTES, person=_DECISION).digest()
 
 
 def decision_array(digests: list[bytes]) -> DigestArray:

@@ -9,11 +9,9 @@ import numpy as np
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
+from funnel.history.decisions import EMPTY, History, extended_digest
 from funnel.joint import IntArray, Joint
-from funnel.protocol import Protocol, WeightArray
-
-History = tuple[tuple[str, int], ...]
-"""What was published about a person: (name of a version, output index) pairs, in the order of publication."""
+from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +81,7 @@ class Past:
 
     chapters: tuple[Chapter, ...] = ()
     _children: list[dict[tuple[int, int], int] | None] = field(default_factory=list, repr=False, init=False)
+    _digests: dict[int, bytes] = field(default_factory=lambda: {0: EMPTY}, repr=False)
 
     def __post_init__(self) -> None:
         following = 1
@@ -155,6 +154,16 @@ class Past:
             node = None if node is None else self._children_of(number).get((node, int(output)))
         return node
 
+    def digest(self, node: int) -> bytes:
+        """The digest of a history; see `funnel.history.decisions`. What histories begin with is kept."""
+        found = self._digests.get(node)
+        if found is None:
+            chapter = self.chapters[int(self.versions_of(np.array([node]))[0])]
+            place = node - chapter.first
+            before = self.digest(int(chapter.parents[place]))
+            found = self._digests[node] = extended_digest(before, chapter.version, int(chapter.outputs[place]))
+        return found
+
     def _children_of(self, number: int) -> dict[tuple[int, int], int]:
         known = self._children[number]
         if known is None:
@@ -165,4 +174,12 @@ class Past:
 
     def followed_by(self, chapter: Chapter) -> Past:
         """With one more version."""
-        return Past((*self.chapters, chapter))
+        # Nodes keep their numbers, so what is known of them stays true.
+        return Past((*self.chapters, chapter), self._digests)
+
+
+def silent_rows(channel: Protocol) -> WeightArray:
+    """Rows (b, a) that always publish the likeliest output of a channel."""
+    weights = np.zeros_like(channel.weights)
+    weights[int(channel.marginal.argmax())] = DENOMINATOR
+    return weights

@@ -1,4 +1,4 @@
-"""Step: one version published about people who have histories, decided for every history that they have."""
+"""Step: what has been decided for a version, about people who have histories."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from funnel.errors import DataError
 from funnel.guarantees.base import Level, PosteriorGuarantee
-from funnel.history.decisions import decision_digest
+from funnel.history.decisions import channel_digest, decision_digest
 from funnel.history.observed import Observed
-from funnel.history.past import Chapter, Past
+from funnel.history.past import Chapter, Past, silent_rows
 from funnel.joint import IntArray, Joint
-from funnel.protocol import DENOMINATOR, Protocol, WeightArray
+from funnel.protocol import Protocol, WeightArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +111,28 @@ class Step:
 
     def decision_digest(self, node: int) -> bytes:
         """What tells the decision about the people with this history from all others: 16 bytes."""
-        history = self.past.history(node)
-        return decision_digest(history, self.rows_for(history), self.channel.inputs, self.channel.outputs)
+        return self.decision_digests(np.array([node]))[0]
+
+    def decision_digests(self, nodes: IntArray) -> list[bytes]:
+        """The same of several histories that people have.
+
+        Raises
+        ------
+        DataError
+            If nobody has such a history.
+        """
+        places = np.searchsorted(self.followed, nodes)
+        if (self.followed[np.minimum(places, len(self.followed) - 1)] != nodes).any():
+            raise DataError(f"nobody in version {self.version!r} has such a history")
+        channels = self.drawn_from[places]
+        of_channel = {
+            channel: channel_digest(self.library[channel], self.channel.inputs, self.channel.outputs)
+            for channel in np.unique(channels).tolist()
+        }
+        return [
+            decision_digest(self.past.digest(node), of_channel[channel])
+            for node, channel in zip(nodes.tolist(), channels.tolist(), strict=True)
+        ]
 
     def chapter(self, parents: IntArray, outputs: IntArray) -> Chapter:
         """The version as the past keeps it, from what was drawn: distinct pairs of history and output, each (k,)."""
@@ -128,10 +149,3 @@ class Step:
             np.asarray(parents, dtype=np.int64),
             np.asarray(outputs, dtype=np.int64),
         )
-
-
-def silent_rows(channel: Protocol) -> WeightArray:
-    """Rows (b, a) that always publish the likeliest output of a channel."""
-    weights = np.zeros_like(channel.weights)
-    weights[int(channel.marginal.argmax())] = DENOMINATOR
-    return weights

@@ -13,7 +13,7 @@ from funnel.joint import Joint
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Part, Sha256, VersionText
 
-ENTRY, HEAD, PEOPLE = "entry.json", "head.json", "people.parquet"
+ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
     "nodes.parquet",
     "changes.parquet",
@@ -119,13 +119,17 @@ class RegisterEntry(Document):
 
 
 class HeadEntry(Part):
-    """An entry as the head knows it: its folder, and the SHA-256 (hex) of entry.json and of people.parquet."""
+    """An entry as the head knows it: its folder, and the SHA-256 (hex) of entry.json and of people.parquet.
+
+    ``missing`` people of the version are not in people.parquet, because they are forgotten; its counts have them still.
+    """
 
     folder: str = Field(
         pattern=_FOLDER.pattern.replace("?P<ordinal>", "").replace("?P<series>", "").replace("?P<version>", "")
     )
     entry: Sha256
     people: Sha256
+    missing: Count
 
 
 class RegisterHead(Document):

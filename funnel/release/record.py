@@ -80,10 +80,14 @@ class History(Part):
         Name of the register that the answers are kept in.
     ordinal : int or None
         Number of the version in the register, from 0; None while it is held.
+    name : str or None
+        Name of the entry, ``"<series>/<version>"``: of the version that its rows were drawn for.
     entry : str or None
-        SHA-256 (hex) of its ``entry.json`` in the register; None while it is held.
+        SHA-256 (hex) of the ``entry.json`` of that one; None while it is held.
     head : str or None
-        SHA-256 (hex) of the ``entry.json`` before it: what the version was drawn given; None for a first one.
+        SHA-256 (hex) of the head of the register with that entry; None while it is held.
+    given : str or None
+        SHA-256 (hex) of the head of the register that its rows were drawn given; None of a first one.
     target, drawing : str or None
         Digests of the protocol of the version alone, and of what its rows were drawn with, given each history.
     histories : int or None
@@ -99,8 +103,10 @@ class History(Part):
     people: Literal["same", "different"]
     register_name: str | None = Field(default=None, min_length=1, alias="register")
     ordinal: int | None = Field(default=None, ge=0)
+    name: str | None = Field(default=None, min_length=1)
     entry: Sha256 | None = None
     head: Sha256 | None = None
+    given: Sha256 | None = None
     target: Sha256 | None = None
     drawing: Sha256 | None = None
     histories: int | None = Field(default=None, ge=1)
@@ -111,11 +117,12 @@ class History(Part):
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> History:
-        told = (self.register_name, self.target, self.drawing, self.histories, self.level, self.moved, self.outside)
-        if {one is None for one in (*told, self.reserve)} != {self.people == "different"}:
+        told = (self.register_name, self.name, self.target, self.drawing, self.histories, self.level, self.moved)
+        if {one is None for one in (*told, self.outside, self.reserve)} != {self.people == "different"}:
             raise ValueError("tells of a register where there is none, or not all of one")
-        if (self.ordinal is None) != (self.entry is None) or (self.people == "different" and self.entry is not None):
-            raise ValueError("names an entry of the register without its number, or the reverse")
+        there = {one is None for one in (self.ordinal, self.entry, self.head)}
+        if len(there) > 1 or (self.people == "different" and there != {True}):
+            raise ValueError("names an entry of the register only in part")
         return self
 
 

@@ -63,6 +63,7 @@ def draw_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None,
+    decided: bool = False,
     secret: Alphabet,
     engine: EngineSettings,
     progress: Progress,
@@ -80,7 +81,9 @@ def draw_rows(
     shuffle : bool
         Whether rows come in random order.
     record_key : RecordKey or None
-        To give every record the answer that it gets in every release with this secret.
+        To give every record the answer that it gets whenever the same is decided about it.
+    decided : bool
+        Whether the snapshot is one that `funnel.register.following.follow_snapshot` made.
     secret : Alphabet
         The values of the secret, by which draws are counted.
     engine : EngineSettings
@@ -102,6 +105,7 @@ def draw_rows(
         work,
         shuffle=shuffle,
         record_key=record_key,
+        decided=decided,
         secret=secret,
         sizes=snapshot.sizes,
     )

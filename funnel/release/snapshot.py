@@ -145,7 +145,10 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
 
 def _of_key(record_key: RecordKey | None) -> list[str]:
     """What the digests of keys depend on besides the key columns, as part of a folder's name."""
-    return [] if record_key is None else [f"{record_key.fingerprint[:16]}-{record_key.derivation}"]
+    if record_key is None:
+        return []
+    scope = hashlib.sha256((record_key.series or "").encode()).hexdigest()
+    return [f"{record_key.fingerprint[:16]}-{scope[:8]}"]
 
 
 def _key_kinds(source: Source, record_key: RecordKey) -> tuple[Literal["text", "number"], ...]:

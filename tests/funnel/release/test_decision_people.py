@@ -34,7 +34,8 @@ def origin(spec: ReleaseSpec, snapshot: Snapshot = SNAPSHOTS[True]) -> Origin:
 
 
 def followed(register: str = "panel") -> History:
-    block: dict[str, Any] = {"register": register, "ordinal": 0, "entry": SHA(7), "target": SHA(8), "drawing": SHA(9)}
+    block: dict[str, Any] = {"register": register, "name": "test/1.0.0", "target": SHA(8), "drawing": SHA(9)}
+    block |= {"ordinal": 0, "entry": SHA(7), "head": SHA(6)}
     return History(people="same", histories=1, level=0.5, moved=0, outside=0, reserve=1.0, **block)
 
 

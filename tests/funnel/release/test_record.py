@@ -135,7 +135,9 @@ FOLLOWED = {
     "people": "same",
     "register": "panel",
     "ordinal": 3,
+    "name": "panel/1.3.0",
     "entry": "d" * 64,
+    "given": "f" * 64,
     "head": "e" * 64,
     "target": "a" * 64,
     "drawing": "b" * 64,
@@ -153,7 +155,7 @@ def test_a_record_says_who_its_people_are() -> None:
     assert Record.from_json(read(CONTENT | {"history": FOLLOWED}).to_bytes()).history == found
     assert read(CONTENT | {"history": {"people": "different"}}).history is not None
     # Held: it was drawn given the register, and is not in it.
-    assert read(CONTENT | {"history": FOLLOWED | {"ordinal": None, "entry": None}}).history is not None
+    assert read(CONTENT | {"history": FOLLOWED | {"ordinal": None, "entry": None, "head": None}}).history is not None
 
 
 @pytest.mark.parametrize(
