@@ -105,16 +105,13 @@ class Account:
     started_by: str
     announced: Event | None = None
 
-    def publishing(self, folder: ReleaseFolder, version: Version, register_head: str | None = None) -> None:
+    def publishing(self, folder: ReleaseFolder) -> None:
         """Announce a version that is complete; nothing may be put in its place before this returned.
 
         Parameters
         ----------
         folder : ReleaseFolder
-            Where it was put together, with its record.
-        version : Version
-        register_head : str, optional
-            Digest of the head of the register once this version is in it.
+            Where it was put together, with its verdict and its record.
 
         Raises
         ------
@@ -122,7 +119,7 @@ class Account:
             If it cannot be entered, or the lock on the register was lost; nothing was published then.
         """
         verdict = Verdict.read(folder.verdict)
-        event = self._of_folder(folder, Judged(passed=verdict.passed, sentence=verdict.sentence()), register_head)
+        event = self._of_folder(folder, Judged(passed=verdict.passed, sentence=verdict.sentence()))
         try:
             self.ledger.append(event)
         except LedgerError as error:
@@ -245,7 +242,7 @@ class Account:
             return self._of_folder(self.series.folder(version), found.verdict).model_copy(update={"kind": found.kind})
         return self._of_record(records[found.version], found.verdict).model_copy(update={"kind": found.kind})
 
-    def _of_folder(self, folder: ReleaseFolder, verdict: Judged, register_head: str | None = None) -> Event:
+    def _of_folder(self, folder: ReleaseFolder, verdict: Judged) -> Event:
         """A version as its folder tells it."""
         event = self._of_record(Record.read(folder.record), verdict)
         try:
@@ -257,7 +254,6 @@ class Account:
             update={
                 "joint": file_digest(folder.joint) if folder.joint.is_file() else None,
                 "record": file_digest(folder.record),
-                "register_head": register_head or event.digests.register_head,
             }
         )
         return event.model_copy(update={"level": level, "digests": digests})
@@ -283,7 +279,7 @@ class Account:
                 protocol=origin.protocol,
                 target=None if history is None else history.target,
                 drawing=None if history is None else history.drawing,
-                register_head=None if history is None else history.entry,
+                register_head=None if history is None else history.head,
             ),
             key=origin.secret,
             verdict=verdict,
