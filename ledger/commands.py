@@ -19,7 +19,7 @@ from funnel.wording import printable
 if TYPE_CHECKING:
     from funnel.pipeline.ledger.entry import Entry
 
-# A table that is written to a file has as much room as it needs.
+# A terminal too narrow breaks lines; rich itself would cut columns off.
 _WIDE = 200
 
 
@@ -49,9 +49,11 @@ def show(spec: Path, series: str | None, register: str | None, as_json: bool) ->
         console.print_json({"ledger": place, "head": head, "entries": [entry.content() for entry in entries]})
         return
     out = RichConsole()
-    wide = RichConsole(width=max(out.width, _WIDE)) if not out.is_terminal else out
-    wide.print(Text(printable(place)), soft_wrap=True)
-    wide.print(table_of(entries))
+    out.print(Text(printable(place)), soft_wrap=True)
+    RichConsole(width=max(out.width, _WIDE)).print(table_of(entries))
+    for entry in entries:
+        for said in remarks(entry):
+            out.print(Text(printable(f"entry {entry.serial}: {said}")), soft_wrap=True)
     out.print(Text(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}; head {head}"), soft_wrap=True)
 
 
@@ -88,11 +90,9 @@ def table_of(entries: list[Entry]) -> Table:
     for title in ("level", "all versions", "histories", "moved", "outside"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("started by", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
     for entry in entries:
         event = entry.event
         figures = (_level(event.level), _level(event.joint_level), event.histories, event.moved, event.outside)
-        sentence = event.verdict.sentence if entry.note is None else f"{event.verdict.sentence} ({entry.note})"
         table.add_row(
             str(entry.serial),
             entry.at.removesuffix("+00:00").replace("T", " "),
@@ -100,9 +100,15 @@ def table_of(entries: list[Entry]) -> Table:
             *(_shown(text) for text in (event.series, event.version, event.register_name, event.guarantee)),
             *(_shown(figure) for figure in figures),
             _shown(event.started_by),
-            Text(printable(sentence)),
         )
     return table
+
+
+def remarks(entry: Entry) -> list[str]:
+    """What there is to read about an entry besides its row: why it is there, where that is no matter of course."""
+    event = entry.event
+    usual = event.verdict.passed and event.kind in ("publishing", "published")
+    return [*([] if usual else [event.verdict.sentence]), *([] if entry.note is None else [entry.note])]
 
 
 def _level(level: float | None) -> str | None:

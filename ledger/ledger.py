@@ -97,6 +97,7 @@ class Ledger:
         """
         address = address_of(url, workspace, environment)
         ledger = cls(address, engine_of(address, read_only), workspace / HEAD_FILE, clock)
+        ledger._require_file()
         if read_only:
             ledger._require_there()
         else:
@@ -312,6 +313,15 @@ class Ledger:
     def _reading(self) -> Iterator[Connection]:
         with plain_failures(self._address, "cannot be read"), self._engine.connect() as connection, connection.begin():
             yield connection
+
+    def _require_file(self) -> None:
+        """Refuse to begin a ledger anew where one is gone."""
+        file, noted = self._address.file, read_head(self._noted)
+        if file is not None and noted is not None and not file.exists():
+            raise LedgerError(
+                f"the ledger {file} is gone, and {self._noted} names its entry {noted.serial} ({noted.said}); restore "
+                "it from a backup, or see docs/ledger.md if there is none"
+            )
 
     def _require_there(self) -> None:
         if self._address.file is not None and not self._address.file.is_file():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -221,20 +220,24 @@ def test_what_says_nothing_of_the_release_is_not_entered(tmp_path: Path, error: 
 def test_a_version_that_is_refused_at_the_last_moment(tmp_path: Path) -> None:
     """Announced, and then its files are not those that were judged: both are entered at once."""
     described = spec(tmp_path)
-    with (
-        pytest.raises(ReleaseRefused),
-        open_series(described) as series,
-        accounting(described, series, clock=Clock()) as account,
-        series.incoming() as folder,
-    ):
-        private_folder(folder.audit)
-        folder.protocol.write_text("judged")
-        verdict = judged(folder)
-        folder.verdict.write_bytes(verdict.to_bytes())
-        folder.record.write_bytes(record("1.0.0", series).to_bytes())
-        account.publishing(folder)
-        folder.protocol.write_text("another")
-        series.publish(folder, Version(1, 0, 0), verdict, lambda *_: None)
+
+    def spoilt() -> None:
+        with (
+            open_series(described) as series,
+            accounting(described, series, clock=Clock()) as account,
+            series.incoming() as folder,
+        ):
+            private_folder(folder.audit)
+            folder.protocol.write_text("judged")
+            verdict = judged(folder)
+            folder.verdict.write_bytes(verdict.to_bytes())
+            folder.record.write_bytes(record("1.0.0", series).to_bytes())
+            account.publishing(folder)
+            folder.protocol.write_text("another")
+            series.publish(folder, Version(1, 0, 0), verdict, lambda *_: None)
+
+    with pytest.raises(ReleaseRefused):
+        spoilt()
     assert kinds(described) == ["publishing 1.0.0", "unfinished 1.0.0", "refused"]
 
 
@@ -247,7 +250,7 @@ def test_without_its_announcement_nothing_is_published(tmp_path: Path, monkeypat
 
     with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
         monkeypatch.setattr(Ledger, "_entered", gone)
-        with pytest.raises(LedgerError, match="^nothing was published: the ledger is gone$"):
+        with pytest.raises(LedgerError, match=r"^nothing was published: the ledger is gone$"):
             put(described, series, account, "1.1.0")
         monkeypatch.undo()
         assert series.published == [Version(1, 0, 0)]

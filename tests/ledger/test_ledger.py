@@ -160,6 +160,15 @@ def test_another_ledger_in_its_place_is_noticed(url: str | None, tmp_path: Path)
         opened(url, tmp_path)
 
 
+def test_a_file_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
+    filled(None, tmp_path)
+    (tmp_path / "ledger.sqlite").unlink()
+    for read_only in (True, False):
+        with pytest.raises(LedgerError, match=r"is gone, and .* names its entry 4 \(published people/1\.3\.0\)"):
+            opened(None, tmp_path, read_only=read_only)
+    assert not (tmp_path / "ledger.sqlite").exists()
+
+
 def test_a_head_that_is_behind_is_no_loss(url: str | None, tmp_path: Path) -> None:
     """Killed between the entry and the note of it, or entered from another workspace."""
     filled(url, tmp_path, 2)
