@@ -18,6 +18,7 @@ from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import order_tables, source_order
 from funnel.pipeline.expectations.table_evidence import ROWS, TableEvidence
+from funnel.protocol import Protocol
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -65,6 +66,9 @@ class Findings:
         the true one. None for other guarantees, and where ``robust_level`` is.
     history : FoundHistory or None
         What all versions together tell; None where every version is about other people, and of a first one.
+    drift : mapping or None
+        How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its
+        ``sentence``; None where that is not compared.
     """
 
     guarantee: str
@@ -91,6 +95,7 @@ class Findings:
     plain_level: float
     robust_lift_level: float | None = None
     history: FoundHistory | None = None
+    drift: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; an infinite level and an undefined lift become None."""
@@ -111,6 +116,7 @@ def audit_release(
     *,
     drawn_with: Protocol | None = None,
     history: FoundHistory | None = None,
+    drift: Mapping[str, Any] | None = None,
 ) -> Findings:
     """Audit a protocol and the records drawn with it against a declared bound.
 
@@ -129,6 +135,8 @@ def audit_release(
         What the records were drawn with, and what ``pair_counts`` are by, where that is not the published protocol.
     history : FoundHistory, optional
         What all versions together tell.
+    drift : mapping, optional
+        How frequencies differ from the version before.
     """
     level = guarantee.level(joint, protocol)
     witness = level.witness
@@ -158,6 +166,7 @@ def audit_release(
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
         history=history,
+        drift=drift,
     )
 
 

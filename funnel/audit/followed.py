@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,6 @@ class FoundHistory:
     utility, alone, bound, entropy : float
         I(X;Y) of the effective channel and of the protocol of this version alone, an upper bound of what could be
         kept, and H(X).
-    drift : mapping or None
-        How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its ``sentence``.
     """
 
     register: str
@@ -62,7 +59,6 @@ class FoundHistory:
     alone: float
     bound: float
     entropy: float
-    drift: dict[str, Any] | None = field(default=None, hash=False)
 
     @property
     def share(self) -> float:

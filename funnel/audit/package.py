@@ -29,7 +29,9 @@ _FIELD = (
 )
 _SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
-    "different": "per record and for this version alone; the publisher declares that no person is in more than one version",
+    "different": (
+        "per record and for this version alone; the publisher declares that no person is in more than one version"
+    ),
     "same": "everything published about a person, in this version and in all versions before it about the same people",
 }
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"

@@ -44,7 +44,8 @@ HISTORIES, FOLLOWED = "histories.parquet", "followed.parquet"
 FORGOTTEN_NODE = -1
 """In the place of a history: of people who are forgotten, and drawn from what depends on nothing."""
 
-_FORGOTTEN_CHANNEL = "forgotten"
+FORGOTTEN_CHANNEL = "forgotten"
+"""In the place of the number of a channel: of the same people."""
 _SOUGHT = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int64), ("place", np.int64)])
 _PLACED = np.dtype([("place", np.int64), ("node", np.int64)])
 _DRAWN = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("node", np.int64)])
@@ -208,7 +209,7 @@ def follow_snapshot(
     if HISTORY_COLUMN in pq.read_schema(snapshot.data.path).names:
         raise DataError(f"a column is named {HISTORY_COLUMN!r}, as the channels of histories are; rename it")
     key = decision_key(record_key)
-    channels = pa.array([*map(str, range(len(step.library))), _FORGOTTEN_CHANNEL], pa.string())
+    channels = pa.array([*map(str, range(len(step.library))), FORGOTTEN_CHANNEL], pa.string())
     decisions = decision_array([*step.decision_digests(step.followed), _forgotten_decision(step)])
     private_folder(work)
     done = 0

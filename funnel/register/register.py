@@ -166,21 +166,6 @@ class Register:
         """Of the secret that people are known by; None before the first version."""
         return self.entries[-1].fingerprint if self.entries else None
 
-    def require_secret(self, fingerprint: str) -> None:
-        """Make sure that people are known again.
-
-        Raises
-        ------
-        LedgerError
-            If the secret is another one.
-        """
-        if self.fingerprint not in (None, fingerprint):
-            raise LedgerError(
-                f"the release secret is not the one that the people of the register {self.name} are known by: all of "
-                "them would be taken for new people, and what was published about them forgotten; restore that secret "
-                "from a backup"
-            )
-
     def require_fitting(
         self, secret: Sequence[str], key_columns: Sequence[str], key_kinds: Sequence[str] | None = None
     ) -> None:

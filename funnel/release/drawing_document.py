@@ -17,7 +17,8 @@ class DrawingDocument(Document):
     """The channels of all histories as one protocol, and the records that drew from it; internal.
 
     Its inputs are those of the published protocol with, before them, the number of the channel that a record's history
-    is drawn from. ``counts`` are records by secret (rows) and by what the drawing reads.
+    is drawn from. ``counts`` are records by secret (rows) and by what they were drawn by, ``drawn_by``: also those of
+    people who are forgotten, whose channel is none of the numbers.
     """
 
     described: ClassVar[str] = "the drawing of a version"
@@ -32,6 +33,7 @@ class DrawingDocument(Document):
     weights: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
     marginal: tuple[Decimal, ...] = Field(min_length=1)
     secret: Symbols
+    drawn_by: Symbols
     counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
 
     @cached_property
@@ -42,7 +44,7 @@ class DrawingDocument(Document):
     @cached_property
     def joint(self) -> Joint:
         """Counts of (secret, what the drawing reads)."""
-        return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+        return Joint.from_counts(self.counts, self.secret.alphabet(), self.drawn_by.alphabet())
 
     @model_validator(mode="after")
     def _of_one_drawing(self) -> Self:
@@ -59,14 +61,14 @@ def drawing_document(protocol: Protocol, joint: Joint) -> DrawingDocument:
     protocol : Protocol
         What rows are drawn with.
     joint : Joint
-        Counts of (secret, what it reads), in the order of its inputs.
+        Counts of (secret, what it reads).
 
     Raises
     ------
     ValueError
-        If they are of other inputs.
+        If they are by other columns.
     """
-    if joint.inputs != protocol.inputs:
+    if joint.inputs.columns != protocol.inputs.columns:
         raise ValueError("the records of a drawing are counted by what it reads")
     content = protocol.to_dict()
     return DrawingDocument(
@@ -80,5 +82,6 @@ def drawing_document(protocol: Protocol, joint: Joint) -> DrawingDocument:
         weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
         marginal=tuple(map(str, protocol.marginal.tolist())),
         secret=Symbols.of(joint.secret),
+        drawn_by=Symbols.of(joint.inputs),
         counts=tuple(map(tuple, joint.counts.tolist())),
     )

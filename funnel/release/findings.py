@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from funnel.audit.findings import Findings
+from funnel.audit.followed import FoundHistory
 from funnel.release.document import Count, Document, Part, Probability
 
 
@@ -53,7 +54,6 @@ class FoundHistoryPart(Part):
     alone: float
     bound: float
     entropy: float
-    drift: Mapping[str, JsonValue] | None
 
 
 class FindingsDocument(Document):
@@ -88,18 +88,25 @@ class FindingsDocument(Document):
     plain_level: float | None
     robust_lift_level: float | None
     history: FoundHistoryPart | None
+    drift: Mapping[str, JsonValue] | None
+
+    @property
+    def found_history(self) -> FoundHistory | None:
+        """The part about all versions together."""
+        return None if self.history is None else FoundHistory(**self.history.model_dump(by_alias=True))
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 some findings were not made yet; before version 2 every version stood alone."""
         if version == 1:
-            return {**content, "history": None}
+            return {**content, "history": None, "drift": None}
         later: dict[str, Any] = {
             "witness_given": [],
             "robust_level": None,
             "plain_level": None,
             "robust_lift_level": None,
             "history": None,
+            "drift": None,
         }
         return {**later, **content, "confidence": {"few": 0, **content["confidence"]}}
 

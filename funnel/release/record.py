@@ -35,8 +35,8 @@ class Origin(Part):
     key_kinds : tuple of "text" or "number", or None
         Of each column of the record key; None where there is none, or the record is from before they were noted.
     derivation : int or None
-        How the answers were derived from secret and key, see `funnel.sampling.RecordKey`; None where none were, or the
-        record is from before it was noted: then 1.
+        How the answers were derived from secret and key, see `funnel.sampling.keyed.DERIVATION`; None where none were,
+        or the record is from before it was noted: then 1.
     """
 
     spec: Sha256
@@ -49,7 +49,7 @@ class Origin(Part):
     record_key: tuple[str, ...] | None = None
     secret: str | None = Field(default=None, min_length=1)
     key_kinds: tuple[Literal["text", "number"], ...] | None = None
-    derivation: Literal[1, 2] | None = None
+    derivation: Literal[1, 2, 3] | None = None
 
     @field_validator("fields")
     @classmethod

@@ -10,11 +10,12 @@ from pathlib import Path
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
-from funnel.joint import IntArray
+from funnel.joint import IntArray, Joint
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
-from funnel.release.files import FileRef, private_folder, remove_tree
+from funnel.release.drawing_document import drawing_document
+from funnel.release.files import FileRef, private_folder, remove_tree, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
@@ -67,6 +68,7 @@ def draw_rows(
     secret: Alphabet,
     engine: EngineSettings,
     progress: Progress,
+    counts: Joint | None = None,
 ) -> Rows:
     """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
 
@@ -89,6 +91,9 @@ def draw_rows(
     engine : EngineSettings
         Who does the work.
     progress : callable
+    counts : Joint, optional
+        Records by secret and by what the protocol reads, where people have histories: what they were drawn with is then
+        internal, and becomes evidence.
 
     Raises
     ------
@@ -126,6 +131,8 @@ def draw_rows(
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = Rows(FileRef.of(folder.data), drawn.pairs, drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
+    if counts is not None:
+        write_whole(folder.drawing, drawing_document(protocol, counts).to_bytes())
     return rows
 
 

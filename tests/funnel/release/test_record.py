@@ -95,7 +95,7 @@ def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
         ({"origin": ORIGIN | {"record_key": ["id"]}}, "origin names a record key and no release secret"),
         ({"origin": ORIGIN | {"key_kinds": ["text"]}}, "origin names another number of key kinds than of key columns"),
         ({"origin": ORIGIN | {"key_kinds": ["float"]}}, "origin.key_kinds.0: input should be 'text' or 'number'"),
-        ({"origin": ORIGIN | {"derivation": 3}}, "origin.derivation: input should be 1 or 2"),
+        ({"origin": ORIGIN | {"derivation": 4}}, "origin.derivation: input should be 1, 2 or 3"),
         ({"version": "1.0"}, "version: string should match"),
         ({"version": "1.01.0"}, "version: string should match"),
         ({"created": "2026-01-01T00:00:00"}, "created: string should match"),
