@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 
 from funnel.errors import DataError, FunnelError, LedgerError, OutputError, PipelineError
@@ -14,6 +13,7 @@ from funnel.pipeline.ledger.ledger import Ledger, now
 from funnel.pipeline.ledger.reconcile import Found, missing_entries, newest_of_each
 from funnel.pipeline.ledger.starter import started_by
 from funnel.progress import Progress, quiet
+from funnel.register.register import Register
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.provenance import software
@@ -84,26 +84,51 @@ def accounting(
                 raise
 
 
-@dataclass(eq=False)
 class Account:
     """What a run tells the ledger; see `accounting`.
 
-    Attributes
+    Parameters
     ----------
     ledger : Ledger
+        Whose lock on the register this run holds.
     spec : ReleaseSpec
     series : Series
     started, started_by : str
+        When the run began and who began it, as entries note it.
+
+    Attributes
+    ----------
     announced : Event or None
         The version that is about to be put in its place.
     """
 
-    ledger: Ledger
-    spec: ReleaseSpec
-    series: Series
-    started: str
-    started_by: str
-    announced: Event | None = None
+    def __init__(self, ledger: Ledger, spec: ReleaseSpec, series: Series, started: str, started_by: str) -> None:
+        self.ledger = ledger
+        self.spec = spec
+        self.series = series
+        self.started = started
+        self.started_by = started_by
+        self.announced: Event | None = None
+
+    def require_register(self, register: Register) -> None:
+        """Make sure that a register is not older than what the ledger knows of it.
+
+        Parameters
+        ----------
+        register : Register
+            After what a killed run left in it was finished.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger names a head that the register does not know: it is an old backup.
+        """
+        named = None
+        for entry in self.ledger.entries(register=register.name):
+            if entry.event.kind in ("published", "restored", "forgotten"):
+                named = entry.event.digests.register_head or named
+        if named is not None:
+            register.require_head(named)
 
     def publishing(self, folder: ReleaseFolder) -> None:
         """Announce a version that is complete; nothing may be put in its place before this returned.
