@@ -20,7 +20,7 @@ from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.register import Prepared, Register
-from funnel.release.coarse import coarsened
+from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
 from funnel.release.drawn_from import DrawnFrom
@@ -238,11 +238,11 @@ def _require_same(decision: TakeOver, record: History) -> None:
 
 
 def _public(joint: Joint, found: Step) -> Protocol:
-    """The effective channel as it is published: on a coarse grid: its exact weights would tell of single people."""
+    """The effective channel as it is published: rounded: its exact weights would tell of single people."""
     if (found.channel.weights == found.target.weights).all():
         return found.target
     effective = replace(found.channel, mechanism=found.target.mechanism)
-    return coarsened(joint, found.guarantee, effective)
+    return rounded_channel(joint, found.guarantee, effective)
 
 
 def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
