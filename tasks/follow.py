@@ -252,7 +252,7 @@ def _public(joint: Joint, found: Step) -> Protocol:
 
 def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
     """Records by secret and by what the drawing reads."""
-    order = {column: coding.labels for column, coding in followed.read_codings().items()}
+    order: dict[str, Sequence[str]] = {c: coding.labels for c, coding in followed.read_codings().items()}
     order[HISTORY_COLUMN] = [*map(str, range(channels)), FORGOTTEN_CHANNEL]
     columns = (HISTORY_COLUMN, *spec.publish)
     tasks = [(followed.data.path, groups, spec.secret, columns, order) for groups in partition_groups(followed.sizes)]
