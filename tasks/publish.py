@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
+from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.step import step, tell
+from funnel.register.register import Prepared, Register
 from funnel.release.accounted import require_accounted
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, Earlier, TakeOver
@@ -14,7 +16,7 @@ from funnel.release.files import write_whole
 from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
-from funnel.release.record import Record
+from funnel.release.record import History, Record
 from funnel.release.series import Series
 from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
@@ -50,7 +52,11 @@ def publish(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    account: Account,
     approval: Approval | None = None,
+    history: History | None = None,
+    entry: Prepared | None = None,
+    register: Register | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -59,18 +65,44 @@ def publish(
     files are put there after the rename, and are a version from the moment its ``datapackage.json`` is there, the last
     of them.
 
+    The ledger is told before the rename that the version is about to be published: without that nothing is. Whoever
+    calls tells it afterwards that it is.
+
+    Where people have histories, what was published about each of them was prepared before, is named by the record, and
+    settled in the register after it: a run that is killed leaves it to the next one, which finds out by the
+    record whether the version got to its place.
+
+    Parameters
+    ----------
+    account : Account
+        This run's part in the ledger.
+    history : History or None
+        Who the people are, for the record.
+    entry : Prepared, optional
+        Of this version in the register of its people, as it was judged.
+    register : Register, optional
+
     Raises
     ------
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
+    LedgerError
+        If the ledger cannot be told; nothing is published then.
     """
     # Only what was judged is signed.
     require_judged(folder.root, verdict)
     version = decision.version
     files = sign_release(spec, folder, str(version), created, verdict.files)
-    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval)
+    if entry is not None and history is not None:
+        history = history.model_copy(
+            update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}
+        )
+    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval, history)
     tell("publishing")
+    account.publishing(folder)
     series.publish(folder, version, verdict, tell)
+    if entry is not None and register is not None:
+        register.settle(entry)
     return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
 
 
@@ -95,6 +127,7 @@ def complete(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None,
+    history: History | None = None,
 ) -> None:
     """Write what a judged version still lacks, all of it internal: the verdict and the record.
 
@@ -117,6 +150,7 @@ def complete(
         files=dict(files),
         software=software(),
         approval=approval,
+        history=history,
     )
     require_accounted(record, folder, earlier)
     folder.record.write_bytes(record.to_bytes())

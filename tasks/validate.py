@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
@@ -12,6 +13,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 
@@ -23,6 +25,9 @@ def validate(
     folder: ReleaseFolder,
     earlier: Sequence[Earlier],
     secret: ReleaseSecret | None = None,
+    followed: Snapshot | None = None,
+    register: Path | None = None,
+    coming: Path | None = None,
 ) -> Verdict:
     """Judge every public file of a coming version, and note the digests of what was judged.
 
@@ -30,6 +35,13 @@ def validate(
     again from the text of the spec, and everything else from the files in the folder. Of the snapshot only what it says
     of itself is judged, and the order of its records is what that of the released rows must not follow. The verdict may
     be negative: refusing to publish is the caller's part.
+
+    Parameters
+    ----------
+    followed : Snapshot, optional
+        The same records with the channel of each history and keys of decisions, where rows are drawn from these.
+    register, coming : Path, optional
+        Folders of the register of these people, and of the entry that is prepared for the version.
 
     Raises
     ------
@@ -39,6 +51,7 @@ def validate(
     tell("loading the validator")
     # Takes seconds to import: only runs that validate pay for it.
     from funnel.pipeline.expectations import Finished, judge
+    from funnel.pipeline.expectations.history_claims import Prepared
 
     tell("judging the release")
     # Before anything is read: what changes from here on is not what was judged.
@@ -47,5 +60,9 @@ def validate(
     taken_over = isinstance(decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
     before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
-    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key)
+    derivation = decision.origin.derivation or DERIVATION
+    prepared = None if register is None or coming is None else Prepared(register, coming)
+    finished = Finished(
+        spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation, prepared
+    )
     return Verdict.of(judge(finished).results, files)
