@@ -73,7 +73,6 @@ def accounting(
     with ledger_of(spec, clock=clock) as ledger:
         register = spec.register or spec.name
         with ledger.holding(register, patience, progress):
-            progress("reading the ledger", 0, None)
             ledger.verify()
             account = Account(ledger, spec, series, in_utc(clock()), started_by())
             account.reconcile()
