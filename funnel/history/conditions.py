@@ -14,6 +14,8 @@ from funnel.joint import FloatArray
 _THIN = 1e-9
 # How exactly, relatively, a row has to stand still where it must.
 STILL = 1e-10
+# What sums of products may be off by, relatively.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +80,8 @@ class Conditions:
         m, k, a = self.rows.shape
         beyond = (self.rows.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
         scale = (self.size.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
-        # What is below the rounding of the sums themselves is none.
-        over = np.maximum(beyond - 1e-15 * scale, 0.0)
+        # What is beyond by rounding alone is not.
+        over = np.where(beyond > _ROUNDING * scale, beyond, 0.0)
         room = self.slack[:, :, None]
         needed = np.divide(over, room, out=np.zeros_like(over), where=room > 0)
         needed[self.held[:, :, None] & (np.abs(beyond) > STILL * scale)] = np.inf

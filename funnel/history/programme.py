@@ -289,19 +289,26 @@ class _Search:
             mean = Conditions.of(law[None], cone)
             before = tangent.work
             channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0))
-            prices = prices / weights.sum()
-            found.append(self._judged(members, channel, prices, cone, tangent.work - before))
+            step = max(1, _CHUNK // self._gains.size)
+            parts = [members[start : start + step] for start in range(0, len(members), step)]
+            conditions = [Conditions.of(self._laws[part], cone) for part in parts]
+            if len(members) > 1 and not mean.held.any():
+                channel = tangent.bind(channel, conditions, mean)
+            found.append(self._judged(parts, conditions, channel, prices / weights.sum(), tangent.work - before))
         return found
 
     def _judged(
-        self, members: Members, channel: FloatArray, prices: FloatArray, cone: FloatArray, work: float
+        self,
+        parts: list[Members],
+        members_conditions: list[Conditions],
+        channel: FloatArray,
+        prices: FloatArray,
+        work: float,
     ) -> _Shared:
         """What a channel and multipliers for a unit of mass mean for the members of a group."""
-        step = max(1, _CHUNK // self._gains.size)
-        parts = [members[start : start + step] for start in range(0, len(members), step)]
+        members = np.concatenate(parts)
         needs, bounds = [], []
-        for part in parts:
-            conditions = Conditions.of(self._laws[part], cone)
+        for part, conditions in zip(parts, members_conditions, strict=True):
             needs.append(conditions.needs(channel))
             weights = self._weights[part]
             paid = np.matmul(prices, conditions.rows)
@@ -321,7 +328,7 @@ class _Search:
         masses = self._masses[members]
         own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
         values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
-        judging = 4.0 * len(members) * self._gains.size * (len(cone) + 1)
+        judging = 4.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
         return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
 
 
