@@ -16,6 +16,8 @@ _THIN = 1e-9
 STILL = 1e-10
 # What sums of products may be off by, relatively.
 _ROUNDING = 1e-13
+# The same for one entry of a row, which is a sum over the secrets.
+_NOTHING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,8 @@ class Conditions:
         held = alone > -_THIN * size.sum(axis=2)
         level = np.where(held, alone, 0.0)
         rows -= level[:, :, None] * given[:, None, :]
+        # A price of a row that is nothing but rounding would be worth anything.
+        rows[np.abs(rows) <= _NOTHING * size] = 0.0
         return cls(
             rows,
             np.where(held, 0.0, np.maximum(-rows.sum(axis=2), 0.0)),
@@ -70,6 +74,24 @@ class Conditions:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def silent(self) -> npt.NDArray[np.bool_]:
+        """Which histories have nothing left to say: all rows that meet the conditions are constant; shape (m,).
+
+        The law of the input is a vertex of the region (METHOD section 9): where all outputs have to stand still, as
+        many conditions that are independent on the inputs that are possible as leave one dimension.
+        """
+        possible = self.given > 0
+        number = possible.sum(axis=1)
+        silent = number <= 1
+        doubtful = np.flatnonzero(~silent & (number <= self.held.sum(axis=1) + 1))
+        if len(doubtful):
+            # Columns divided by what they are made of: whether they depend is not a matter of how common an input is.
+            scale = np.where(possible, self.given, 1.0)[doubtful, None, :]
+            rank = np.linalg.matrix_rank(self.rows[doubtful] * self.held[doubtful, :, None] / scale, rtol=1e-9)
+            silent[doubtful] = rank >= number[doubtful] - 1
+        return np.asarray(silent)
 
     def needs(self, channel: FloatArray) -> FloatArray:
         """How much of a constant row each output (b,) of a channel (b, a) needs to meet the conditions; shape (m, b).
