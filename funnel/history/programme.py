@@ -6,14 +6,14 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.grouping import Members, grouped, halves
-from funnel.history.tangent import Tangent, programme_work
+from funnel.history.tangent import ENOUGH, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -115,10 +115,23 @@ def best_rows(
     O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
     the number of threads.
     """
-    search = _Search(laws, masses, prior_of, cones, gains, Budget.of(budget), progress)
-    most = channels or max(1, _LIBRARY // gains.size)
-    search.run(most)
-    return search.rows()
+    order = _canonical(laws, masses, prior_of)
+    search = _Search(laws[order], masses[order], prior_of[order], cones, gains, Budget.of(budget), progress)
+    search.run(channels or max(1, _LIBRARY // gains.size))
+    rows, back = search.rows(), np.argsort(order)
+    return replace(rows, assigned=rows.assigned[back], values=rows.values[back], bounds=rows.bounds[back])
+
+
+def _canonical(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
+    """An order of histories that does not depend on the one they come in: by cone, law and mass, bit by bit."""
+    table = np.column_stack([prior_of, *(_bits(values) for values in (laws, masses))])
+    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
+    return np.argsort(keys, kind="stable")
+
+
+def _bits(values: FloatArray) -> IntArray:
+    # Adding zero makes a negative one positive.
+    return np.asarray((np.ascontiguousarray(values).reshape(len(values), -1) + 0.0).view(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +215,7 @@ class _Search:
             self._solve(cut, most)
 
     def rows(self) -> Rows:
-        """The library of what histories draw from, in the order of the first history that does."""
+        """The library of what histories draw from, and which each draws from."""
         outputs, inputs = self._gains.shape
         kind = np.where(self._channel < 0, self._output, 0)
         keys = np.stack([self._channel, self._level.astype(np.int64), kind], axis=1)
@@ -305,7 +318,8 @@ class _Search:
             conditions = [Conditions.of(self._laws[part], cone) for part in parts]
             if len(members) > 1 and not mean.held.any():
                 channel = tangent.bind(channel, conditions, mean)
-            found.append(self._judged(parts, conditions, channel, prices / weights.sum(), tangent.work - before))
+            prices = prices / weights.sum() if self._masses[members].any() else np.zeros_like(prices)
+            found.append(self._judged(parts, conditions, channel, prices, tangent.work - before))
         return found
 
     def _judged(
@@ -334,12 +348,15 @@ class _Search:
         with np.errstate(divide="ignore"):
             halved = np.floor(-np.log2(share[usable]))
         levels[usable] = np.where(share[usable] > 0, _LEVELS - np.clip(halved, 0, _LEVELS - 1), 0)
+        if constant.sum() <= ENOUGH:
+            # One channel for all: what that costs is less than another channel would be worth.
+            levels[usable] = _LEVELS
         levels[~usable] = -1
         taken = np.where(levels > 0, 2.0 ** (np.maximum(levels, 1) - _LEVELS), 0.0)
         masses = self._masses[members]
         own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
         values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
-        judging = 4.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
+        judging = 10.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
         return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
 
 
