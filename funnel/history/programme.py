@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.grouping import Members, grouped, halves
 from funnel.history.tangent import ENOUGH, Tangent, programme_work
@@ -108,13 +109,15 @@ def best_rows(
     Raises
     ------
     SolverError
-        If a programme fails.
+        If a programme fails, or something is not a finite number.
 
     Notes
     -----
     O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
     the number of threads.
     """
+    if not all(np.isfinite(numbers).all() for numbers in (laws, masses, gains, *cones)):
+        raise SolverError("the laws, gains or conditions of the histories are not finite numbers; please report it")
     order = _canonical(laws, masses, prior_of)
     search = _Search(laws[order], masses[order], prior_of[order], cones, gains, Budget.of(budget), progress)
     search.run(channels or max(1, _LIBRARY // gains.size))
@@ -131,7 +134,9 @@ def _canonical(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Memb
 
 def _bits(values: FloatArray) -> IntArray:
     # Adding zero makes a negative one positive.
-    return np.asarray((np.ascontiguousarray(values).reshape(len(values), -1) + 0.0).view(np.int64))
+    return np.asarray(
+        (np.ascontiguousarray(values).reshape(len(values), math.prod(values.shape[1:])) + 0.0).view(np.int64)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +188,7 @@ class _Search:
         self._level = np.zeros(len(laws), dtype=np.int8)
         self._found: list[tuple[FloatArray, FloatArray]] = []
         self._solved = 0
-        self._each = programme_work(*gains.shape, max((len(cone) for cone in self._cones), default=0))
+        self._each = programme_work(gains.shape[0], gains.shape[1], max((len(cone) for cone in self._cones), default=0))
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
     def run(self, most: int) -> None:
@@ -197,7 +202,7 @@ class _Search:
         # A channel in which all outputs stand still for one law does so for no other.
         held = held[np.argsort(-self._weights[held], kind="stable")]
         single = len(held) if alone else min(len(held), first // 2)
-        rest = self._alike(held[single:], 1) + self._alike(open_, first - single)
+        rest = (self._alike(open_, first - single) + self._alike(held[single:], 1))[: first - single]
         wanted = len(open_) if alone else max(len(rest), int(_FIRST * (first - single)))
         groups = [np.array([one]) for one in held[:single]] + grouped(self._laws, self._weights, rest, wanted)
         self._solve(groups, most)
@@ -227,7 +232,8 @@ class _Search:
             if channel < 0:
                 library[place, output] = 1.0
             else:
-                library[place] = _mixed(*self._found[channel], level)
+                shared, constant = self._found[channel]
+                library[place] = _mixed(shared, constant, level)
         return Rows(library, rank[inverse.ravel()], self._value, self._bound, self._solved)
 
     def _affordable(self, most: int) -> int:
@@ -302,7 +308,8 @@ class _Search:
     def _chain(self, groups: list[Members]) -> list[_Shared]:
         """The channels of some groups, one after the other."""
         outputs, inputs = self._gains.shape
-        found, tangents = [], {}
+        found: list[_Shared] = []
+        tangents: dict[int, Tangent] = {}
         for members in groups:
             cone = self._cones[self._prior_of[members[0]]]
             tangent = tangents.get(len(cone))

@@ -129,7 +129,7 @@ class Tangent:
         return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
 
     def bind(self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions) -> FloatArray:
-        """The channel (b, a) of the last programme made better for a group: with conditions of members that break theirs.
+        """The channel (b, a) of the last programme, solved again with conditions of members that it breaks.
 
         Cutting planes: for every output and condition the member that breaks it most, relatively to the room that it
         has, in a few rounds. What is still broken then is left to whoever judges the channel.
@@ -198,8 +198,8 @@ class Tangent:
             self._kinds,
         )
         if status == highspy.HighsStatus.kError:
-            # The solver would go on with the model that it had before.
-            raise SolverError("the programme of a history is none: its law or its gains are not finite numbers")
+            # The solver would go on with the programme that it had before.
+            raise SolverError("the solver does not take the programme of a history; please report it")
 
 
 def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
@@ -249,5 +249,3 @@ def _stilled(channel: FloatArray, rows: FloatArray, size: FloatArray) -> FloatAr
         channel = channel.copy()
         channel[output, given] = weights * np.maximum(1.0 + change, 0.0)
     return channel
-
-
