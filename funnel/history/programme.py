@@ -6,14 +6,15 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.grouping import Members, grouped, halves
-from funnel.history.tangent import Tangent, programme_work
+from funnel.history.tangent import ENOUGH, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -108,17 +109,34 @@ def best_rows(
     Raises
     ------
     SolverError
-        If a programme fails.
+        If a programme fails, or something is not a finite number.
 
     Notes
     -----
     O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
     the number of threads.
     """
-    search = _Search(laws, masses, prior_of, cones, gains, Budget.of(budget), progress)
-    most = channels or max(1, _LIBRARY // gains.size)
-    search.run(most)
-    return search.rows()
+    if not all(np.isfinite(numbers).all() for numbers in (laws, masses, gains, *cones)):
+        raise SolverError("the laws, gains or conditions of the histories are not finite numbers; please report it")
+    order = _canonical(laws, masses, prior_of)
+    search = _Search(laws[order], masses[order], prior_of[order], cones, gains, Budget.of(budget), progress)
+    search.run(channels or max(1, _LIBRARY // gains.size))
+    rows, back = search.rows(), np.argsort(order)
+    return replace(rows, assigned=rows.assigned[back], values=rows.values[back], bounds=rows.bounds[back])
+
+
+def _canonical(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
+    """An order of histories that does not depend on the one they come in: by cone, law and mass, bit by bit."""
+    table = np.column_stack([prior_of, *(_bits(values) for values in (laws, masses))])
+    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
+    return np.argsort(keys, kind="stable")
+
+
+def _bits(values: FloatArray) -> IntArray:
+    # Adding zero makes a negative one positive.
+    return np.asarray(
+        (np.ascontiguousarray(values).reshape(len(values), math.prod(values.shape[1:])) + 0.0).view(np.int64)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +188,7 @@ class _Search:
         self._level = np.zeros(len(laws), dtype=np.int8)
         self._found: list[tuple[FloatArray, FloatArray]] = []
         self._solved = 0
-        self._each = programme_work(*gains.shape, max((len(cone) for cone in self._cones), default=0))
+        self._each = programme_work(gains.shape[0], gains.shape[1], max((len(cone) for cone in self._cones), default=0))
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
     def run(self, most: int) -> None:
@@ -184,7 +202,7 @@ class _Search:
         # A channel in which all outputs stand still for one law does so for no other.
         held = held[np.argsort(-self._weights[held], kind="stable")]
         single = len(held) if alone else min(len(held), first // 2)
-        rest = self._alike(held[single:], 1) + self._alike(open_, first - single)
+        rest = (self._alike(open_, first - single) + self._alike(held[single:], 1))[: first - single]
         wanted = len(open_) if alone else max(len(rest), int(_FIRST * (first - single)))
         groups = [np.array([one]) for one in held[:single]] + grouped(self._laws, self._weights, rest, wanted)
         self._solve(groups, most)
@@ -202,7 +220,7 @@ class _Search:
             self._solve(cut, most)
 
     def rows(self) -> Rows:
-        """The library of what histories draw from, in the order of the first history that does."""
+        """The library of what histories draw from, and which each draws from."""
         outputs, inputs = self._gains.shape
         kind = np.where(self._channel < 0, self._output, 0)
         keys = np.stack([self._channel, self._level.astype(np.int64), kind], axis=1)
@@ -214,7 +232,8 @@ class _Search:
             if channel < 0:
                 library[place, output] = 1.0
             else:
-                library[place] = _mixed(*self._found[channel], level)
+                shared, constant = self._found[channel]
+                library[place] = _mixed(shared, constant, level)
         return Rows(library, rank[inverse.ravel()], self._value, self._bound, self._solved)
 
     def _affordable(self, most: int) -> int:
@@ -289,7 +308,8 @@ class _Search:
     def _chain(self, groups: list[Members]) -> list[_Shared]:
         """The channels of some groups, one after the other."""
         outputs, inputs = self._gains.shape
-        found, tangents = [], {}
+        found: list[_Shared] = []
+        tangents: dict[int, Tangent] = {}
         for members in groups:
             cone = self._cones[self._prior_of[members[0]]]
             tangent = tangents.get(len(cone))
@@ -305,7 +325,8 @@ class _Search:
             conditions = [Conditions.of(self._laws[part], cone) for part in parts]
             if len(members) > 1 and not mean.held.any():
                 channel = tangent.bind(channel, conditions, mean)
-            found.append(self._judged(parts, conditions, channel, prices / weights.sum(), tangent.work - before))
+            prices = prices / weights.sum() if self._masses[members].any() else np.zeros_like(prices)
+            found.append(self._judged(parts, conditions, channel, prices, tangent.work - before))
         return found
 
     def _judged(
@@ -334,12 +355,15 @@ class _Search:
         with np.errstate(divide="ignore"):
             halved = np.floor(-np.log2(share[usable]))
         levels[usable] = np.where(share[usable] > 0, _LEVELS - np.clip(halved, 0, _LEVELS - 1), 0)
+        if constant.sum() <= ENOUGH:
+            # One channel for all: what that costs is less than another channel would be worth.
+            levels[usable] = _LEVELS
         levels[~usable] = -1
         taken = np.where(levels > 0, 2.0 ** (np.maximum(levels, 1) - _LEVELS), 0.0)
         masses = self._masses[members]
         own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
         values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
-        judging = 4.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
+        judging = 10.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
         return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
 
 

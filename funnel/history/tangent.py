@@ -15,14 +15,16 @@ from funnel.solver.budget import CALL
 
 _INFINITY = highspy.kHighsInf
 # Units of work: of a programme, of an entry of its matrix, and of an iteration and its entries.
-_PROGRAMME, _ENTRY, _ITERATION, _BY_ENTRY = 40 * CALL, 40.0, 2_000.0, 1.0
+_PROGRAMME, _ENTRY, _ITERATION, _BY_ENTRY = 100 * CALL, 100.0, 5_000.0, 2.0
 # Iterations, for a variable, after which something is wrong.
 _PATIENCE = 200
 # Entries and outputs of less probability than this are rounding of the solver.
 _NOTHING = 1e-12
 _NEVER = 1e-9
-# Rounds of cutting planes for a group, and what a member has to be beyond its condition to make one.
-_ROUNDS, _BROKEN = 6, 1e-8
+# Rounds of cutting planes for a group at most; what a member has to be beyond its condition to make one; and the share
+# of a constant row that is little enough to repair what is left.
+_ROUNDS, _BROKEN = 16, 1e-8
+ENOUGH = 1e-5
 
 
 def programme_work(outputs: int, inputs: int, rows: int) -> float:
@@ -65,6 +67,8 @@ class Tangent:
             ("random_seed", 0),
             ("primal_feasibility_tolerance", 1e-10),
             ("dual_feasibility_tolerance", 1e-10),
+            # Below it entries of a condition are left out; what that breaks is repaired afterwards.
+            ("small_matrix_value", 1e-12),
             ("simplex_iteration_limit", _PATIENCE * (variables + inputs + outputs * rows)),
         ):
             self._solver.setOptionValue(option, value)
@@ -125,7 +129,7 @@ class Tangent:
         return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
 
     def bind(self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions) -> FloatArray:
-        """The channel (b, a) of the last programme made better for a group: with conditions of members that break theirs.
+        """The channel (b, a) of the last programme, solved again with conditions of members that it breaks.
 
         Cutting planes: for every output and condition the member that breaks it most, relatively to the room that it
         has, in a few rounds. What is still broken then is left to whoever judges the channel.
@@ -151,9 +155,9 @@ class Tangent:
                 row, output = np.nonzero(most > worst)
                 worst[row, output] = most[row, output]
                 cuts[row, output] = some[chosen[row, output], row]
-            row, output = np.nonzero(worst > _BROKEN)
-            if len(row) == 0:
+            if worst.max(axis=0, initial=0.0).sum() <= ENOUGH:
                 break
+            row, output = np.nonzero(worst > _BROKEN)
             added = cuts[row, output]
             added /= np.abs(added).max(axis=1, keepdims=True)
             self._solver.addRows(
@@ -176,7 +180,7 @@ class Tangent:
         return channel
 
     def _pass(self, costs: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-        self._solver.passModel(
+        status = self._solver.passModel(
             len(costs),
             len(lower),
             len(self._index),
@@ -193,6 +197,9 @@ class Tangent:
             self._values.ravel(),
             self._kinds,
         )
+        if status == highspy.HighsStatus.kError:
+            # The solver would go on with the programme that it had before.
+            raise SolverError("the solver does not take the programme of a history; please report it")
 
 
 def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
