@@ -86,10 +86,7 @@ class Observer:
             told = [(cell, p * given.get(cell[1], Fraction(0))) for cell, p in paths]
             following = history[place + 1][0] if place + 1 < len(history) else version
             paths = [
-                (after, p * q)
-                for cell, p in told
-                if p
-                for after, q in self.change(number, following, cell).items()
+                (after, p * q) for cell, p in told if p for after, q in self.change(number, following, cell).items()
             ]
         total: Law = {}
         for cell, p in paths:
