@@ -24,6 +24,8 @@ from funnel.progress import Progress
 _ZERO = 5e-4
 # What may be missing at a tangent, and what a new tangent must gain, relative to H(X); rounds at one, and tangents.
 _AT_PRICES, _AT_TANGENT, _ROUNDS, _TANGENTS = 2e-4, 1e-5, 30, 30
+# Rounds that may gain next to nothing before a tangent is left.
+_PATIENCE = 4
 # How much of the best prices so far there is in those that are tried next.
 _DAMPED = 0.5
 # Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
@@ -103,6 +105,7 @@ def _at_tangent(
     """
     p = observed.joint.p_input
     least, centre = np.inf, prices
+    values: list[float] = []
     for number in range(_ROUNDS):
         tried = prices if number == 0 else _DAMPED * centre + (1 - _DAMPED) * prices
         charged = _charged(gains, tried, conditions, p)
@@ -113,7 +116,10 @@ def _at_tangent(
         if most < least:
             least, centre = most, tried
         weights, prices, value = _average(pool, gains, conditions, p)
-        if least - value <= _AT_PRICES * observed.joint.entropy:
+        values.append(value)
+        enough = _AT_PRICES * observed.joint.entropy
+        # Rows are chosen by what is expected of histories and W is what people have, so the gap need not close.
+        if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
             break
     return weights, prices
 
