@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from funnel import ALIP, LDP, LIP, PerfectPrivacy, SolverError
 from funnel.history import programme, tangent
-from funnel.history.programme import Rows, best_rows
+from funnel.history.programme import Rows, RowSearch, best_rows
 from funnel.solver.budget import Budget
 
 GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), LDP(0.7), LDP(0.0), PerfectPrivacy()]
@@ -134,6 +134,22 @@ def test_the_order_of_histories_does_not_matter(
     assert np.array_equal(first.assigned[order], second.assigned)
     assert np.array_equal(first.values[order], second.values)
     assert np.array_equal(first.bounds[order], second.bounds)
+
+
+@settings(max_examples=60)
+@given(cases, st.sampled_from(GUARANTEES), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_gains_may_change(given_case: dict[str, Any], guarantee: Any, channels: int, seed: int) -> None:
+    cone = guarantee.posterior_cone(given_case["prior"])
+    search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone])
+    search.best(given_case["gains"], channels=channels)
+    rng = np.random.default_rng(seed)
+    for size in (0.1, 3.0):
+        changed = given_case | {"gains": given_case["gains"] + size * rng.normal(size=given_case["gains"].shape)}
+        rows = search.best(changed["gains"], channels=channels)
+        best = check(rows, changed, cone)
+        if channels >= len(given_case["laws"]):
+            assert rows.values == pytest.approx(best, abs=1e-8)
+            assert rows.bounds == pytest.approx(best, abs=1e-8)
 
 
 def test_neither_does_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
