@@ -39,12 +39,26 @@ Solve = Callable[[FloatArray], Rows | None]
 
 @dataclass(eq=False)
 class _Found:
-    """Rows for all histories: a library (n, b, a), the channel of each (h,), and the effective channel (b, a)."""
+    """Rows for all histories: a library (n, b, a), the channel of each (h,), and the effective channel (b, a).
+
+    The rows are those of the library with constants (b,) added, which no history forbids, over what they then sum to.
+    """
 
     library: FloatArray
     assigned: IntArray
     channel: FloatArray
+    constants: FloatArray
     unused: int = 0
+
+    def mended(self, conditions: FloatArray) -> _Found:
+        """The same rows with as much of a constant as W needs to meet its conditions (k, a)."""
+        constants = constants_needed(conditions, self.channel)
+        total = 1 + constants.sum()
+        return _Found(self.library, self.assigned, (self.channel + constants[:, None]) / total, constants)
+
+    def rows(self, channels: IntArray) -> FloatArray:
+        """The rows (n, b, a) of some channels of the library."""
+        return np.asarray((self.library[channels] + self.constants[:, None]) / (1 + self.constants.sum()))
 
 
 def best_together(
@@ -74,7 +88,8 @@ def best_together(
     # Everybody says the same: such a W tells nothing, which is allowed.
     silent = np.zeros_like(start)
     silent[int((start @ p).argmax())] = 1.0
-    pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent)]
+    nothing = np.zeros(len(start))
+    pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent, nothing)]
     gains, utility = gains_at(start, p), -np.inf
     prices = np.zeros((len(start), len(cone)))
     for number in range(_TANGENTS):
@@ -113,8 +128,9 @@ def _at_tangent(
         rows = solve(charged)
         if rows is None:
             break
-        found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows))
-        pool.append(found)
+        nothing = np.zeros(len(gains))
+        found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows), nothing)
+        pool += [found, found.mended(conditions)]
         most = float((found.channel * charged * p).sum())
         if most < least:
             least, centre = most, tried
@@ -125,6 +141,12 @@ def _at_tangent(
         if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
             break
     return weights, prices
+
+
+def constants_needed(conditions: FloatArray, channel: FloatArray) -> FloatArray:
+    """How much of a constant row each output of a channel (b, a) needs to meet conditions (k, a); (b,)."""
+    missed, room = channel @ conditions.T, np.maximum(-conditions.sum(axis=1), 1e-300)
+    return np.asarray(np.maximum(missed / room, 0.0).max(axis=1, initial=0.0))
 
 
 def _charged(gains: FloatArray, prices: FloatArray, conditions: FloatArray, p: FloatArray) -> FloatArray:
@@ -184,7 +206,7 @@ def _averaged(pool: list[_Found], weights: FloatArray) -> tuple[FloatArray, IntA
     together, assigned = np.unique(np.array([pool[i].assigned for i in used]), axis=1, return_inverse=True)
     library = np.zeros((together.shape[1], *pool[0].channel.shape))
     for row, (place, share) in enumerate(zip(used, shares.tolist(), strict=True)):
-        library += share * pool[place].library[together[row]]
+        library += share * pool[place].rows(together[row])
     return library, np.asarray(assigned.reshape(-1))
 
 
