@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ _PATIENCE = 4
 _DAMPED = 0.5
 # Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
 _LIGHT, _FORGOTTEN = 1e-7, 0
+# Where so much of a constant would be needed, nothing is left: conditions that are equations.
+_HOPELESS = 1e3
 # Conditions on W are met with so much room, relative to the probability of the output.
 _ROOM = 1e-9
 
@@ -50,10 +53,12 @@ class _Found:
     constants: FloatArray
     unused: int = 0
 
-    def mended(self, conditions: FloatArray) -> _Found:
-        """The same rows with as much of a constant as W needs to meet its conditions (k, a)."""
+    def mended(self, conditions: FloatArray) -> _Found | None:
+        """The same rows with as much of a constant as W needs to meet its conditions (k, a), if that leaves anything."""
         constants = constants_needed(conditions, self.channel)
         total = 1 + constants.sum()
+        if total == 1 or total > _HOPELESS:
+            return None
         return _Found(self.library, self.assigned, (self.channel + constants[:, None]) / total, constants)
 
     def rows(self, channels: IntArray) -> FloatArray:
@@ -130,7 +135,8 @@ def _at_tangent(
             break
         nothing = np.zeros(len(gains))
         found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows), nothing)
-        pool += [found, found.mended(conditions)]
+        mended = found.mended(conditions)
+        pool += [found] if mended is None else [found, mended]
         most = float((found.channel * charged * p).sum())
         if most < least:
             least, centre = most, tried
@@ -178,7 +184,9 @@ def _average(
     table = (channels @ conditions.T) / likely[None, :, None] + _ROOM
     # What tells nothing meets every condition, or it could not be met at all.
     table[0] = np.minimum(table[0], 0.0)
-    result = linprog(
+    # The stubs say that there may be no solution, which the status says.
+    solved: Any = linprog
+    result = solved(
         -values,
         A_ub=table.reshape(len(pool), -1).T,
         b_ub=np.zeros(table[0].size),
