@@ -57,7 +57,8 @@ def test_every_law_and_every_decision_against_all_trajectories(
         worst = 0.0
         for history, these in people.items():
             rows = step.rows_for(history)
-            assert rows.dtype == np.uint64 and rows.shape == step.channel.size
+            assert rows.dtype == np.uint64
+            assert rows.shape == step.channel.size
             assert [sum(column) for column in rows.T.tolist()] == [2**63] * rows.shape[1]
             record = told.get(these[0], [])
             law = observer.before([(v, row) for v, _, row in record], version)
@@ -188,8 +189,10 @@ def test_new_and_vanished_categories_and_people_who_come_back() -> None:
         step = book.extend(
             pa.table(table), key=["id"], secret=["s"], inputs=["x"], version=str(version), secret_bytes=SECRET
         )
-        assert step.level.value <= 1.0 and len(step.joint.inputs) == len(values)
-        assert step.released is not None and step.released.num_rows == len(people)
+        assert step.level.value <= 1.0
+        assert len(step.joint.inputs) == len(values)
+        assert step.released is not None
+        assert step.released.num_rows == len(people)
 
 
 def realistic(waves: int, people: int = 3000) -> list[Wave]:
@@ -212,7 +215,8 @@ def test_five_waves_keep_nearly_all_within_the_bound() -> None:
     for version, wave in enumerate(realistic(5)):
         step = extended(book, wave, str(version))
         # Nobody but a few whom the frequencies have moved.
-        assert step.level.value <= 1.0 and step.outside <= step.moved <= 5
+        assert step.level.value <= 1.0
+        assert step.outside <= step.moved <= 5
         assert step.utility >= 0.96 * step.entropy
     assert step.histories > 400
 
@@ -275,7 +279,8 @@ def test_what_cannot_be_is_refused_in_one_sentence_and_leaves_the_book_as_it_was
     with pytest.raises(funnel.FunnelError, match=message) as caught:
         book.extend(table, **asked)
     assert "\n" not in str(caught.value)
-    assert book.past is past and book.steps is steps
+    assert book.past is past
+    assert book.steps is steps
     extended(book, {person: (person % 2, person % 3) for person in range(30)}, "b")
 
 
@@ -320,7 +325,8 @@ def test_histories_that_are_none_are_refused() -> None:
 def test_without_a_secret_draws_are_fresh() -> None:
     wave = {person: (int(person % 11 < person % 7), person % 7) for person in range(2000)}
     drawn = [codes_of(extended(funnel.History(funnel.LIP(0.2)), wave, "a", secret_bytes=None)) for _ in range(2)]
-    assert len(set(drawn[0])) > 1 and drawn[0] != drawn[1]
+    assert len(set(drawn[0])) > 1
+    assert drawn[0] != drawn[1]
 
 
 def test_tables_of_all_kinds(tmp_path: Any) -> None:
