@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
 
-# Numbers in a library: 64 MB. Channels beyond are shared.
-_LIBRARY = 2**23
+# Numbers in a library: 32 MB. Channels beyond are shared.
+_LIBRARY = 2**22
 # Numbers worked on at once.
 _CHUNK = 2**18
 # Programmes solved one after the other, each from the basis of the one before.
@@ -103,7 +103,7 @@ def best_rows(
     budget : float, Budget or None
         Work that programmes may take; without it, all that the library has room for.
     channels : int, optional
-        How many programmes may be solved for channels; by default as many as fit into 64 MB.
+        How many programmes may be solved for channels; by default as many as fit into 32 MB.
     progress : Progress
 
     Raises
@@ -159,10 +159,11 @@ class _Shared:
 
 @dataclass(eq=False)
 class _Group:
-    """Histories that share a programme, and where it ended."""
+    """Histories that share a programme, where it ended, and what it led to."""
 
     members: Members
     start: Start | None = None
+    last: _Shared | None = None
 
 
 class RowSearch:
@@ -196,7 +197,8 @@ class RowSearch:
         self._open, held_ones = np.flatnonzero(~silent & ~held), np.flatnonzero(~silent & held)
         self._held = held_ones[np.argsort(-self._weights[held_ones], kind="stable")]
         self._groups: list[_Group] = []
-        self._known: dict[int | None, list[_Group]] = {}
+        # By the number of channels that was asked for: groups, and how many programmes there could be for them.
+        self._known: dict[int | None, tuple[list[_Group], int]] = {}
 
     def best(
         self,
@@ -208,10 +210,11 @@ class RowSearch:
     ) -> Rows:
         """The best rows for these gains, as `best_rows`.
 
-        With as many channels as in an earlier call, the groups are the same, and so are the conditions that bound;
-        unless the budget does not allow that many programmes. That takes a third of the work of the first call or less
-        where channels are shared, and the upper bound is less tight. So one may search with few channels where gains
-        are still to be found (some hundred cost little, whatever the number of histories), and with many at the end.
+        With as many channels as in an earlier call, the groups are the same, unless the budget allows more than twice
+        as many programmes now. Where channels are shared this takes a third of the work of the first call or less, and
+        the upper bound is less tight. What an earlier call has found stays allowed whatever the gains are, and is what
+        groups keep that the budget does not reach. So one may search with few channels where gains are still to be
+        found (some hundred cost little, whatever the number of histories), and with many at the end.
         """
         if not np.isfinite(gains).all():
             raise SolverError("the gains of the histories are not finite numbers; please report it")
@@ -229,11 +232,15 @@ class RowSearch:
         self._solved = 0
         self._each = programme_work(gains.shape[0], gains.shape[1], max((len(cone) for cone in self._cones), default=0))
         most = channels or max(1, _LIBRARY // gains.size)
-        self._groups = self._known.get(channels, [])
-        if not self._groups or self._affordable(most) < len(self._groups):
+        possible = self._affordable(most)
+        self._groups, before = self._known.get(channels, ([], 0))
+        if possible > 2 * before:
             self._run(most)
-            self._known[channels] = self._groups
+            self._known[channels] = self._groups, possible
         else:
+            for group in self._groups:
+                if group.last is not None:
+                    self._note(group.members, replace(group.last, values=self._values(group.members, group.last)))
             self._solve(self._groups, most)
         return self._rows()
 
@@ -322,28 +329,41 @@ class RowSearch:
         chains = [groups[start : start + _CHAIN] for start in range(0, len(groups), _CHAIN)]
         done, total = 0, len(groups)
         while chains:
-            allowed = max(1, self._affordable(most) // _CHAIN) if self._solved else 1
-            if self._budget.expired:
+            allowed = self._affordable(most)
+            if allowed == 0:
                 return
+            allowed = max(1, allowed // _CHAIN) if self._solved else 1
             now, chains = chains[: min(allowed, 64)], chains[min(allowed, 64) :]
             for chain, found in zip(now, self._pool.map(self._chain, now), strict=True):
                 for group, shared in zip(chain, found, strict=True):
-                    self._keep(group.members, shared)
+                    self._keep(group, shared)
                 done += len(chain)
             self._progress("best rows for histories", done, total)
 
-    def _keep(self, members: Members, shared: _Shared) -> None:
-        """Note a channel for those of the members that it is better for."""
+    def _keep(self, group: _Group, shared: _Shared) -> None:
+        """Note what a programme led to, and charge for it."""
+        self._note(group.members, shared)
+        self._bound[group.members] = np.minimum(self._bound[group.members], shared.bounds)
+        group.last = shared
+        self._solved += 1
+        self._budget.spend(shared.work)
+        self._each += (shared.work - self._each) / self._solved
+
+    def _note(self, members: Members, shared: _Shared) -> None:
+        """A channel, for those of the members that it is better for."""
         better = (shared.levels >= 0) & (shared.values > self._value[members])
         chosen = members[better]
         self._channel[chosen] = len(self._found)
         self._level[chosen] = shared.levels[better]
         self._value[chosen] = shared.values[better]
-        self._bound[members] = np.minimum(self._bound[members], shared.bounds)
         self._found.append((shared.channel, shared.constant))
-        self._solved += 1
-        self._budget.spend(shared.work)
-        self._each += (shared.work - self._each) / self._solved
+
+    def _values(self, members: Members, shared: _Shared) -> FloatArray:
+        """What a channel is worth to members who take so much of its constant row as their levels say."""
+        masses = self._masses[members]
+        taken = np.where(shared.levels > 0, 2.0 ** (np.maximum(shared.levels, 1) - _LEVELS), 0.0)
+        own, constant = masses @ (shared.channel * self._gains).sum(axis=0), masses @ (shared.constant @ self._gains)
+        return np.asarray((own + taken * constant) / (1.0 + taken * shared.constant.sum()))
 
     def _chain(self, groups: list[_Group]) -> list[_Shared]:
         """The channels of some groups, one after the other."""
@@ -401,12 +421,9 @@ class RowSearch:
             # One channel for all: what that costs is less than another channel would be worth.
             levels[usable] = _LEVELS
         levels[~usable] = -1
-        taken = np.where(levels > 0, 2.0 ** (np.maximum(levels, 1) - _LEVELS), 0.0)
-        masses = self._masses[members]
-        own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
-        values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
         judging = 10.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
-        return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
+        shared = _Shared(channel, constant, levels, np.zeros(len(members)), np.concatenate(bounds), work + judging)
+        return replace(shared, values=self._values(members, shared))
 
 
 def _mixed(channel: FloatArray, constant: FloatArray, level: int) -> FloatArray:
