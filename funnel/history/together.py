@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from funnel.errors import SolverError
 from funnel.history.observed import Observed
@@ -128,6 +127,8 @@ def best_together(
 
 def _starts(target: FloatArray, p: FloatArray) -> list[FloatArray]:
     """Channels (b, a) to begin from: the target, the same with the likely made likelier, and one output an input."""
+    from scipy.optimize import linear_sum_assignment
+
     sharp = target**2 / (target**2).sum(axis=0)
     alone = np.zeros_like(target)
     alone[target.argmax(axis=0), np.arange(len(p))] = 1.0
