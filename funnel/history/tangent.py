@@ -27,7 +27,7 @@ _NOTHING = 1e-12
 _NEVER = 1e-9
 # Rounds of cutting planes for a group at most; what a member has to be beyond its condition to make one; and the share
 # of a constant row that is little enough to repair what is left.
-_ROUNDS, _BROKEN = 16, 1e-8
+ROUNDS, _BROKEN = 16, 1e-8
 ENOUGH = 1e-5
 
 
@@ -82,7 +82,7 @@ class Tangent:
         self._kinds = np.zeros(variables, dtype=np.int32)
         self._basis: highspy.HighsBasis | None = None
         self._cuts, self._at, self._sizes = _no_cuts(inputs)
-        self.work = 0.0
+        self.work, self.judged = 0.0, 0.0
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
             ("output_flag", False),
@@ -165,7 +165,9 @@ class Tangent:
         prices[:, held] -= np.minimum(prices[:, held].min(axis=0, initial=0.0), 0.0)
         return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
 
-    def bind(self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions) -> FloatArray:
+    def bind(
+        self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions, rounds: int = ROUNDS
+    ) -> FloatArray:
         """The channel (b, a) of the last programme, solved again with conditions of members that it breaks.
 
         Cutting planes: for every output and condition the member that breaks it most, relatively to the room that it
@@ -179,10 +181,12 @@ class Tangent:
             Those of the members; members that are held are not helped.
         mean : Conditions
             Of the mean law.
+        rounds : int
+            At most.
         """
         outputs, inputs, rows = self._shape
         free = [part.rows[usable] / part.slack[usable][:, :, None] for part in parts if (usable := _free(part)).any()]
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             worst = np.full((rows, outputs), _BROKEN)
             cuts = np.zeros((rows, outputs, inputs))
             for some in free:
@@ -198,7 +202,7 @@ class Tangent:
             added = cuts[at[:, 0], at[:, 1]]
             sizes = np.abs(added).max(axis=1)
             self._cut(added / sizes[:, None], at, sizes, more=True)
-            self.work += sum(some.size for some in free) * float(outputs)
+            self.judged += sum(some.size for some in free) * float(outputs)
             if self._run() != highspy.HighsModelStatus.kOptimal:
                 break
             channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean, 0)
