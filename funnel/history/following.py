@@ -28,8 +28,8 @@ from funnel.solver.optimum import optimal
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
 # Seconds of work for the rows of histories; the share of what is left that a search for rows may take, and the share of
-# all of it below which none is begun any more.
-_SECONDS, _SHARE, _LEFT = 20.0, 0.75, 0.1
+# all of it below which none is begun any more; below which it is not tried again from another start.
+_SECONDS, _SHARE, _LEFT, _AGAIN = 20.0, 0.75, 0.1, 0.5
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 
@@ -190,7 +190,15 @@ def _best(
         return search.best(gains, budget=part, progress=progress)
 
     alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
-    library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)
+    library, assigned = best_together(
+        standing,
+        observed,
+        alone,
+        target.matrix,
+        solve,
+        lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
+        progress,
+    )
     gains = gains_at(target.matrix, joint.p_input)
     return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
 

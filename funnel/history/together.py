@@ -54,7 +54,7 @@ class _Found:
     unused: int = 0
 
     def mended(self, conditions: FloatArray) -> _Found | None:
-        """The same rows with as much of a constant as W needs to meet its conditions (k, a), if that leaves anything."""
+        """The same rows with what W needs of a constant to meet its conditions (k, a), if that leaves anything."""
         constants = constants_needed(conditions, self.channel)
         total = 1 + constants.sum()
         if total == 1 or total > _HOPELESS:
@@ -67,9 +67,17 @@ class _Found:
 
 
 def best_together(
-    standing: Standing, observed: Observed, cone: FloatArray, start: FloatArray, solve: Solve, progress: Progress
+    standing: Standing,
+    observed: Observed,
+    cone: FloatArray,
+    target: FloatArray,
+    solve: Solve,
+    begins: Callable[[], bool],
+    progress: Progress,
 ) -> tuple[FloatArray, IntArray]:
     """Rows over all histories: a library (n, b, a) and the channel of each history, (h,).
+
+    What is climbed has several tops, so it is begun from several channels, if there is work left for that.
 
     Parameters
     ----------
@@ -78,9 +86,11 @@ def best_together(
     observed : Observed
     cone : ndarray, shape (k, c)
         ``M P(S|y) <= 0`` is what W has to meet for the version alone.
-    start : ndarray, shape (b, a)
-        The target, at which the first tangent is taken.
+    target : ndarray, shape (b, a)
+        Where the first tangent is taken.
     solve : callable
+    begins : callable
+        Whether another start may be made.
     progress : Progress
 
     Raises
@@ -91,22 +101,45 @@ def best_together(
     joint, p = observed.joint, observed.joint.p_input
     conditions = cone @ joint.p
     # Everybody says the same: such a W tells nothing, which is allowed.
-    silent = np.zeros_like(start)
-    silent[int((start @ p).argmax())] = 1.0
-    nothing = np.zeros(len(start))
+    silent = np.zeros_like(target)
+    silent[int((target @ p).argmax())] = 1.0
+    nothing = np.zeros(len(target))
     pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent, nothing)]
-    gains, utility = gains_at(start, p), -np.inf
-    prices = np.zeros((len(start), len(cone)))
-    for number in range(_TANGENTS):
-        weights, prices = _at_tangent(pool, gains, prices, conditions, standing, observed, solve)
-        channel = np.tensordot(weights, np.array([found.channel for found in pool]), axes=1)
-        progress(f"rows for every history: {information(channel, p):.5f} nats", number + 1, None)
-        if information(channel, p) <= utility + _AT_TANGENT * joint.entropy:
+    best, most = _averaged(pool, np.ones(1)), -np.inf
+    for start in _starts(target, p):
+        if most > -np.inf and not begins():
             break
-        best, utility = _averaged(pool, weights), information(channel, p)
-        gains = gains_at(channel, p)
-        pool = _remembered(pool, weights)
+        gains, utility = gains_at(start, p), -np.inf
+        prices = np.zeros((len(target), len(cone)))
+        for number in range(_TANGENTS):
+            weights, prices = _at_tangent(pool, gains, prices, conditions, standing, observed, solve)
+            channel = np.tensordot(weights, np.array([found.channel for found in pool]), axes=1)
+            reached = information(channel, p)
+            progress(f"rows for every history: {reached:.5f} nats", number + 1, None)
+            if reached > most:
+                best, most = _averaged(pool, weights), reached
+            if reached <= utility + _AT_TANGENT * joint.entropy:
+                break
+            utility, gains = reached, gains_at(channel, p)
+            pool = _remembered(pool, weights)
     return best
+
+
+def _starts(target: FloatArray, p: FloatArray) -> list[FloatArray]:
+    """Channels (b, a) to begin from: the target, the same with the likely made likelier, and one output an input."""
+    from scipy.optimize import linear_sum_assignment
+
+    sharp = target**2 / (target**2).sum(axis=0)
+    alone = np.zeros_like(target)
+    alone[target.argmax(axis=0), np.arange(len(p))] = 1.0
+    outputs, inputs = linear_sum_assignment(-target * p)
+    alone[:, inputs] = 0.0
+    alone[outputs, inputs] = 1.0
+    starts = [target]
+    for start in (sharp, alone):
+        if not any(np.allclose(start, known, rtol=0, atol=1e-3) for known in starts):
+            starts.append(start)
+    return starts
 
 
 def _at_tangent(
