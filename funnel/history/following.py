@@ -9,7 +9,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
-from funnel.history.library import constant_channels, effective_weights, mixed
+from funnel.history.library import constant_channels, effective_weights, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.programme import Rows, best_rows
@@ -20,15 +20,15 @@ from funnel.history.together import best_together, gains_at
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol, WeightArray
+from funnel.protocol import WORD_BITS, Protocol, WeightArray
 from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
 from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
-# The smallest share of a constant row that is tried where W alone is outside the bound.
-_FIRST_SHARE = 2.0**-40
+# Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
+_HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 
 
 def follow(
@@ -201,7 +201,8 @@ def _alone(
 ) -> tuple[Proven, Protocol]:
     """Rows for which W meets the guarantee for the version alone, and W: observers who cannot link versions count too.
 
-    Where it does not, all rows are mixed with one constant row, by the smallest share of a grid that is enough.
+    Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that says
+    nothing is allowed whatever the history, and so is its sum with one that is.
     """
     joint = observed.joint
     places = np.searchsorted(standing.nodes, observed.nodes)
@@ -212,33 +213,28 @@ def _alone(
     weights = effective(proven)
     if declared.holds_for(joint, weights):
         return proven, _protocol(joint, declared, target, weights)
-    constant = marginal_weights(joint, weights) / 2.0**63
-    share = _smallest_share(joint, declared, weights, constant)
+    cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
+    likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))
+    needed = _constants_needed(joint, cone, np.ldexp(weights.astype(np.float64), -WORD_BITS))
     count = len(proven.library)
-    likeliest = np.full(len(standing.nodes), int(constant.argmax()))
-    while share < 1:
-        library = mixed(proven.library, np.full(count, share), np.tile(constant, (count, 1)))
+    for more in _MORE:
+        library = with_constants(proven.library, np.tile(more * needed, (count, 1)))
         candidate = proven_weights(standing, allowed, declared, library, proven.drawn_from, likeliest)
         weights = effective(candidate)
         if declared.holds_for(joint, weights):
             return candidate, _protocol(joint, declared, target, weights)
-        share *= 2
     silent = constant_channels(likeliest[:1], *proven.library.shape[1:])
-    candidate = proven_weights(
-        standing, allowed, declared, silent, np.zeros(len(standing.nodes), dtype=np.int64), likeliest
-    )
+    everybody = np.zeros(len(standing.nodes), dtype=np.int64)
+    candidate = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
     return candidate, _protocol(joint, declared, target, effective(candidate))
 
 
-def _smallest_share(joint: Joint, declared: PosteriorGuarantee, weights: WeightArray, constant: FloatArray) -> float:
-    """The smallest power of two, or three halves of one, for which W mixed with a constant row meets the guarantee."""
-    share = _FIRST_SHARE
-    while share < 1:
-        for part in (share, 1.25 * share, 1.5 * share, 1.75 * share):
-            if part < 1 and declared.holds_for(joint, mixed(weights[None], np.array([part]), constant[None])[0]):
-                return part
-        share *= 2
-    return 1.0
+def _constants_needed(joint: Joint, cone: FloatArray, channel: FloatArray) -> FloatArray:
+    """How much of a constant row each output of a channel (b, a) needs to meet its conditions, (b,)."""
+    conditions = cone @ joint.p
+    missed, room = channel @ conditions.T, np.maximum(-conditions.sum(axis=1), 1e-300)
+    # What rounds to nothing would stay nothing when there must be more of it.
+    return np.asarray(np.maximum(missed / room, 0.0).max(axis=1, initial=0.0) + _HAIR * (missed > 0).any(axis=1))
 
 
 def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:

@@ -179,10 +179,14 @@ class _Search:
         first = self._affordable(most)
         if first == 0 or len(self._laws) == 0:
             return
-        start = self._start(first)
-        alone = first >= len(self._laws)
-        wanted = len(self._laws) if alone else max(len(start), int(_FIRST * first))
-        groups = grouped(self._laws, self._weights, start, wanted)
+        open_, held = self._speaking()
+        alone = first >= len(open_) + len(held)
+        # A channel in which all outputs stand still for one law does so for no other.
+        held = held[np.argsort(-self._weights[held], kind="stable")]
+        single = len(held) if alone else min(len(held), first // 2)
+        rest = self._alike(held[single:], 1) + self._alike(open_, first - single)
+        wanted = len(open_) if alone else max(len(rest), int(_FIRST * (first - single)))
+        groups = [np.array([one]) for one in held[:single]] + grouped(self._laws, self._weights, rest, wanted)
         self._solve(groups, most)
         while not alone:
             left = min(most, self._solved + self._affordable(most)) - self._solved
@@ -218,22 +222,29 @@ class _Search:
         left = max(0.0, self._budget.remaining) if not self._budget.expired else 0.0
         return min(most - self._solved, int(min(left / self._each, 2.0**40)))
 
-    def _start(self, number: int) -> list[Members]:
-        """Histories by their cone, whether they are held, and their likeliest input; the held ones alone if they can.
+    def _speaking(self) -> tuple[Members, Members]:
+        """Histories that are not silent: those with room in all their conditions, and those that are held in one."""
+        held, silent = (np.zeros(len(self._laws), dtype=np.bool_) for _ in range(2))
+        for part, conditions in self._conditions():
+            held[part], silent[part] = conditions.held.any(axis=1), conditions.silent
+        # For them the best constant row is the best of all rows.
+        self._bound[silent] = self._value[silent]
+        return np.flatnonzero(~silent & ~held), np.flatnonzero(~silent & held)
 
-        A channel in which all outputs stand still for one law does so for no other.
+    def _alike(self, members: Members, number: int) -> list[Members]:
+        """Histories by their cone and their likeliest input, or by their cone alone where that makes too many groups.
+
+        At most the given number: the heaviest.
         """
-        held = np.concatenate([conditions.held.any(axis=1) for _, conditions in self._conditions()])
-        likeliest = self._laws.sum(axis=1).argmax(axis=1)
-        keys = np.stack([held.astype(np.int64), self._prior_of, likeliest], axis=1)
-        _, inverse = np.unique(keys, axis=0, return_inverse=True)
-        order = np.argsort(inverse.ravel(), kind="stable")
-        edges = np.flatnonzero(np.diff(inverse.ravel()[order])) + 1
-        start = [np.asarray(part) for part in np.split(order, edges)]
-        if len(start) <= number:
-            return start
-        _, inverse = np.unique(keys[:, :2], axis=0, return_inverse=True)
-        return [np.flatnonzero(inverse.ravel() == group) for group in range(int(inverse.max()) + 1)][:number]
+        likeliest = self._laws[members].sum(axis=1).argmax(axis=1)
+        for keys in (np.stack([self._prior_of[members], likeliest], axis=1), self._prior_of[members][:, None]):
+            _, inverse = np.unique(keys, axis=0, return_inverse=True)
+            order = np.argsort(inverse.ravel(), kind="stable")
+            parts = np.split(members[order], np.flatnonzero(np.diff(inverse.ravel()[order])) + 1)
+            if len(parts) <= number:
+                break
+        parts = [part for part in parts if len(part)]
+        return sorted(parts, key=lambda part: -float(self._weights[part].sum()))[: max(0, number)]
 
     def _conditions(self) -> Iterator[tuple[slice, Conditions]]:
         """The conditions of all histories in pieces of one cone, in their order."""
@@ -289,19 +300,26 @@ class _Search:
             mean = Conditions.of(law[None], cone)
             before = tangent.work
             channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0))
-            prices = prices / weights.sum()
-            found.append(self._judged(members, channel, prices, cone, tangent.work - before))
+            step = max(1, _CHUNK // self._gains.size)
+            parts = [members[start : start + step] for start in range(0, len(members), step)]
+            conditions = [Conditions.of(self._laws[part], cone) for part in parts]
+            if len(members) > 1 and not mean.held.any():
+                channel = tangent.bind(channel, conditions, mean)
+            found.append(self._judged(parts, conditions, channel, prices / weights.sum(), tangent.work - before))
         return found
 
     def _judged(
-        self, members: Members, channel: FloatArray, prices: FloatArray, cone: FloatArray, work: float
+        self,
+        parts: list[Members],
+        members_conditions: list[Conditions],
+        channel: FloatArray,
+        prices: FloatArray,
+        work: float,
     ) -> _Shared:
         """What a channel and multipliers for a unit of mass mean for the members of a group."""
-        step = max(1, _CHUNK // self._gains.size)
-        parts = [members[start : start + step] for start in range(0, len(members), step)]
+        members = np.concatenate(parts)
         needs, bounds = [], []
-        for part in parts:
-            conditions = Conditions.of(self._laws[part], cone)
+        for part, conditions in zip(parts, members_conditions, strict=True):
             needs.append(conditions.needs(channel))
             weights = self._weights[part]
             paid = np.matmul(prices, conditions.rows)
@@ -321,7 +339,7 @@ class _Search:
         masses = self._masses[members]
         own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
         values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
-        judging = 4.0 * len(members) * self._gains.size * (len(cone) + 1)
+        judging = 4.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
         return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import highspy
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.history.conditions import STILL, Conditions
@@ -18,6 +21,8 @@ _PATIENCE = 200
 # Entries and outputs of less probability than this are rounding of the solver.
 _NOTHING = 1e-12
 _NEVER = 1e-9
+# Rounds of cutting planes for a group, and what a member has to be beyond its condition to make one.
+_ROUNDS, _BROKEN = 6, 1e-8
 
 
 def programme_work(outputs: int, inputs: int, rows: int) -> float:
@@ -119,6 +124,57 @@ class Tangent:
         prices[:, held] -= np.minimum(prices[:, held].min(axis=0, initial=0.0), 0.0)
         return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
 
+    def bind(self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions) -> FloatArray:
+        """The channel (b, a) of the last programme made better for a group: with conditions of members that break theirs.
+
+        Cutting planes: for every output and condition the member that breaks it most, relatively to the room that it
+        has, in a few rounds. What is still broken then is left to whoever judges the channel.
+
+        Parameters
+        ----------
+        channel : ndarray, shape (b, a)
+            The solution of the programme for the mean law.
+        parts : sequence of Conditions
+            Those of the members; members that are held are not helped.
+        mean : Conditions
+            Of the mean law.
+        """
+        outputs, inputs, rows = self._shape
+        free = [part.rows[usable] / part.slack[usable][:, :, None] for part in parts if (usable := _free(part)).any()]
+        for _ in range(_ROUNDS):
+            worst = np.full((rows, outputs), _BROKEN)
+            cuts = np.zeros((rows, outputs, inputs))
+            for some in free:
+                beyond = (some.reshape(-1, inputs) @ channel.T).reshape(len(some), rows, outputs)
+                chosen = beyond.argmax(axis=0)
+                most = np.take_along_axis(beyond, chosen[None], axis=0)[0]
+                row, output = np.nonzero(most > worst)
+                worst[row, output] = most[row, output]
+                cuts[row, output] = some[chosen[row, output], row]
+            row, output = np.nonzero(worst > _BROKEN)
+            if len(row) == 0:
+                break
+            added = cuts[row, output]
+            added /= np.abs(added).max(axis=1, keepdims=True)
+            self._solver.addRows(
+                len(row),
+                np.full(len(row), -_INFINITY),
+                np.zeros(len(row)),
+                added.size,
+                (np.arange(len(row)) * inputs).astype(np.int32),
+                (output[:, None] * inputs + np.arange(inputs)).astype(np.int32).ravel(),
+                added.ravel(),
+            )
+            self._solver.run()
+            iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+            entries = float(self._values.size + added.size)
+            judged = sum(some.size for some in free) * float(outputs)
+            self.work += _PROGRAMME + _ENTRY * entries + iterations * (_ITERATION + _BY_ENTRY * entries) + judged
+            if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                break
+            channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean, 0)
+        return channel
+
     def _pass(self, costs: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
         self._solver.passModel(
             len(costs),
@@ -137,6 +193,11 @@ class Tangent:
             self._values.ravel(),
             self._kinds,
         )
+
+
+def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
+    """Which histories have room in every condition."""
+    return np.asarray((~conditions.held).all(axis=1) & (conditions.slack > 0).all(axis=1))
 
 
 def cleaned(channel: FloatArray, conditions: Conditions, which: int) -> FloatArray:
