@@ -27,6 +27,9 @@ from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
+# Seconds of work for the rows of histories; the share of what is left that one search for rows may take, and the share
+# of all of it below which none is begun any more.
+_SECONDS, _SHARE, _LEFT = 20.0, 0.5, 0.12
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 
@@ -40,7 +43,7 @@ def follow(
     target: Protocol | None = None,
     bound: float | None = None,
     reserve: float = 1.0,
-    budget: Budget | None = None,
+    budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Step:
     """Decide the next version: a channel for every history that people have, at one bound for all versions together.
@@ -71,7 +74,9 @@ def follow(
         where the target is found here.
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
-    budget : Budget, optional
+    budget : float or Budget, optional
+        Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
+        the rows of histories, and as much as it takes for the target.
     progress : Progress
 
     Returns
@@ -101,7 +106,7 @@ def follow(
     inner = declared if declared.is_perfect else declared.with_budget(declared.budget * reserve * (1 - _INSIDE))
     if target is None:
         progress("optimum of the version alone", 0, None)
-        solution = optimal(joint, inner, time_limit=budget)
+        solution = optimal(joint, inner, time_limit=None if budget is None else Budget.of(budget).part(_SHARE))
         target = solution.protocol
         if bound is None and reserve == 1:
             bound = solution.bound + _hair(joint, declared)
@@ -111,7 +116,8 @@ def follow(
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
-        proven = _best(standing, observed, allowed, declared, inner, target, budget, progress)
+        work = Budget.of(_SECONDS if budget is None else budget)
+        proven = _best(standing, observed, allowed, declared, inner, target, work, progress)
     proven, channel = _alone(standing, observed, allowed, declared, target, proven)
     people = standing.people
     return Step(
@@ -165,7 +171,7 @@ def _best(
     declared: PosteriorGuarantee,
     inner: PosteriorGuarantee,
     target: Protocol,
-    budget: Budget | None,
+    budget: Budget,
     progress: Progress,
 ) -> Proven:
     """The best rows over all histories, proven."""
@@ -173,8 +179,13 @@ def _best(
     cones = [cone_over(inner, prior) for prior in standing.priors]
     joint = observed.joint
 
-    def solve(gains: FloatArray) -> Rows:
-        return best_rows(laws, masses, standing.prior_of, cones, gains, budget=budget, progress=progress)
+    begun = budget.remaining
+
+    def solve(gains: FloatArray) -> Rows | None:
+        if budget.remaining < _LEFT * begun or budget.expired:
+            return None
+        share = budget.part(_SHARE)
+        return best_rows(laws, masses, standing.prior_of, cones, gains, budget=share, progress=progress)
 
     alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)

@@ -192,7 +192,8 @@ def _judge(
             # A constant row leaves everybody where they are, which has been decided.
             outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
             outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
-            levels = allowed.nats(lifts, guarantee)
+            # What never occurs has no level at all.
+            levels = np.where(outputs[picked].any(axis=1), allowed.nats(lifts, guarantee), -1.0)
             output[here] = levels.argmax(axis=1)
             nats[here] = levels.max(axis=1)
     return _Judged(passes, may, outside, outside_open, nats, output, unsure)

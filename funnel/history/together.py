@@ -23,7 +23,9 @@ from funnel.progress import Progress
 # What a zero of a channel counts as in the logarithm of its gains (METHOD section 9).
 _ZERO = 5e-4
 # What may be missing at a tangent, and what a new tangent must gain, relative to H(X); rounds at one, and tangents.
-_AT_PRICES, _AT_TANGENT, _ROUNDS, _TANGENTS = 2e-4, 1e-5, 30, 30
+_AT_PRICES, _AT_TANGENT, _ROUNDS, _TANGENTS = 2e-4, 1e-4, 30, 30
+# Rounds that may gain next to nothing before a tangent is left.
+_PATIENCE = 4
 # How much of the best prices so far there is in those that are tried next.
 _DAMPED = 0.5
 # Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
@@ -31,8 +33,8 @@ _LIGHT, _FORGOTTEN = 1e-7, 0
 # Conditions on W are met with so much room, relative to the probability of the output.
 _ROOM = 1e-9
 
-Solve = Callable[[FloatArray], Rows]
-"""The best rows for gains (b, a)."""
+Solve = Callable[[FloatArray], Rows | None]
+"""The best rows for gains (b, a); None where there is no work left for them."""
 
 
 @dataclass(eq=False)
@@ -103,17 +105,24 @@ def _at_tangent(
     """
     p = observed.joint.p_input
     least, centre = np.inf, prices
+    values: list[float] = []
+    weights, prices, _ = _average(pool, gains, conditions, p)
     for number in range(_ROUNDS):
         tried = prices if number == 0 else _DAMPED * centre + (1 - _DAMPED) * prices
         charged = _charged(gains, tried, conditions, p)
         rows = solve(charged)
+        if rows is None:
+            break
         found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows))
         pool.append(found)
         most = float((found.channel * charged * p).sum())
         if most < least:
             least, centre = most, tried
         weights, prices, value = _average(pool, gains, conditions, p)
-        if least - value <= _AT_PRICES * observed.joint.entropy:
+        values.append(value)
+        enough = _AT_PRICES * observed.joint.entropy
+        # Rows are chosen by what is expected of histories and W is what people have, so the gap need not close.
+        if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
             break
     return weights, prices
 
