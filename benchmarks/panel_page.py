@@ -127,9 +127,13 @@ def quoted(figures: Figures) -> dict[str, list[str]]:
     moving = [figures[f"two series, reserve {reserve:g}"][3] for reserve in TWO_SERIES]
     share = f"{moving[0]['moved'] / moving[0]['second']['people']:.1%}".replace("%", " %")
     second = [row["second"] for row in ours]
+    two = figures["two series, reserve 1"][-1]["second"]
     moved = [max(row["moved"] / row["second"]["people"] for row in figures[f"{name}, reserve 1"]) for name in cases]
     return {
         "history": [
+            f"about {both(second, 'past_outside')} of {n:,} people after five waves; of fresh draws it is "
+            f"{both(fresh_draws, 'past_outside')}",
+            f"With two series of one register it is {both([two], 'past_outside')} of them",
             f"about {both(fresh_draws, 'outside')} of the {n:,} people of the last wave",
             f"({moving[0]['moved']:,} people, {share}, and {moving[1]['moved']:,} in the first such step)",
             f"put {both(keyed, 'outside')} of the {n:,} people of the last wave outside",
@@ -139,8 +143,9 @@ def quoted(figures: Figures) -> dict[str, list[str]]:
         ],
         "limitations": [
             f"{both(fresh_draws, 'outside')} of {n:,} people were outside the bound after five waves",
+            f"on the panel it is outside the bound for {both(second, 'past_outside')} of {n:,} people after five waves",
             f"on the panel {both(second, 'trajectories_outside')} of {n:,} people are outside for them after "
-            "five waves",
+            f"five waves, and {both(fresh_draws, 'trajectories_outside')} with fresh draws",
             f"none in any wave for outwork, and up to {moved[1]:.1%} of a wave for married".replace("%", " %"),
         ],
     }

@@ -155,15 +155,13 @@ def page_of(figures: Figures) -> str:
     return "\n".join(parts) + "\n"
 
 
-def quoted(figures: Figures) -> dict[str, list[str]]:
-    """Sentences of the guides that are these figures, by page."""
-    waves, every = ([figures[f"{case.name}, {kind}"][-1] for case in (OUTWORK, MARRIED)] for kind in ("wave", "all"))
-    n = waves[0]["people"]
-    past = " and ".join(f"{row['past_outside']:,} ({row['past_outside'] / n:.1%})" for row in waves).replace("%", " %")
-    kept = [", ".join(f"{row['kept']:.3f}" for row in rows) for rows in (waves, every)]
-    outside = f"{past} of {n:,} people after five waves"
-    cost = f"{kept[1].replace(', ', ' and ')} of H(X) in the fifth wave instead of {kept[0].replace(', ', ' and ')}"
-    return {"history": [outside, cost], "limitations": [outside]}
+def quoted(figures: Figures) -> str:
+    """The sentence of the guide that is these figures."""
+    waves, every = (
+        " and ".join(f"{figures[f'{case.name}, {kind}'][-1]['kept']:.3f}" for case in (OUTWORK, MARRIED))
+        for kind in ("wave", "all")
+    )
+    return f"{every} of H(X) in the fifth wave instead of {waves}"
 
 
 def main() -> None:
