@@ -12,11 +12,11 @@ from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.library import constant_channels, effective_weights, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.programme import Rows, best_rows
+from funnel.history.programme import Rows, RowSearch
 from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
-from funnel.history.together import best_together, gains_at
+from funnel.history.together import best_together, constants_needed, gains_at
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
@@ -27,9 +27,9 @@ from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
-# Seconds of work for the rows of histories; the share of what is left that one search for rows may take, and the share
-# of all of it below which none is begun any more.
-_SECONDS, _SHARE, _LEFT = 20.0, 0.5, 0.12
+# Seconds of work for the rows of histories; the share of what is left that a search for rows may take, and the share of
+# all of it below which none is begun any more.
+_SECONDS, _SHARE, _LEFT = 20.0, 0.75, 0.1
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 
@@ -179,13 +179,15 @@ def _best(
     cones = [cone_over(inner, prior) for prior in standing.priors]
     joint = observed.joint
 
-    begun = budget.remaining
+    search = RowSearch(laws, masses, standing.prior_of, cones)
+    limited, begun = math.isfinite(budget.remaining), budget.remaining
 
     def solve(gains: FloatArray) -> Rows | None:
-        if budget.remaining < _LEFT * begun or budget.expired:
+        if budget.expired or (limited and budget.remaining < _LEFT * begun):
             return None
-        share = budget.part(_SHARE)
-        return best_rows(laws, masses, standing.prior_of, cones, gains, budget=share, progress=progress)
+        # Where not every history can have a programme, one good search is worth more than several poor ones.
+        part = budget.part(_SHARE) if limited else budget
+        return search.best(gains, budget=part, progress=progress)
 
     alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)
@@ -226,7 +228,9 @@ def _alone(
         return proven, _protocol(joint, declared, target, weights)
     cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))
-    needed = _constants_needed(joint, cone, np.ldexp(weights.astype(np.float64), -WORD_BITS))
+    needed = constants_needed(cone @ joint.p, np.ldexp(weights.astype(np.float64), -WORD_BITS))
+    # What rounds to nothing would stay nothing when there must be more of it.
+    needed = np.where(needed > 0, needed + _HAIR, 0.0)
     count = len(proven.library)
     for more in _MORE:
         library = with_constants(proven.library, np.tile(more * needed, (count, 1)))
@@ -238,14 +242,6 @@ def _alone(
     everybody = np.zeros(len(standing.nodes), dtype=np.int64)
     candidate = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
     return candidate, _protocol(joint, declared, target, effective(candidate))
-
-
-def _constants_needed(joint: Joint, cone: FloatArray, channel: FloatArray) -> FloatArray:
-    """How much of a constant row each output of a channel (b, a) needs to meet its conditions, (b,)."""
-    conditions = cone @ joint.p
-    missed, room = channel @ conditions.T, np.maximum(-conditions.sum(axis=1), 1e-300)
-    # What rounds to nothing would stay nothing when there must be more of it.
-    return np.asarray(np.maximum(missed / room, 0.0).max(axis=1, initial=0.0) + _HAIR * (missed > 0).any(axis=1))
 
 
 def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:

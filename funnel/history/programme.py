@@ -196,7 +196,7 @@ class RowSearch:
         self._open, held_ones = np.flatnonzero(~silent & ~held), np.flatnonzero(~silent & held)
         self._held = held_ones[np.argsort(-self._weights[held_ones], kind="stable")]
         self._groups: list[_Group] = []
-        self._grouped_for = 0
+        self._known: dict[int | None, list[_Group]] = {}
 
     def best(
         self,
@@ -208,7 +208,10 @@ class RowSearch:
     ) -> Rows:
         """The best rows for these gains, as `best_rows`.
 
-        With as many channels as in the call before, the groups are the same, and so are the conditions that bound.
+        With as many channels as in an earlier call, the groups are the same, and so are the conditions that bound;
+        unless the budget does not allow that many programmes. That takes a third of the work of the first call or less
+        where channels are shared, and the upper bound is less tight. So one may search with few channels where gains
+        are still to be found (some hundred cost little, whatever the number of histories), and with many at the end.
         """
         if not np.isfinite(gains).all():
             raise SolverError("the gains of the histories are not finite numbers; please report it")
@@ -225,18 +228,21 @@ class RowSearch:
         self._found: list[tuple[FloatArray, FloatArray]] = []
         self._solved = 0
         self._each = programme_work(gains.shape[0], gains.shape[1], max((len(cone) for cone in self._cones), default=0))
-        self._run(channels or max(1, _LIBRARY // gains.size))
+        most = channels or max(1, _LIBRARY // gains.size)
+        self._groups = self._known.get(channels, [])
+        if not self._groups or self._affordable(most) < len(self._groups):
+            self._run(most)
+            self._known[channels] = self._groups
+        else:
+            self._solve(self._groups, most)
         return self._rows()
 
     def _run(self, most: int) -> None:
         """Solve up to so many programmes where they help most."""
         first = self._affordable(most)
+        self._groups = []
         if first == 0 or len(self._open) + len(self._held) == 0:
             return
-        if self._groups and self._grouped_for == first:
-            self._solve(self._groups, most)
-            return
-        self._grouped_for = first
         alone = first >= len(self._open) + len(self._held)
         # A channel in which all outputs stand still for one law does so for no other.
         single = len(self._held) if alone else min(len(self._held), first // 2)

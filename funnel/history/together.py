@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ _PATIENCE = 4
 _DAMPED = 0.5
 # Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
 _LIGHT, _FORGOTTEN = 1e-7, 0
+# Where so much of a constant would be needed, nothing is left: conditions that are equations.
+_HOPELESS = 1e3
 # Conditions on W are met with so much room, relative to the probability of the output.
 _ROOM = 1e-9
 
@@ -39,12 +42,28 @@ Solve = Callable[[FloatArray], Rows | None]
 
 @dataclass(eq=False)
 class _Found:
-    """Rows for all histories: a library (n, b, a), the channel of each (h,), and the effective channel (b, a)."""
+    """Rows for all histories: a library (n, b, a), the channel of each (h,), and the effective channel (b, a).
+
+    The rows are those of the library with constants (b,) added, which no history forbids, over what they then sum to.
+    """
 
     library: FloatArray
     assigned: IntArray
     channel: FloatArray
+    constants: FloatArray
     unused: int = 0
+
+    def mended(self, conditions: FloatArray) -> _Found | None:
+        """The same rows with as much of a constant as W needs to meet its conditions (k, a), if that leaves anything."""
+        constants = constants_needed(conditions, self.channel)
+        total = 1 + constants.sum()
+        if total == 1 or total > _HOPELESS:
+            return None
+        return _Found(self.library, self.assigned, (self.channel + constants[:, None]) / total, constants)
+
+    def rows(self, channels: IntArray) -> FloatArray:
+        """The rows (n, b, a) of some channels of the library."""
+        return np.asarray((self.library[channels] + self.constants[:, None]) / (1 + self.constants.sum()))
 
 
 def best_together(
@@ -74,7 +93,8 @@ def best_together(
     # Everybody says the same: such a W tells nothing, which is allowed.
     silent = np.zeros_like(start)
     silent[int((start @ p).argmax())] = 1.0
-    pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent)]
+    nothing = np.zeros(len(start))
+    pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent, nothing)]
     gains, utility = gains_at(start, p), -np.inf
     prices = np.zeros((len(start), len(cone)))
     for number in range(_TANGENTS):
@@ -113,8 +133,10 @@ def _at_tangent(
         rows = solve(charged)
         if rows is None:
             break
-        found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows))
-        pool.append(found)
+        nothing = np.zeros(len(gains))
+        found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows), nothing)
+        mended = found.mended(conditions)
+        pool += [found] if mended is None else [found, mended]
         most = float((found.channel * charged * p).sum())
         if most < least:
             least, centre = most, tried
@@ -125,6 +147,12 @@ def _at_tangent(
         if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
             break
     return weights, prices
+
+
+def constants_needed(conditions: FloatArray, channel: FloatArray) -> FloatArray:
+    """How much of a constant row each output of a channel (b, a) needs to meet conditions (k, a); (b,)."""
+    missed, room = channel @ conditions.T, np.maximum(-conditions.sum(axis=1), 1e-300)
+    return np.asarray(np.maximum(missed / room, 0.0).max(axis=1, initial=0.0))
 
 
 def _charged(gains: FloatArray, prices: FloatArray, conditions: FloatArray, p: FloatArray) -> FloatArray:
@@ -156,7 +184,9 @@ def _average(
     table = (channels @ conditions.T) / likely[None, :, None] + _ROOM
     # What tells nothing meets every condition, or it could not be met at all.
     table[0] = np.minimum(table[0], 0.0)
-    result = linprog(
+    # The stubs say that there may be no solution, which the status says.
+    solved: Any = linprog
+    result = solved(
         -values,
         A_ub=table.reshape(len(pool), -1).T,
         b_ub=np.zeros(table[0].size),
@@ -184,7 +214,7 @@ def _averaged(pool: list[_Found], weights: FloatArray) -> tuple[FloatArray, IntA
     together, assigned = np.unique(np.array([pool[i].assigned for i in used]), axis=1, return_inverse=True)
     library = np.zeros((together.shape[1], *pool[0].channel.shape))
     for row, (place, share) in enumerate(zip(used, shares.tolist(), strict=True)):
-        library += share * pool[place].library[together[row]]
+        library += share * pool[place].rows(together[row])
     return library, np.asarray(assigned.reshape(-1))
 
 
