@@ -43,6 +43,7 @@ def follow(
     target: Protocol | None = None,
     bound: float | None = None,
     reserve: float = 1.0,
+    read_alone: bool = False,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Step:
@@ -74,6 +75,11 @@ def follow(
         where the target is found here.
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
+    read_alone : bool
+        Whether the effective channel has to meet the guarantee for this version alone as well. Whoever cannot link
+        versions is covered without that, since a mean of posteriors within the bound is within it; but not what a
+        reader would conclude who takes the published frequencies and W for all there is, as if histories told nothing
+        of the secret.
     budget : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
         the rows of histories, and as much as it takes for the target.
@@ -118,7 +124,7 @@ def follow(
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
         proven = _best(standing, observed, allowed, declared, inner, target, work, progress)
-    proven, channel = _alone(standing, observed, allowed, declared, target, proven)
+    proven, channel = _alone(standing, observed, allowed, declared, target, proven, read_alone)
     people = standing.people
     return Step(
         version=version,
@@ -171,6 +177,7 @@ def _best(
     declared: PosteriorGuarantee,
     inner: PosteriorGuarantee,
     target: Protocol,
+    read_alone: bool,
     budget: Budget,
     progress: Progress,
 ) -> Proven:
@@ -190,6 +197,8 @@ def _best(
         return search.best(gains, budget=part, progress=progress)
 
     alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
+    if not read_alone:
+        alone = alone[:0]
     library, assigned = best_together(
         standing,
         observed,
@@ -219,8 +228,9 @@ def _alone(
     declared: PosteriorGuarantee,
     target: Protocol,
     proven: Proven,
+    read_alone: bool,
 ) -> tuple[Proven, Protocol]:
-    """Rows for which W meets the guarantee for the version alone, and W: observers who cannot link versions count too.
+    """Rows for which W meets the guarantee for the version alone, where that is asked for, and W.
 
     Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that says
     nothing is allowed whatever the history, and so is its sum with one that is.
@@ -232,7 +242,7 @@ def _alone(
         return effective_weights(joint, observed, rows.library, rows.drawn_from[places])
 
     weights = effective(proven)
-    if declared.holds_for(joint, weights):
+    if not read_alone or declared.holds_for(joint, weights):
         return proven, _protocol(joint, declared, target, weights)
     cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))
