@@ -376,8 +376,8 @@ class Finished:
         read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
         found: Counter[tuple[int, int]] = Counter()
         for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
-            s, x = cell // (b * (len(read) + 1)), cell // b % (len(read) + 1)
-            found[s, read[x] if x < len(read) else a] += count
+            place = cell // b % (len(read) + 1)
+            found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
         if given is not None and wrong:
             wrong = self._beyond_forgotten(expected, found, a)
