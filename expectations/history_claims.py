@@ -27,9 +27,6 @@ from funnel.sampling import KEY_COLUMN, RecordKey
 CLAIMS = ("register", "entry", "people", "answers", "drawing", "channel", "bound", "findings")
 # A level that is found twice, by floats with a proven error and by whole numbers.
 _LEVEL = 1e-7
-# How far a weight of the published channel may be from that of all histories: some steps of its own grid, which is
-# coarse so that it tells nothing of single people, or a thousandth.
-_STEPS, _MIXED = 3, 1e-3
 
 
 @dataclass(frozen=True)
@@ -181,10 +178,13 @@ class HistoryEvidence:
         return met >= set(self.version.by_channel)
 
     def _channel(self) -> Claim:
-        """That the published channel is the effective one, as far as its grid tells it."""
+        """That the published channel is the effective one of the register, as far as its grid tells it.
+
+        The grid is coarse, so that no weight tells of single people; what is left of a column is with one of its weights.
+        """
         chapter, released = self.entry.chapter, self.released
         grid = math.gcd(released.denominator, *(weight for row in released.weights for weight in row))
-        reach = max(_STEPS * grid, _MIXED * released.denominator + 2 * grid)
+        reach = len(released.outputs) * grid
         if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
             return Claim("channel", "has other values than the register")
         xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
