@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +23,10 @@ from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
+from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
-from funnel.pipeline.expectations.keyed_answers import keyed_claims
+from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
@@ -30,6 +34,7 @@ from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
 from funnel.protocol import Protocol
 from funnel.recount import (
+    PlainInformation,
     PlainLevel,
     Recount,
     ReleasedProtocol,
@@ -89,6 +94,8 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
+    prepared : Prepared, optional
+        The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
         What rows of people with histories were drawn from: the same records, with the channel of each history. None
         where rows are taken over: then it is no longer there.
@@ -105,6 +112,7 @@ class Finished:
     key: RecordKey | None = None
     followed: Snapshot | None = None
     derivation: int = DERIVATION
+    prepared: Prepared | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -162,6 +170,34 @@ class Finished:
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
 
+    @property
+    def _effective(self) -> dict[tuple[str, ...], list[Fraction]] | None:
+        """Shares of outputs for every input, over all histories; None where nobody has one."""
+        found = self.drawing_document
+        if found is None:
+            return None
+        drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
+        columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
+        sums: dict[tuple[str, ...], list[int]] = {}
+        records: Counter[tuple[str, ...]] = Counter()
+        for symbol, counts in zip(found.drawn_by.symbols, zip(*found.counts, strict=True), strict=True):
+            count, x = sum(counts), symbol[1:]
+            records[x] += count
+            # Those who are forgotten draw from what depends on nothing.
+            column = columns.get(symbol, drawn.marginal)
+            told = sums.setdefault(x, [0] * len(column))
+            sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
+        return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
+
+    @property
+    def _alone(self) -> PlainInformation | None:
+        """What the protocol of the version alone would have told, where people have histories."""
+        found = self.drawing_document
+        if found is None:
+            return None
+        weights = tuple(tuple(map(int, row)) for row in found.target)
+        return dataclasses.replace(self.laws.released, weights=weights).information(self.recount)
+
     @cached_property
     def evidence(self) -> Evidence:
         """What the released table is judged by: the recounted law, the declared bound, the stored draws."""
@@ -209,7 +245,9 @@ class Finished:
         """What is expected of it."""
         from funnel.pipeline.expectations.finished_suite import declare_finished
 
-        return [*self.evidence.declared(), *declare_finished(self.said.csv, self.said.keyed, self.said.guarantee)]
+        said = self.said
+        finished = declare_finished(said.csv, said.keyed, said.guarantee, self.is_followed)
+        return [*self.evidence.declared(), *finished]
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables to judge."""
@@ -219,6 +257,7 @@ class Finished:
             "second_reader": self._second_reader,
             "source": self._source,
             "keys": self._keys,
+            "histories": self._histories,
             "recount": self._recount,
             "plain_level": self._level,
             "protocol_figures": self._protocol,
@@ -267,14 +306,39 @@ class Finished:
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
         given = self.drawing_document is not None
-        protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
-        pairs, drawn_again = self.evidence.pair_counts, self.followed is not None or not given
-        found = keyed_claims(self.spec, self.snapshot, self.key, protocol, pairs, self.followed) if drawn_again else []
-        if self.derivation == DERIVATION and drawn_again:
-            return found
+        if self.derivation == DERIVATION and (self.followed is not None or not given):
+            protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
+            return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.evidence.pair_counts, self.followed)
         # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
         # rows that are taken over were drawn: they were judged then.
-        return [*(one for one in found if one.name != "answers"), Claim("answers")]
+        return [digests_claim(self.spec, self.snapshot, self.key), Claim("answers")]
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether rows are drawn given everything published about the same people before; not if they are taken over.
+
+        Rows that are taken over were judged when they were drawn, and are in the register.
+        """
+        return self.said.people == "same" and not (self.taken_over and self.prepared is None)
+
+    def _histories(self) -> list[Claim]:
+        if self.prepared is None or self.history is None:
+            return [Claim(name, "cannot be judged: no register is handed on") for name in HISTORY_CLAIMS]
+        drawing = self.drawing_document
+        evidence = HistoryEvidence(
+            prepared=self.prepared,
+            promise=self.said.promise,
+            reserve=self.said.reserve,
+            name=f"{self.said.settings['name']}/{self.version}",
+            recount=self.recount,
+            released=self.laws.released,
+            drawing=None if drawing is None else drawing.content(),
+            drawn=self.evidence.pair_counts.sum(axis=0).tolist(),
+            stated=self.history.model_dump(by_alias=True),
+            snapshot=self.snapshot,
+            key=self.key,
+        )
+        return evidence.claims()
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
@@ -310,8 +374,8 @@ class Finished:
         read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
         found: Counter[tuple[int, int]] = Counter()
         for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
-            s, x = cell // (b * (len(read) + 1)), cell // b % (len(read) + 1)
-            found[s, read[x] if x < len(read) else a] += count
+            place = cell // b % (len(read) + 1)
+            found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
         if given is not None and wrong:
             wrong = self._beyond_forgotten(expected, found, a)
@@ -344,7 +408,7 @@ class Finished:
 
     def _protocol(self) -> list[Claim]:
         canonical = self.folder.protocol.read_bytes() == self.document.to_bytes()
-        return protocol_claims(self.protocol, canonical, self.laws, self.level, self.said)
+        return protocol_claims(self.protocol, canonical, self.laws, self.level, self.said, self._effective)
 
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()
@@ -382,6 +446,7 @@ class Finished:
             self.said,
             checks,
             self.versions,
+            self._alone,
         )
 
 

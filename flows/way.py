@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
-from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed
+from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, pending
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
@@ -34,8 +33,8 @@ from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
     Draw,
-    Earlier,
     Rejected,
+    Submitted,
     TakeOver,
     Unchanged,
     Waiting,
@@ -230,15 +229,16 @@ def _go(
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot
-        verdict = validate(spec, decision, snapshot, folder, earlier, secret, given)
-        require_passed(verdict)
-        explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
-        if holding:
-            hold(decision, snapshot, verdict, series, folder, created, drawn.record)
-        else:
-            prepare = None
-            if register is not None and secret is not None:
-                prepare = partial(entry_of, spec, decision, snapshot, followed, rows, register, workspace, secret)
+        entry = entry_of(spec, decision, snapshot, followed, rows, register, workspace, secret)
+        places = (None, None) if entry is None or register is None else (register.root, entry.folder)
+        with pending(register, entry, keep=not holding):
+            verdict = validate(spec, decision, snapshot, folder, earlier, secret, given, *places)
+            require_passed(verdict)
+            explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
+            if holding:
+                hold(decision, snapshot, verdict, series, folder, created, drawn.record)
+        if not holding:
+            # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(
                 spec,
                 decision,
@@ -250,7 +250,7 @@ def _go(
                 account,
                 approval,
                 drawn.record,
-                prepare,
+                entry,
                 register,
             )
             late = account.published()
@@ -309,9 +309,9 @@ def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> 
     forget_other_snapshots(snapshot)
 
 
-def _moved_on(waiting: Earlier, head: str | None) -> str:
+def _moved_on(waiting: Submitted, head: str | None) -> str:
     """What has changed since a version was held."""
-    history = waiting.record.history
+    history = waiting.held.record.history
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"

@@ -24,7 +24,8 @@ def hold(
 ) -> None:
     """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
 
-    It is not in the register of its people, which holds what is published. Nothing is signed or uploaded: whoever approves has the documents written and judged again, with the approval.
+    It is not in the register of its people, which holds what is published. Nothing is signed or uploaded: whoever
+    approves has the documents written and judged again, with the approval.
 
     Raises
     ------

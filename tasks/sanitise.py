@@ -50,4 +50,5 @@ def sanitise(
         progress=tell,
         decided=drawn.counts is not None,
         counts=drawn.counts,
+        target=drawn.target,
     )

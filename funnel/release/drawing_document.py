@@ -18,7 +18,8 @@ class DrawingDocument(Document):
 
     Its inputs are those of the published protocol with, before them, the number of the channel that a record's history
     is drawn from. ``counts`` are records by secret (rows) and by what they were drawn by, ``drawn_by``: also those of
-    people who are forgotten, whose channel is none of the numbers.
+    people who are forgotten, whose channel is none of the numbers. ``target`` are the weights of the
+    protocol of this version alone, in the order of the published protocol: what was aimed at.
     """
 
     described: ClassVar[str] = "the drawing of a version"
@@ -35,6 +36,7 @@ class DrawingDocument(Document):
     secret: Symbols
     drawn_by: Symbols
     counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
+    target: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -53,7 +55,7 @@ class DrawingDocument(Document):
         return self
 
 
-def drawing_document(protocol: Protocol, joint: Joint) -> DrawingDocument:
+def drawing_document(protocol: Protocol, joint: Joint, target: Protocol) -> DrawingDocument:
     """The document of a drawing.
 
     Parameters
@@ -62,6 +64,8 @@ def drawing_document(protocol: Protocol, joint: Joint) -> DrawingDocument:
         What rows are drawn with.
     joint : Joint
         Counts of (secret, what it reads).
+    target : Protocol
+        Of this version alone.
 
     Raises
     ------
@@ -84,4 +88,5 @@ def drawing_document(protocol: Protocol, joint: Joint) -> DrawingDocument:
         secret=Symbols.of(joint.secret),
         drawn_by=Symbols.of(joint.inputs),
         counts=tuple(map(tuple, joint.counts.tolist())),
+        target=tuple(tuple(map(str, row)) for row in target.weights.tolist()),
     )

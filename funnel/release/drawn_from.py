@@ -30,6 +30,8 @@ class DrawnFrom:
         Records by secret and by what ``drawing`` reads, where that is not the published columns alone.
     snapshot : Snapshot
         Whose records are drawn.
+    target : Protocol or None
+        The protocol of the version alone, where ``channel`` is another one; None also where rows are taken over.
     history : FoundHistory or None
         What all versions together tell.
     record : History or None
@@ -40,13 +42,19 @@ class DrawnFrom:
     drawing: Protocol
     counts: Joint | None
     snapshot: Snapshot
+    target: Protocol | None = None
     history: FoundHistory | None = None
     record: History | None = None
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether rows are drawn given everything published about the same people, for an entry of their own."""
+        return self.record is not None and self.record.people == "same" and self.record.entry is None
 
     @classmethod
     def alone(cls, protocol: Protocol, snapshot: Snapshot, record: History | None) -> Self:
         """Of a version whose people have no history that is known."""
-        return cls(protocol, protocol, None, snapshot, None, record)
+        return cls(protocol, protocol, None, snapshot, record=record)
 
     @classmethod
     def taken_over(cls, folder: ReleaseFolder, snapshot: Snapshot, record: History) -> Self:
@@ -60,4 +68,4 @@ class DrawnFrom:
         document = DrawingDocument.read(folder.drawing)
         found = FindingsDocument.read(folder.findings).found_history
         channel = ProtocolDocument.read(folder.protocol).protocol
-        return cls(channel, document.protocol, document.joint, snapshot, found, record)
+        return cls(channel, document.protocol, document.joint, snapshot, history=found, record=record)

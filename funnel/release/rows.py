@@ -69,6 +69,7 @@ def draw_rows(
     engine: EngineSettings,
     progress: Progress,
     counts: Joint | None = None,
+    target: Protocol | None = None,
 ) -> Rows:
     """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
 
@@ -94,6 +95,8 @@ def draw_rows(
     counts : Joint, optional
         Records by secret and by what the protocol reads, where people have histories: what they were drawn with is then
         internal, and becomes evidence.
+    target : Protocol, optional
+        Of this version alone, in that case.
 
     Raises
     ------
@@ -131,8 +134,8 @@ def draw_rows(
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = Rows(FileRef.of(folder.data), drawn.pairs, drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
-    if counts is not None:
-        write_whole(folder.drawing, drawing_document(protocol, counts).to_bytes())
+    if counts is not None and target is not None:
+        write_whole(folder.drawing, drawing_document(protocol, counts, target).to_bytes())
     return rows
 
 

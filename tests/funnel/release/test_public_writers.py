@@ -85,7 +85,9 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         for path in sorted(folder.rglob("*.py")):
             inside = path.relative_to(folder)
             # The links into the top folders are walked there.
-            if package == "funnel" and inside.parts[:2] in [("pipeline", part) for part in ("flows", "tasks", "ledger")]:
+            if package == "funnel" and inside.parts[:2] in [
+                ("pipeline", part) for part in ("flows", "tasks", "ledger")
+            ]:
                 continue
             if package == "funnel" and inside.parts[:2] == ("pipeline", "expectations"):
                 continue
