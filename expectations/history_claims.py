@@ -114,8 +114,7 @@ class HistoryEvidence:
 
     def _entry(self) -> Iterator[Claim]:
         chapter, recount, entry = self.entry.chapter, self.recount, self.entry
-        for complaint in self.version.complaints:
-            yield Claim("", complaint)
+        yield _none("register", self.version.complaints)
         yield same("name", chapter.name, self.name)
         yield claim("bound", read_promise(chapter.guarantee) == self.promise, "is not the one in the text of the spec")
         yield same("reserve", float(chapter.reserve), float(self.reserve))
@@ -180,7 +179,7 @@ class HistoryEvidence:
     def _channel(self) -> Claim:
         """That the published channel is the effective one of the register, as far as its grid tells it.
 
-        The grid is coarse, so that no weight tells of single people; what is left of a column is with one of its weights.
+        The grid is coarse, so that no weight tells of single people; the rest of a column is with one of its weights.
         """
         chapter, released = self.entry.chapter, self.released
         grid = math.gcd(released.denominator, *(weight for row in released.weights for weight in row))
@@ -210,7 +209,9 @@ class HistoryEvidence:
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:
-    return all_of(name, (Claim("", complaint) for complaint in complaints))
+    """A claim that holds if there is no complaint; the first one is told, with how many there are."""
+    more = f" (and {len(complaints) - 1:,} more)" if len(complaints) > 1 else ""
+    return Claim(name, f"does not hold: {complaints[0]}{more}" if complaints else None)
 
 
 def _in_snapshot(entry: Entry, snapshot: Snapshot) -> tuple[int, int]:
