@@ -33,8 +33,8 @@ from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
     Draw,
-    Earlier,
     Rejected,
+    Submitted,
     TakeOver,
     Unchanged,
     Waiting,
@@ -309,9 +309,9 @@ def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> 
     forget_other_snapshots(snapshot)
 
 
-def _moved_on(waiting: Earlier, head: str | None) -> str:
+def _moved_on(waiting: Submitted, head: str | None) -> str:
     """What has changed since a version was held."""
-    history = waiting.record.history
+    history = waiting.held.record.history
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"
