@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,7 +184,13 @@ class HistoryEvidence:
         """
         chapter, released = self.entry.chapter, self.released
         grid = math.gcd(released.denominator, *(weight for row in released.weights for weight in row))
-        reach = len(released.outputs) * grid
+        seen = Counter[int]()
+        for (_, x), people in self.version.by_channel.items():
+            seen[x] += people
+        every = [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)]
+        # Those who are forgotten draw from what depends on nothing, and the register counts them among new people.
+        gone = max((n - seen[x]) / n for x, n in enumerate(every) if n)
+        reach = len(released.outputs) * grid + gone * released.denominator
         if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
             return Claim("channel", "has other values than the register")
         xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
