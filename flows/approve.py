@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
 from funnel.pipeline.flows.artifacts import describe_run
+from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.flows.way import go_approved
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.release.approval import Approval, asked_version
@@ -15,9 +17,7 @@ from funnel.spec import ReleaseSpec
 
 
 @flow(name="approve", log_prints=False, persist_result=False, validate_parameters=True)
-def approve(
-    spec: str, by: str, note: str | None = None, version: str | None = None, text: str | None = None
-) -> dict[str, Any]:
+def approve(spec: str, by: str, note: str | None = None, version: str | None = None, text: str | None = None) -> Any:
     """Publish the version of a spec that is held, with the approval of somebody.
 
     Parameters
@@ -43,11 +43,14 @@ def approve(
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    described, approval, asked = _read(spec, by, note, version, text)
-    told, done = go_approved(described, approval, asked)
+    known = {"name": "approve", "title": f"approval of {Path(spec).name}"}
+    with explained(known):
+        described, approval, asked = _read(spec, by, note, version, text)
+        known.update(name=described.name, title=described.title)
+        told, done = go_approved(described, approval, asked)
     if done is not None:
-        describe_run(described, done.published, done.optimised.protocol, done.public)
-    return told
+        describe_run(described, done.published, done.channel, done.public)
+    return ended(told)
 
 
 @plain_errors

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
+from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
 from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
-from funnel.storage import is_url
 
 
 def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, public: PublicRelease) -> None:
@@ -35,18 +35,29 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
     create_table_artifact(
         list(public.mechanisms), key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats"
     )
-    create_link_artifact(
-        published.report if is_url(published.report) else Path(published.report).as_uri(),
-        key=f"{spec.name}-report",
-        link_text="Audit report",
-        description=spec.title,
-    )
+    if (address := report_address(spec, published.version, published.report)) is not None:
+        create_link_artifact(
+            address,
+            key=f"{spec.name}-report",
+            link_text="Audit report",
+            description=f"{spec.title} {published.version}",
+        )
+
+
+def report_address(spec: ReleaseSpec, version: str, report: str) -> str | None:
+    """Where a browser opens the public report of a version; None where only a folder of this machine is known.
+
+    A page that came over http may not link to a file, so that such a link would be dead.
+    """
+    if spec.output.served_at is not None:
+        return f"{spec.output.served_at.rstrip('/')}/{spec.name}/{version}/report.html"
+    return report if urlsplit(report).scheme in ("http", "https") else None
 
 
 def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
     """Create the artifact of a version that waits for approval: which it is, where to look, and what to do."""
     lines = [
-        f"# {_plain(spec.title)} {told['version']} waits for approval",
+        f"# {plain(spec.title)} {told['version']} waits for approval",
         "",
         f"- **Records**: {told['rows']:,}",
         f"- **Folder**: `{told['folder']}`",
@@ -61,21 +72,16 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
 def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: PublicFindings) -> str:
     return "\n".join(
         [
-            f"# {_plain(spec.title)} {published.version}",
+            f"# {plain(spec.title)} {published.version}",
             "",
-            f"- **Bound**: {findings.guarantee} on {_plain(', '.join(spec.secret))}",
+            f"- **Bound**: {findings.guarantee} on {plain(', '.join(spec.secret))}",
             f"- **Level at most**: {findings.level:.12g} nats",
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
             f"- **Mechanism**: {protocol.mechanism}",
             f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",
-            f"- **Folder**: `{published.folder}`",
+            f"- **Report**: `{published.report}`",
         ]
     )
-
-
-def _plain(text: str) -> str:
-    """Text of a spec without what markdown would read as markup."""
-    return "".join("\\" + c if c in r"\`*_{}[]<>#|!" else c for c in text)
 
 
 def _number(value: float) -> float | None:

@@ -256,7 +256,8 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
     Compares the digest of the source with the one seen last and emits the event funnel.source.changed, which starts
     the deployed release flow (see prefect.yaml). Needs a server: set PREFECT_API_URL. What was seen last is kept in
     the private workspace, so a change while nobody watched is noticed at the next look. The first look compares with
-    the source of the newest release, if there is one. A source that cannot be read for a while is told and watched on.
+    the source of the newest release, if there is one. A source that cannot be read for a while, and a server that is
+    down, are told and watched on.
     """
     check_installed()
     from funnel.pipeline.flows.watch import watch_source
@@ -267,7 +268,29 @@ def watch(spec: Path, interval: float, once: bool, as_json: bool) -> None:
         for look in watch_source(spec.absolute(), interval, once, console.progress):
             if as_json:
                 console.print_json(look)
-            elif look["status"] == "unreadable":
-                click.echo(f"unreadable, watching on: {look['message']}")
+            elif "message" in look:
+                click.echo(f"{look['status']}, watching on: {look['message']}")
             else:
                 click.echo(f"{look['status']}: {look['source']} ({look['sha256'][:16]})")
+
+
+@click.command("serve")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=4300, show_default=True, help="0 for any that is free.")
+def serve(folder: Path, host: str, port: int) -> None:
+    """Serve the public files of the releases in FOLDER over http, for browsers near it, until Ctrl-C.
+
+    Exactly those files of every version that its signature lists: audit/ and versions that wait for approval are not
+    among them. Name the address as served_at in [output], and the runs of an orchestrator link to the report.
+    """
+    check_installed()
+    from funnel.pipeline.flows.serve import server_of
+
+    click.get_current_context().meta[STOPPED] = "nothing is served any more"
+    with server_of(folder, host, port) as server:
+        shown = f"[{host}]" if ":" in host else host
+        click.echo(
+            f"Serving the public files of {folder} at http://{shown}:{server.server_address[1]}/ (Ctrl-C ends it)"
+        )
+        server.serve_forever()

@@ -5,20 +5,15 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from funnel.cli import json_option, spec_argument
 from funnel.console import Console
-from funnel.errors import DataError, FunnelError, SpecError
+from funnel.errors import DataError, SpecError
 from funnel.pipeline import check_installed
 from funnel.spec import ReleaseSpec
-
-if TYPE_CHECKING:
-    from funnel.register.forget import Forgotten
-    from funnel.register.register import Register
-    from funnel.release.series import Series
 
 
 def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: bool = False) -> dict[str, Any]:
@@ -42,58 +37,44 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
     FunnelError
         With one clear sentence; nothing is then erased.
     """
-    if spec.register is None:
-        raise SpecError(
-            'nobody is known in this series: its spec does not say [history] people = "same", so that nothing is kept '
-            "of anybody"
-        )
-    # Slow to import, and not for a spec that is wrong.
-    from funnel.pipeline.flows.way import opened
-    from funnel.pipeline.tasks.step import plain_errors
-
-    @plain_errors
-    def erased() -> Forgotten:
-        with opened(spec) as (series, register, account):
-            try:
-                found = _erase(spec, series, register, people, entirely)
-            except FunnelError as error:
-                # The ledger is of releases, and none was refused.
-                failure = error
-            else:
-                account.forgotten(found.people, found.head_sha256)
-                return found
-        raise failure
-
-    done: Forgotten = erased()
-    return {
-        "register": spec.register,
-        "people": done.people,
-        "unknown": done.unknown,
-        "rows": done.rows,
-        "versions": list(done.versions),
-        "entirely": done.entirely,
-        "head": done.head_sha256,
-        "sentence": done.sentence(),
-    }
-
-
-def _erase(
-    spec: ReleaseSpec,
-    series: Series,
-    register: Register | None,
-    people: Sequence[Mapping[str, str]],
-    entirely: bool,
-) -> Forgotten:
     from funnel.pipeline.flows.look import release_secret
+    from funnel.pipeline.flows.people import open_people
+    from funnel.pipeline.ledger.account import accounting
+    from funnel.pipeline.tasks.step import plain_errors, tell
     from funnel.pipeline.tasks.vault import read_from_vault
     from funnel.register.forget import digests_of
     from funnel.register.forget import forget as erase
+    from funnel.release.series import open_series
 
-    secret = release_secret(spec, series, False)
-    if register is None or secret is None or spec.record_key is None:
-        raise ValueError("people who are the same have a register and record keys")
-    key = secret.record_key(spec.record_key, read_from_vault)
-    return erase(register, digests_of(people, register, key), entirely=entirely)
+    @plain_errors
+    def erased() -> dict[str, Any]:
+        with (
+            open_series(spec) as series,
+            accounting(spec, series, progress=tell, releases=False) as account,
+            open_people(spec, series) as register,
+        ):
+            secret = release_secret(spec, series, False)
+            if register is None or secret is None or spec.record_key is None:
+                raise SpecError(
+                    'nobody is known in this series: its spec does not say [history] people = "same", so that nothing '
+                    "is kept of anybody"
+                )
+            key = secret.record_key(spec.record_key, read_from_vault)
+            found = erase(register, digests_of(people, register, key), entirely=entirely)
+            if found.people:
+                account.forgotten(found.people, found.head_sha256)
+            return {
+                "register": register.name,
+                "people": found.people,
+                "unknown": found.unknown,
+                "rows": found.rows,
+                "versions": list(found.versions),
+                "entirely": found.entirely,
+                "head": found.head_sha256,
+                "sentence": found.sentence(),
+            }
+
+    return dict(erased())
 
 
 def read_keys(path: Path) -> list[dict[str, str]]:

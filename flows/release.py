@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from prefect import flow
-from prefect.client.schemas.objects import State
-from prefect.states import Completed
 
 from funnel.pipeline.flows.artifacts import describe_held, describe_run
+from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import plain_errors
 from funnel.spec import ReleaseSpec
@@ -37,25 +37,25 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
         folder, report, cached steps; with the first two the public key. Published, and held by this run: guarantee,
         level, utility, share, mechanism, rows, dropped, outside, warnings; whether rows were drawn or taken over, and
         whether that is a fresh draw about these people. Held by an earlier run: since when, and rows. Rejected:
-        version, by, at, reason. A run that holds a version ends in a state named WaitingForApproval.
+        version, by, at, reason. The state of the run is named Published, Unchanged, WaitingForApproval or Rejected, and
+        its message, which is in the log too, says which version and which bound.
 
     Raises
     ------
     FunnelError
-        With one clear sentence; nothing is then published and what was published before is untouched.
+        With one clear sentence; nothing is then published and what was published before is untouched. An artifact
+        says what to do.
     """
-    described = _load(spec, text)
-    told, done = go(described, again, rotate_secret)
+    known = {"name": "release", "title": f"release of {Path(spec).name}"}
+    with explained(known):
+        described = _load(spec, text)
+        known.update(name=described.name, title=described.title)
+        told, done = go(described, again, rotate_secret)
     if done is not None:
-        describe_run(described, done.published, done.optimised.protocol, done.public)
-    return _waiting(described, told) if told["status"] == "held" else told
-
-
-def _waiting(spec: ReleaseSpec, told: dict[str, Any]) -> State[dict[str, Any]]:
-    """The state of a run whose version is held: it ended well, and somebody has something to do."""
-    describe_held(spec, told)
-    message = f"version {told['version']} waits for approval: funnel approve SPEC --by NAME"
-    return Completed(name="WaitingForApproval", message=message, data=told)
+        describe_run(described, done.published, done.channel, done.public)
+    if told["status"] == "held":
+        describe_held(described, told)
+    return ended(told)
 
 
 @plain_errors

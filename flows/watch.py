@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from funnel.errors import DataError, PipelineError
+from funnel.errors import DataError, PipelineError, SpecError
 from funnel.progress import Progress
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
@@ -27,17 +27,19 @@ def watch_source(spec_path: Path, interval: float, once: bool, progress: Progres
     rather than losing it: a release of an unchanged source does nothing. The first look compares with the source of
     the newest release, and only takes note where there is none.
 
-    A source that was there at the first look may be replaced or out of reach for a while: that is told, and watched on.
+    A source that was there at the first look may be replaced or out of reach for a while, the spec may be edited, and
+    the server may be down: that is told, and watched on. Only a look that is asked for alone fails.
 
     Yields
     ------
     dict
-        ``status`` ("noted", "unchanged", "changed" or "unreadable"), ``source``, and ``sha256`` or ``message``.
+        ``status`` ("noted", "unchanged", "changed", "unreadable" or "undelivered"), ``source``, and ``sha256`` or
+        ``message``. A change that could not be delivered is told of again at the next look.
 
     Raises
     ------
     PipelineError
-        If no server is named or it does not take the event.
+        If no server is named, or if it does not take the event of a look that is made ``once``.
     SpecError, DataError
         If the spec or, at the first look, the source is wrong.
     """
@@ -46,21 +48,37 @@ def watch_source(spec_path: Path, interval: float, once: bool, progress: Progres
             "watching needs a server to tell: start one with 'prefect server start' and set PREFECT_API_URL, "
             "for instance to http://127.0.0.1:4200/api"
         )
-    look = _look(spec_path)
+    look = look_once(spec_path) if once else _look(spec_path)
+    complaint = look.get("message", "")
     if look["status"] != "unchanged" or once:
         yield look
-    complaint = ""
     while not once:
         progress(f"watching {look['source']}", 0, None)
         time.sleep(interval)
         try:
             look = _look(spec_path)
-        except DataError as error:
+        except (DataError, SpecError) as error:
             look = {"status": "unreadable", "source": look["source"], "message": str(error)}
-        # That it can be read again is news too.
+        # That it can be read again, or the server be reached, is news too.
         before, complaint = complaint, look.get("message", "")
         if look["status"] == "changed" or complaint != before:
             yield look
+
+
+def look_once(spec_path: Path) -> dict[str, Any]:
+    """Look at the source of a spec, and tell the server if it has changed.
+
+    Raises
+    ------
+    PipelineError
+        If the server does not take the event; the next look tells of the change again.
+    SpecError, DataError
+        If the spec or the source is wrong.
+    """
+    look = _look(spec_path)
+    if look["status"] == "undelivered":
+        raise PipelineError(look["message"])
+    return look
 
 
 def _look(spec_path: Path) -> dict[str, Any]:
@@ -74,7 +92,11 @@ def _look(spec_path: Path) -> dict[str, Any]:
     elif seen == digest:
         status = "unchanged"
     else:
-        _emit(spec, spec_path, digest)
+        try:
+            _emit(spec, spec_path, digest)
+        except PipelineError as error:
+            # What was seen last stays as it is, so that the change is still one at the next look.
+            return {"status": "undelivered", "source": source.address, "message": str(error)}
         status = "changed"
     if status != "unchanged" or not memory.is_file():
         write_whole(memory, dump({"sha256": digest}))

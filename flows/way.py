@@ -109,7 +109,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
-    with opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account):
         return _go(spec, series, register, account, again, rotate, None)
 
 
@@ -136,13 +136,13 @@ def go_approved(
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    with opened(spec) as (series, register, account):
+    with _opened(spec) as (series, register, account):
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
 
 
 @contextmanager
-def opened(spec: ReleaseSpec) -> Iterator[tuple[Series, Register | None, Account]]:
+def _opened(spec: ReleaseSpec) -> Iterator[tuple[Series, Register | None, Account]]:
     """Hold a series, its people and their place in the ledger; each agrees with what is published."""
     with (
         open_series(spec) as series,

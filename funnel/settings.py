@@ -283,12 +283,16 @@ class OutputSettings(Section):
         Whether to write the released table as csv too.
     shuffle : bool
         Whether to put the released rows in random order, so that the order of the source tells nothing.
+    served_at : str or None
+        The web address under which ``folder`` is served, such as ``http://127.0.0.1:4300`` for ``funnel serve``: the
+        runs of an orchestrator then link to the report.
     """
 
     folder: Address = "releases"
     workspace: Line | None = None
     csv: StrictBool = False
     shuffle: StrictBool = True
+    served_at: WebAddress | None = None
 
     @field_validator("workspace")
     @classmethod

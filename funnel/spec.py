@@ -312,10 +312,11 @@ class ReleaseSpec(Section):
             mode="json",
             exclude_defaults=True,
             exclude={
-                "output": {"folder", "workspace"},
+                "output": {"folder", "workspace", "served_at"},
                 "approval": True,
                 "engine": True,
                 "ledger": True,
+                "history": {"on_drift"},
                 "record_secret": True,
             },
         )

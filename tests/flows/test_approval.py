@@ -307,7 +307,7 @@ def test_flows_say_that_somebody_has_something_to_do(tmp_path: Path, server: dic
         approving(str(spec), " ")
     told = approving(str(spec), OFFICER, version="1.0.0")
     assert (told["status"], told["version"], told["approved_by"]) == ("published", "1.0.0", OFFICER)
-    assert set(artifacts()) == {f"signed-{kind}" for kind in ("approval", "summary", "lift", "mechanisms", "report")}
+    assert set(artifacts()) == {f"signed-{kind}" for kind in ("approval", "summary", "lift", "mechanisms")}
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ def test_keys_of_another_kind_or_name_are_counted_as_fresh(tmp_path: Path) -> No
 def test_a_series_with_words_of_an_earlier_funnel_is_unchanged_until_it_is_drawn_again(tmp_path: Path) -> None:
     spec = project(tmp_path)
     assert release(str(spec))["fresh"] is True
-    # As an earlier funnel left it, which kept no ledger.
+    # As an earlier funnel left it.
     shutil.rmtree(tmp_path / ".funnel" / "people" / "records")
-    for kept in (tmp_path / ".funnel").glob("ledger*"):
-        kept.unlink()
+    for name in ("ledger.sqlite", "ledger-head"):
+        (tmp_path / ".funnel" / name).unlink()
     path = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0").record
     said = json.loads(path.read_text())
     said["origin"]["derivation"] = 2

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused
+from funnel.errors import DataError, FunnelError, OutputError, PipelineError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.release import release
 from funnel.pipeline.tasks.step import listening
 from funnel.protocol import Protocol
@@ -89,8 +89,16 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
 
 def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: dict[str, str]) -> None:
     """Four artifacts: summary, lifts, comparison and a link to the report; none of them holds a row."""
-    spec = make_project(tmp_path, SPEC.replace('name = "people"', 'name = "artifacts"'))
-    result = release(str(spec))
+    served = '\n[output]\nserved_at = "http://127.0.0.1:4300"\n'
+    spec = make_project(tmp_path, SPEC.replace('name = "people"', 'name = "artifacts"') + served)
+    state = release(str(spec), return_state=True)
+    assert (state.name, state.message) == (
+        "Published",
+        "published version 1.0.0: 3,000 records by optimal within lip:1.0",
+    )
+    again = release(str(spec), return_state=True)
+    assert (again.name, "version 1.0.0 is this release already" in str(again.message)) == ("Unchanged", True)
+    result = state.result()
     query = {"artifacts": {"key": {"like_": "artifacts-%"}}}
     found = {
         entry["key"]: entry
@@ -104,7 +112,8 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     assert sorted(task["name"].rpartition("-")[0] for task in tasks) == sorted(steps)
     assert {task["state_type"] for task in tasks} == {"COMPLETED"}
     assert "lip:1.0" in found["artifacts-summary"]["data"]
-    assert Path(result["report"]).as_uri() in found["artifacts-report"]["data"]
+    assert result["status"] == "published"
+    assert "(http://127.0.0.1:4300/artifacts/1.0.0/report.html)" in found["artifacts-report"]["data"]
     assert {row["mechanism"] for row in json.loads(found["artifacts-mechanisms"]["data"])} >= {"optimal", "grr"}
     lifts = json.loads(found["artifacts-lift"]["data"])
     assert len(lifts) == len(pq.read_table(ADULT, columns=["marital-status"]).slice(0, 3000).column(0).unique())
@@ -232,3 +241,19 @@ def test_errors_of_the_source_reach_the_caller_as_they_are(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"people\.parquet"):
         release(str(spec))
     assert not (tmp_path / "releases" / "people" / "latest").exists()
+
+
+def test_a_failed_run_leaves_what_to_do_in_the_orchestrator(tmp_path: Path, server: dict[str, str]) -> None:
+    spec = make_project(
+        tmp_path, SPEC.replace('name = "people"', 'name = "failing"').replace("relationship", "relation")
+    )
+    with pytest.raises(DataError, match="relation"):
+        release(str(spec))
+    with pytest.raises(SpecError, match="there is no spec file"):
+        release(str(tmp_path / "nowhere.toml"))
+    query = {"artifacts": {"key": {"any_": ["failing-failure", "release-failure"]}}}
+    found = httpx.post(f"{server['PREFECT_API_URL']}/artifacts/filter", json=query, timeout=None).json()
+    said = {entry["key"]: entry["data"] for entry in found}
+    assert "did you mean" in said["failing-failure"]
+    assert "exit status 4" in said["failing-failure"]
+    assert "there is no spec file" in said["release-failure"]

@@ -1,0 +1,121 @@
+"""Serving public files: what the signature lists and nothing else, and a link that a browser opens."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from funnel.cli import main
+from funnel.errors import DataError, OutputError
+from funnel.pipeline.flows.serve import public_file, series_in, server_of
+from tests.projects import make_project
+from tests.releases import make_release
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served")
+    make_release(make_project(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(project: Path) -> Iterator[str]:
+    with server_of(project / "releases", "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_every_public_file_is_served_and_nothing_else(project: Path, address: str) -> None:
+    version = project / "releases" / "people" / "1.0.0"
+    for path in version.rglob("*"):
+        name = path.relative_to(version)
+        answer = httpx.get(f"{address}/people/1.0.0/{name}", timeout=None)
+        if path.is_file() and name.parts[0] != "audit":
+            assert (answer.status_code, answer.content) == (200, path.read_bytes())
+        else:
+            assert (answer.status_code, answer.content) == (404, b"There is no such public file.\n")
+    assert httpx.get(f"{address}/people/latest/protocol.json", timeout=None).status_code == 200
+    head = httpx.head(f"{address}/people/1.0.0/report.html", timeout=None)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "people/1.0.0/audit/joint.json",
+        "people/1.0.0/../1.0.0/audit/joint.json",
+        "people/1.0.0/data/../audit/joint.json",
+        "people/1.0.0/%2e%2e/1.0.0/audit/joint.json",
+        "people/1.0.0/data%2f..%2faudit%2fjoint.json",
+        "people/1.0.0//audit/joint.json",
+        "..%2fpeople.parquet",
+        "../people.parquet",
+        ".funnel/people/signing-key",
+        "people/.incoming-1/report.html",
+        "people/1.0.1/report.html",
+        "people/1.0.0",
+        "%00",
+    ],
+)
+def test_no_address_leads_to_what_is_internal(address: str, path: str) -> None:
+    # httpx would tidy such a path up.
+    request = httpx.Request("GET", address, extensions={"target": f"/{path}".encode()})
+    with httpx.Client() as client:
+        answer = client.send(request)
+    assert answer.status_code == 404
+
+
+def test_lists_lead_to_reports(project: Path, address: str) -> None:
+    assert series_in(project / "releases") == ["people"]
+    assert 'href="/people/"' in httpx.get(address, timeout=None).text
+    assert 'href="/people/1.0.0/report.html"' in httpx.get(f"{address}/people/", timeout=None).text
+
+
+def test_a_link_in_the_folder_leads_nowhere(tmp_path: Path) -> None:
+    make_release(make_project(tmp_path))
+    version = tmp_path / "releases" / "people" / "1.0.0"
+    (version / "report.html").unlink()
+    (version / "report.html").symlink_to(tmp_path / "people.parquet")
+    assert public_file(tmp_path / "releases", ["people", "1.0.0", "report.html"]) is None
+    assert public_file(tmp_path / "releases", ["people", "1.0.0", "report.json"]) is not None
+    (version / "signature.json").write_text("{}")
+    assert public_file(tmp_path / "releases", ["people", "1.0.0", "report.json"]) is None
+
+
+def test_a_browser_shows_the_served_report_as_it_shows_the_file(project: Path, tmp_path: Path, address: str) -> None:
+    file = (project / "releases" / "people" / "1.0.0" / "report.html").as_uri()
+    shown = [screenshot(url, tmp_path) for url in (f"{address}/people/1.0.0/report.html", file)]
+    assert shown[0] == shown[1]
+    # An empty page would be small.
+    assert len(shown[0]) > 50_000
+
+
+def screenshot(url: str, folder: Path) -> bytes:
+    """The page as a browser shows it, as the bytes of a picture."""
+    picture = folder / "page.png"
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,2000"]
+    command += [f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", url]
+    subprocess.run(command, capture_output=True, check=True)
+    return picture.read_bytes()
+
+
+def test_what_cannot_be_served_is_one_sentence(project: Path, tmp_path: Path, address: str) -> None:
+    with pytest.raises(DataError, match="there is no folder"):
+        server_of(tmp_path / "gone", "127.0.0.1", 0)
+    with pytest.raises(OutputError, match="choose another --port"):
+        server_of(project / "releases", "127.0.0.1", int(address.rpartition(":")[2]))
+    done = CliRunner().invoke(main, ["serve", str(tmp_path / "gone")])
+    assert (done.exit_code, done.stderr.count("\n")) == (4, 1)
