@@ -72,7 +72,7 @@ def follow(
         alone, at the reserved budget.
     bound : float, optional
         An upper bound on I(X;Y) of every protocol that meets the guarantee for this version alone, in nats; known
-        where the target is found here.
+        where the target is found here. It bounds what is kept where W has to meet the guarantee by itself.
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
     read_alone : bool
@@ -118,12 +118,15 @@ def follow(
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint, declared, target)
     standing = stand(past, observed, allowed)
-    if len(standing.nodes) == 1 and standing.nodes[0] == 0:
+    only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
+    # Else W is a mixture that need not be among what the bound is about.
+    is_protocol_alone = only_new or read_alone
+    if only_new:
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
-        proven = _best(standing, observed, allowed, declared, inner, target, work, progress)
+        proven = _best(standing, observed, allowed, declared, inner, target, read_alone, work, progress)
     proven, channel = _alone(standing, observed, allowed, declared, target, proven, read_alone)
     people = standing.people
     return Step(
@@ -143,7 +146,7 @@ def follow(
         outside=int(people[proven.outside].sum()),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
-        bound=joint.entropy if bound is None else min(bound, joint.entropy),
+        bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
         entropy=joint.entropy,
     )
 

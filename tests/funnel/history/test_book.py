@@ -40,11 +40,11 @@ def given_input(weights: np.ndarray, step: Step, output: int) -> dict[int, Fract
 
 
 @settings(max_examples=25)
-@given(panels(), st.sampled_from(GUARANTEES), st.sampled_from([1.0, 0.8]))
+@given(panels(), st.sampled_from(GUARANTEES), st.sampled_from([1.0, 0.8]), st.booleans())
 def test_every_law_and_every_decision_against_all_trajectories(
-    waves: list[Wave], guarantee: funnel.Guarantee, reserve: float
+    waves: list[Wave], guarantee: funnel.Guarantee, reserve: float, read_alone: bool
 ) -> None:
-    observer, book = Observer(waves), funnel.History(guarantee, reserve=reserve)
+    observer, book = Observer(waves), funnel.History(guarantee, reserve=reserve, read_alone=read_alone)
     told: dict[int, list[tuple[int, int, dict[int, Fraction]]]] = {}
     for version, wave in enumerate(waves):
         step = extended(book, wave, f"v{version}")
