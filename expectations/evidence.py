@@ -18,6 +18,7 @@ from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import order_tables, source_order
 from funnel.pipeline.expectations.table_evidence import ROWS, TableEvidence
+from funnel.protocol import Protocol
 
 if TYPE_CHECKING:
     from funnel.pipeline.expectations.custom.base import ReleaseExpectation
@@ -34,7 +35,7 @@ class Evidence(TableEvidence):
     released : Path
         The parquet file about to be published.
     protocol : Protocol
-        What its records were drawn with.
+        The published one.
     joint : Joint
         Counts of (secret, input) in the snapshot, shape (c, a).
     guarantee : Guarantee
@@ -51,6 +52,11 @@ class Evidence(TableEvidence):
         Smallest p-value at which draws still count as draws from the protocol; see `funnel.audit.false_alarms`.
     drawing : Drawing, optional
         What the drawing left. Only whoever has nothing but a table and its protocol goes without.
+    drawn_with : Protocol, optional
+        What its records were drawn with, where that is not the published protocol: then that one is what the channels
+        of all histories come to, and ``pair_counts`` are by the inputs of this one.
+    drawn_from : Joint, optional
+        Counts of (secret, what ``drawn_with`` reads).
 
     Raises
     ------
@@ -66,9 +72,11 @@ class Evidence(TableEvidence):
     pair_counts: IntArray
     significance: float = SHARES["draws"]
     drawing: Drawing | None = None
+    drawn_with: Protocol | None = None
+    drawn_from: Joint | None = None
 
     def __post_init__(self) -> None:
-        b, a = self.protocol.size
+        b, a = self.sampled.size
         counts = np.array(self.pair_counts)
         if counts.shape != (a + 1, b) or counts.dtype.kind not in "iu" or (counts < 0).any():
             raise SpecError(f"pair counts must be {a + 1} × {b} numbers of records, not {counts.dtype} {counts.shape}")
@@ -90,7 +98,7 @@ class Evidence(TableEvidence):
         ReleaseRefused
             If the file cannot be read as parquet.
         """
-        tables = {"channel": self._channel.table()}
+        tables = {"channel": self._channel.table(), "published": self._published.table()}
         if self.drawing is not None:
             tables["drawing"] = JudgedDrawing(self.drawing, self._channel).table()
             tables["order"] = self._order_table(self.drawing)
@@ -107,12 +115,24 @@ class Evidence(TableEvidence):
         """Alphabets whose categories may be named in a verdict."""
         return (self.protocol.outputs, self.joint.inputs)
 
+    @property
+    def sampled(self) -> Protocol:
+        """What records were drawn with."""
+        return self.protocol if self.drawn_with is None else self.drawn_with
+
     @cached_property
     def _channel(self) -> Channel:
-        return Channel(self.protocol, self.joint, self.pair_counts)
+        return Channel(self.sampled, self.joint if self.drawn_from is None else self.drawn_from, self.pair_counts)
+
+    @cached_property
+    def _published(self) -> Channel:
+        """The channel that public files tell of, whose level is that of the version alone."""
+        b, a = self.protocol.size
+        drawn = self.pair_counts if self.drawn_with is None else np.zeros((a + 1, b), dtype=np.int64)
+        return Channel(self.protocol, self.joint, drawn)
 
     def _order_table(self, drawing: Drawing) -> pd.DataFrame:
-        inputs, outputs, secret = self.protocol.inputs, self.protocol.outputs, self.joint.secret
+        inputs, outputs, secret = self.sampled.inputs, self.protocol.outputs, self.joint.secret
         if not drawing.shuffled:
             found = source_order(self.released, outputs, drawing.snapshot, inputs)
             return pd.DataFrame({"table": [found], "drawn": [self.pair_counts]})

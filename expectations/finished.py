@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -28,7 +29,9 @@ from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
+from funnel.protocol import Protocol
 from funnel.recount import (
+    PlainInformation,
     PlainLevel,
     Recount,
     ReleasedProtocol,
@@ -37,10 +40,13 @@ from funnel.recount import (
     recount_published,
 )
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
+from funnel.release.drawing_document import DrawingDocument
+from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import WordsDocument
 from funnel.sampling import RecordKey
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -85,6 +91,11 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
+    followed : Snapshot, optional
+        What rows of people with histories were drawn from: the same records, with the channel of each history. None
+        where rows are taken over: then it is no longer there.
+    derivation : int
+        How its answers were derived; those of rows that are taken over may be of an earlier funnel.
     """
 
     spec: ReleaseSpec
@@ -94,6 +105,8 @@ class Finished:
     taken_over: bool = False
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
+    followed: Snapshot | None = None
+    derivation: int = DERIVATION
 
     @cached_property
     def said(self) -> Said:
@@ -126,6 +139,41 @@ class Finished:
         return self.laws.released.level(self.said.promise, self.recount)
 
     @cached_property
+    def drawing_document(self) -> DrawingDocument | None:
+        """What the rows were drawn with, where that is not the published protocol."""
+        return DrawingDocument.read(self.folder.drawing) if self.folder.drawing.exists() else None
+
+    @property
+    def drawn_snapshot(self) -> Snapshot:
+        """The records in the order of the source, with what they drew by where that is known still."""
+        return self.followed or self.snapshot
+
+    @property
+    def drawn_with(self) -> Protocol:
+        """What the rows were drawn with."""
+        found = self.drawing_document
+        return self.document.protocol if found is None else found.protocol
+
+    @cached_property
+    def history(self) -> FoundHistoryPart | None:
+        """What the findings say of all versions together."""
+        return FindingsDocument.read(self.folder.findings).history
+
+    @property
+    def versions(self) -> int | None:
+        """Published about the same people, this one included."""
+        return None if self.history is None else self.history.versions
+
+    @property
+    def _alone(self) -> PlainInformation | None:
+        """What the protocol of the version alone would have told, where people have histories."""
+        found = self.drawing_document
+        if found is None:
+            return None
+        weights = tuple(tuple(map(int, row)) for row in found.target)
+        return dataclasses.replace(self.laws.released, weights=weights).information(self.recount)
+
+    @cached_property
     def evidence(self) -> Evidence:
         """What the released table is judged by: the recounted law, the declared bound, the stored draws."""
         found = self.recount
@@ -143,8 +191,10 @@ class Finished:
             snapshot_rows=found.rows,
             secret=self.said.secret,
             published=self.said.publish,
-            pair_counts=drawn_pairs(self.draws, protocol),
+            pair_counts=drawn_pairs(self.draws, self.drawn_with),
             drawing=self._drawing(),
+            drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
+            drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
         )
 
     @cached_property
@@ -159,7 +209,7 @@ class Finished:
             secret=None if draws.secret is None else draws.secret.alphabet(),
             probe=draws.probe,
             words=WordsDocument.read(words).statistics if words.exists() else None,
-            snapshot=Path(self.snapshot.data.path),
+            snapshot=Path(self.drawn_snapshot.data.path),
             shuffled=self.said.shuffled,
             taken_over=self.taken_over,
             # Versions of a funnel that kept no words have nothing to compare with.
@@ -227,7 +277,15 @@ class Finished:
     def _keys(self) -> list[Claim]:
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
-        return keyed_claims(self.spec, self.snapshot, self.key, self.laws.released, self.evidence.pair_counts)
+        given = self.drawing_document is not None
+        protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
+        pairs, drawn_again = self.evidence.pair_counts, self.followed is not None or not given
+        found = keyed_claims(self.spec, self.snapshot, self.key, protocol, pairs, self.followed) if drawn_again else []
+        if self.derivation == DERIVATION and drawn_again:
+            return found
+        # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
+        # rows that are taken over were drawn: they were judged then.
+        return [*(one for one in found if one.name != "answers"), Claim("answers")]
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
@@ -252,18 +310,36 @@ class Finished:
         if draws.counts is None or draws.secret is None:
             # `ExpectDrawsToIgnoreTheSecret` fails where they should be there.
             return Claim("draws")
-        c, a = len(draws.secret.symbols), len(laws.weights)
+        c, a, b = len(draws.secret.symbols), len(laws.weights), len(laws.outputs)
         secrets = {tuple(symbol): s for s, symbol in enumerate(draws.secret.symbols)}
         inputs = {symbol: x for x, symbol in enumerate(laws.weights)}
         expected: Counter[tuple[int, int]] = Counter()
         for (s, x), count in self.recount.counts.items():
             expected[secrets.get(s, c), inputs.get(laws.read(s, x), a)] += count
+        # Given a history, what is drawn by is one of its channels and the input.
+        given = self.drawing_document
+        read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
         found: Counter[tuple[int, int]] = Counter()
-        b = len(laws.outputs)
         for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
-            found[cell // (b * (a + 1)), cell // b % (a + 1)] += count
+            s, x = cell // (b * (len(read) + 1)), cell // b % (len(read) + 1)
+            found[s, read[x] if x < len(read) else a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
+        if given is not None and wrong:
+            wrong = self._beyond_forgotten(expected, found, a)
         return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
+
+    def _beyond_forgotten(
+        self, expected: Counter[tuple[int, int]], found: Counter[tuple[int, int]], outside: int
+    ) -> int:
+        """Cells that differ by more than those who are forgotten: they draw outside the alphabet, whatever they are."""
+        forgotten = self.history.forgotten if self.history is not None else 0
+        cells = {cell for cell in {*expected, *found} if cell[1] != outside}
+        missing = {cell: expected[cell] - found[cell] for cell in cells if expected[cell] != found[cell]}
+        for s in {cell[0] for cell in {*expected, *found}}:
+            left = sum(count for cell, count in missing.items() if cell[0] == s)
+            if left != found[s, outside] - expected[s, outside]:
+                return len(missing)
+        return len(missing) if sum(missing.values()) != forgotten or min(missing.values(), default=0) < 0 else 0
 
     def _level(self) -> list[Claim]:
         level = self.level
@@ -287,7 +363,15 @@ class Finished:
         declared = public_files.declared_files(self.said.csv) - {public_files.PACKAGE}
         files = {name: _digest(self.folder.root / name) for name in declared}
         return package_claims(
-            content, text == _canonical(content), self.version, files, self.protocol, self.laws, self.level, self.said
+            content,
+            text == _canonical(content),
+            self.version,
+            files,
+            self.protocol,
+            self.laws,
+            self.level,
+            self.said,
+            self.versions,
         )
 
     def _report(self) -> list[Claim]:
@@ -308,6 +392,8 @@ class Finished:
             self.level,
             self.said,
             checks,
+            self.versions,
+            self._alone,
         )
 
 

@@ -33,7 +33,12 @@ Texts = tuple[str | None, ...]
 
 
 def keyed_claims(
-    spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol, pairs: npt.NDArray[np.int64]
+    spec: ReleaseSpec,
+    snapshot: Snapshot,
+    key: RecordKey,
+    protocol: ReleasedProtocol,
+    pairs: npt.NDArray[np.int64],
+    followed: Snapshot | None = None,
 ) -> list[Claim]:
     """That the snapshot's digests are of the records' keys, and the draws those of the digests, under this secret.
 
@@ -45,8 +50,11 @@ def keyed_claims(
     key : RecordKey
         With the release secret.
     protocol : ReleasedProtocol
+        What they were drawn with.
     pairs : ndarray of int64, shape (a + 1, b)
         Draws by input and output.
+    followed : Snapshot, optional
+        Of the same records with what was decided about each of them, where they have histories.
 
     Notes
     -----
@@ -54,7 +62,7 @@ def keyed_claims(
     O(rows) time in constant memory.
     """
     drawn = np.zeros_like(pairs)
-    for counted in _drawn(snapshot, key, protocol):
+    for counted in _drawn(followed or snapshot, key, protocol, followed is not None):
         drawn += counted
     wrong = int(np.abs(drawn - pairs).sum()) // 2
     return [
@@ -126,9 +134,16 @@ def _first_keys(spec: ReleaseSpec, columns: Sequence[str]) -> Iterator[Texts]:
         yield from chunk[:_RECORDS]
 
 
-def _drawn(snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol) -> Iterator[npt.NDArray[np.int64]]:
-    """Counts of (input, output) of the records, some at a time, as their digests and the secret give them."""
-    word_key = derived(key, "word", "release " + json.dumps(list(protocol.output_columns)), 32)
+def _drawn(
+    snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol, decided: bool
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Counts of (input, output) of the records, some at a time, as their digests and the secret give them.
+
+    A word is the CBC-MAC of the digest of a record and of that of a decision: where the records do not have one of
+    their own, that this very protocol is drawn from.
+    """
+    first, second = (derived(key, "word", purpose, 32) for purpose in ("decision", "answer"))
+    decision = np.frombuffer(_digest(protocol)[:16], dtype=np.uint8)
     columns = [*zip(*protocol.weights, strict=True), protocol.marginal]
     limits = [np.array(list(accumulate(column))[:-1], dtype=np.uint64) for column in columns]
     places = {symbol: x for x, symbol in enumerate(protocol.inputs)}
@@ -137,12 +152,31 @@ def _drawn(snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol) -> It
         for batch in file.iter_batches(columns=[*protocol.input_columns, KEY_COLUMN]):
             digests = b"".join(batch.column(KEY_COLUMN).to_pylist())
             # Of a word of 64 bits the first 63 are compared with the sums of the weights.
-            words = np.frombuffer(_aes(word_key, digests), dtype="<u8")[::2] >> np.uint64(1)
+            if not decided:
+                blocks = np.frombuffer(_aes(first, digests), dtype=np.uint8).reshape(-1, 16)
+                digests = (blocks ^ decision).tobytes()
+            words = np.frombuffer(_aes(second, digests), dtype="<u8")[::2] >> np.uint64(1)
             counted = np.zeros((outside + 1, b), dtype=np.int64)
             for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside):
                 outputs = np.searchsorted(limits[x], words[rows], side="right")
                 counted[x] += np.bincount(outputs, minlength=b)
             yield counted
+
+
+def _digest(protocol: ReleasedProtocol) -> bytes:
+    """SHA-256 of the channel, written as the format of protocols says."""
+    alphabets = {
+        "inputs": {"columns": protocol.input_columns, "symbols": protocol.inputs},
+        "outputs": {"columns": protocol.output_columns, "symbols": protocol.outputs},
+    }
+    content = {
+        "format": "funnel-protocol/1",
+        "denominator": str(protocol.denominator),
+        **alphabets,
+        "weights": [[str(weight) for weight in row] for row in protocol.weights],
+        "marginal": [str(weight) for weight in protocol.marginal],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).digest()
 
 
 def _by_input(

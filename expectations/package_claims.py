@@ -20,7 +20,14 @@ from funnel.recount.published import in_csv
 CLAIMS = ("canonical text", "texts", "resources", "guarantee", "level", "channel", "figures", "nothing else")
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-_SCOPE = "per record and for this version alone; several versions about the same people reveal more together"
+_SCOPES = {
+    None: "per record and for this version alone; several versions about the same people reveal more together",
+    "different": (
+        "per record and for this version alone; the publisher declares that no person is in more than one version"
+    ),
+    "same": "everything published about a person, in this version and in all versions before it about the same people",
+}
+_OF_PEOPLE: dict[str | None, tuple[str, ...]] = {None: (), "different": ("people",), "same": ("people", "versions")}
 _FIELD = (
     ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
@@ -58,6 +65,7 @@ def package_claims(
     laws: Laws,
     level: PlainLevel,
     said: Said,
+    versions: int | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -75,20 +83,22 @@ def package_claims(
         Content of ``protocol.json``.
     laws, level, said
         As for `protocol_claims`.
+    versions : int, optional
+        Published about these people so far, where they are the same.
     """
     privacy = content["funnel:privacy"]
     texts = _texts(version, said)
     resources = [_resource(said, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
-    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ set(_PRIVACY)}
+    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY, *_OF_PEOPLE[said.people]}}
     return [
         claim("canonical text", canonical, "holds more than its content"),
         all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
         claim("resources", content["resources"] == resources, "are not those of the files that are there"),
         guarantee_claim("guarantee", privacy["guarantee"], said),
         level_claim("level", privacy["level"], level),
-        all_of("channel", _channel(privacy, files, protocol, said)),
+        all_of("channel", _channel(privacy, files, protocol, said, versions)),
         all_of("figures", _figures(privacy, laws, said)),
         claim("nothing else", not further, f"but for {', '.join(sorted(further))}"),
     ]
@@ -161,7 +171,11 @@ def _field(place: int, protocol: Mapping[str, Any], is_csv: bool) -> dict[str, A
 
 
 def _channel(
-    privacy: Mapping[str, Any], files: Mapping[str, tuple[str, int]], protocol: Mapping[str, Any], said: Said
+    privacy: Mapping[str, Any],
+    files: Mapping[str, tuple[str, int]],
+    protocol: Mapping[str, Any],
+    said: Said,
+    versions: int | None,
 ) -> list[Claim]:
     report = {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
     return [
@@ -174,7 +188,9 @@ def _channel(
         same("report", privacy.get("report"), report),
         same("protocolDigest", privacy["protocolDigest"], protocol["digest"]),
         same("rowOrder", privacy["rowOrder"], "random" if said.shuffled else "as in the source"),
-        same("scope", privacy["scope"], _SCOPE),
+        same("scope", privacy["scope"], _SCOPES[said.people]),
+        same("people", privacy.get("people"), said.people),
+        same("versions", privacy.get("versions"), versions),
     ]
 
 

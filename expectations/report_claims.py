@@ -13,7 +13,7 @@ from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
-from funnel.recount import PlainLevel
+from funnel.recount import PlainInformation, PlainLevel
 
 CLAIMS = (
     "canonical text",
@@ -65,6 +65,8 @@ def report_claims(
     level: PlainLevel,
     said: Said,
     checks: Sequence[tuple[str, str]],
+    versions: int | None = None,
+    alone: PlainInformation | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -84,6 +86,10 @@ def report_claims(
         As for `protocol_claims`.
     checks : sequence of (name, description)
         Of all expectations.
+    versions : int, optional
+        Published about these people so far, where they are the same.
+    alone : PlainInformation, optional
+        What the protocol of this version alone would have told then.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -93,6 +99,7 @@ def report_claims(
         "version": version,
         "created": created,
         "shuffled": said.shuffled,
+        "people": said.people,
     }
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -103,16 +110,31 @@ def report_claims(
         guarantee_claim("bound", numbers["guarantee"], said),
         level_claim("level", figures["level"], level),
         all_of("channel", _channel(numbers, protocol, laws, said)),
-        all_of("figures", _figures(numbers, laws, said)),
+        all_of("figures", [*_figures(numbers, laws, said), *_history(figures, laws, versions, alone)]),
         all_of("frequencies", _frequencies(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
-        all_of("comparison", _chosen(numbers, laws)),
+        all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]
 
 
 def _inactive(page: _Page) -> Claim:
     return claim("nothing active", not page.active, f"but {', '.join(sorted(set(page.active)))} in the page")
+
+
+def _history(
+    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None
+) -> Iterator[Claim]:
+    """How many versions there are, and shares of people no finer than all others."""
+    found = figures["history"]
+    # How draws were compared would tell how many histories there are.
+    yield same("consistency", figures["consistency"] is None, versions is not None)
+    yield same("versions", None if found is None else found["versions"], versions)
+    if found is not None:
+        step = share_step(laws.recount.rows)
+        told = found["outside_at_most"]
+        yield near("outside_at_most", told, max(1, round(told / step)) * step, NOISE)
+        yield near("share_alone", found["share_alone"], _share(alone), step)
 
 
 def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
@@ -146,14 +168,18 @@ def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Cla
     yield radius_claim("radius", estimation["radius"], cells, n, said.alpha)
 
 
-def _chosen(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+def _share(told: PlainInformation | None) -> float:
+    return told.share if told is not None and told.entropy > 0 else 0.0
+
+
+def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> Iterator[Claim]:
     """What the comparison says of the mechanism that was chosen; of the others only it knows."""
     step = share_step(laws.recount.rows)
     chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
     yield same("rows about the chosen one", len(chosen), 1)
     for row in chosen:
-        yield near("utility", row["utility"], laws.information.utility, step)
-        yield near("share", row["share"], laws.share, step)
+        yield near("utility", row["utility"], told.utility, step)
+        yield near("share", row["share"], _share(told), step)
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:

@@ -83,6 +83,12 @@ class Said:
         return self.settings.get("record_key") is not None
 
     @property
+    def people(self) -> str | None:
+        """Who the people of successive versions are said to be."""
+        found = self.section("history").get("people")
+        return None if found is None else str(found)
+
+    @property
     def shuffled(self) -> bool:
         """Whether rows come in random order."""
         return bool(self.section("output").get("shuffle", True))

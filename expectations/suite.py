@@ -106,7 +106,7 @@ def _on_the_categories(evidence: TableEvidence) -> list[ReleaseExpectation]:
 
 
 def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
-    guarantee, digest = evidence.guarantee, evidence.protocol.digest
+    guarantee, digest = evidence.guarantee, evidence.sampled.digest
     outputs = evidence.protocol.outputs
     return [
         ExpectReleasedCountsToEqualDrawn(
@@ -126,7 +126,7 @@ def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
         ExpectProtocolLevelToMeetBound(
             guarantee=str(guarantee),
             budget=guarantee.budget,
-            protocol_digest=digest,
+            protocol_digest=evidence.protocol.digest,
             description=(
                 f"The protocol keeps {guarantee.title} within {guarantee} (level at most "
                 f"{plain_number(guarantee.budget)} nats), decided exactly on its integer weights."
@@ -136,7 +136,7 @@ def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
 
 
 def _on_the_drawing(evidence: Evidence, drawing: Drawing) -> list[ReleaseExpectation]:
-    digest, rows = evidence.protocol.digest, evidence.snapshot_rows
+    digest, rows = evidence.sampled.digest, evidence.snapshot_rows
     order: ReleaseExpectation = ExpectRowsInSourceOrder(
         rows=rows,
         description="Rows are not shuffled, as the spec asks: they stand in the order of the source.",

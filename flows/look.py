@@ -9,10 +9,11 @@ from funnel.errors import ReleaseRefused, SpecError
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.recount import source_digest
+from funnel.register.register import Register
 from funnel.release.accounted import require_same_spec
-from funnel.release.decision import FIRST_DERIVATION, derivation_of, secret_before
+from funnel.release.decision import secret_before
 from funnel.release.layout import Version
-from funnel.release.secret import ReleaseSecret, find_secret
+from funnel.release.secret import ReleaseSecret, find_register_secret, find_secret
 from funnel.release.series import Series, open_series
 from funnel.release.settled import settled_version
 from funnel.release.signature import signer_of
@@ -118,11 +119,24 @@ def release_secret(spec: ReleaseSpec, series: Series, rotate: bool) -> ReleaseSe
         if rotate:
             raise SpecError("there is no release secret to rotate: the spec names no record_key")
         return None
+    if spec.register is not None:
+        return _register_secret(spec, rotate)
     workspace = spec.workspace_folder / spec.name
     earlier = series.earlier
     waiting = series.held.waiting
     drawn = None if waiting is None else waiting.held.record.origin.secret
     found = find_secret(spec.record_secret, workspace, secret_before(earlier), rotate, read_from_vault, drawn)
-    # Versions that were drawn before the name of the series entered keep their answers.
-    named = derivation_of(earlier, found.fingerprint) != FIRST_DERIVATION
-    return replace(found, series=spec.name if named else None)
+    return replace(found, series=spec.name)
+
+
+def _register_secret(spec: ReleaseSpec, rotate: bool) -> ReleaseSecret:
+    """The secret that the people of a register are known by, whichever series is released."""
+    if spec.register is None:
+        raise ValueError("there is no register")
+    register = Register.of(spec.workspace_folder, spec.register)
+    if rotate:
+        raise SpecError(
+            f"the release secret of the register {register.name} cannot be rotated: its people are known by it, and "
+            "everything published about them would be forgotten"
+        )
+    return find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read_from_vault)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
+from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
+from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
@@ -23,9 +26,12 @@ from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.validate import validate
+from funnel.protocol import Protocol
+from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
     Draw,
+    Earlier,
     Rejected,
     TakeOver,
     Unchanged,
@@ -55,6 +61,8 @@ class Done:
     snapshot : Snapshot
     joint : Joint
     optimised : Optimised
+    channel : Protocol
+        What its public files tell of.
     findings : Findings
     warnings : tuple of str
         What is doubtful about the estimate, and which versions were withdrawn.
@@ -65,6 +73,7 @@ class Done:
     snapshot: Snapshot
     joint: Joint
     optimised: Optimised
+    channel: Protocol
     findings: Findings
     warnings: tuple[str, ...]
 
@@ -73,7 +82,7 @@ class Done:
         """What of it is public, rounded."""
         guarantee = parse_guarantee(self.findings.guarantee)
         compared = self.optimised.comparison.content()["rows"]
-        return PublicRelease.of(self.joint, self.optimised.protocol, guarantee, self.findings, compared)
+        return PublicRelease.of(self.joint, self.channel, guarantee, self.findings, compared)
 
 
 @plain_errors
@@ -98,8 +107,8 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
-    with open_series(spec) as series:
-        return _go(spec, series, again, rotate, None)
+    with open_series(spec) as series, open_people(spec, series) as register:
+        return _go(spec, series, register, again, rotate, None)
 
 
 @plain_errors
@@ -125,13 +134,18 @@ def go_approved(
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    with open_series(spec) as series:
+    with open_series(spec) as series, open_people(spec, series) as register:
         series.held.check(series.held.require_waiting(version))
-        return _go(spec, series, False, False, approval)
+        return _go(spec, series, register, False, False, approval)
 
 
 def _go(
-    spec: ReleaseSpec, series: Series, again: bool, rotate: bool, approval: Approval | None
+    spec: ReleaseSpec,
+    series: Series,
+    register: Register | None,
+    again: bool,
+    rotate: bool,
+    approval: Approval | None,
 ) -> tuple[dict[str, Any], Done | None]:
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
@@ -143,14 +157,23 @@ def _go(
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
     earlier, submitted = series.earlier, series.held.all
+    head = None if register is None else register.head_sha256
     decision = decide(
-        spec, snapshot, protocol, earlier, secret=fingerprint, again=again, rotate=rotate, submitted=submitted
+        spec,
+        snapshot,
+        protocol,
+        earlier,
+        secret=fingerprint,
+        again=again,
+        rotate=rotate,
+        submitted=submitted,
+        head=head,
     )
     waiting = series.held.waiting
     if approval is not None and waiting is not None and not isinstance(decision, Waiting):
         raise ReleaseRefused(
-            f"nothing was published: the source, the spec or funnel has changed since version {waiting.version} was "
-            "held, so that it cannot be judged again; run funnel release, and approve of what that holds"
+            f"nothing was published: {_moved_on(waiting, head)} since version {waiting.version} was held, so that it "
+            "cannot be judged again; run funnel release, and approve of what that holds"
         )
     if isinstance(decision, Unchanged | Rejected) or (
         isinstance(decision, Waiting) and spec.approval.required and approval is None
@@ -168,16 +191,18 @@ def _go(
         tell(f"warning: {warning}")
     holding = spec.approval.required and approval is None
     published = None
+    followed = follow(spec, decision, snapshot, joint, protocol, earlier, register, workspace, secret)
+    drawn = followed.drawn
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
-        findings = audit(spec, joint, protocol, rows, folder)
+        rows = sanitise(spec, decision, joint, drawn, folder, workspace, secret)
+        findings = audit(spec, joint, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         content = describe(
             spec,
             decision,
             snapshot,
             joint,
-            protocol,
+            drawn,
             optimised.comparison,
             rows,
             findings,
@@ -187,13 +212,19 @@ def _go(
             approval,
         )
         # From here on no public file is touched: what is judged is what is published.
-        verdict = validate(spec, decision, snapshot, folder, earlier, secret)
+        given = None if followed.step is None else drawn.snapshot
+        verdict = validate(spec, decision, snapshot, folder, earlier, secret, given)
         require_passed(verdict)
         explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
         if holding:
-            hold(decision, snapshot, verdict, series, folder, created)
+            hold(decision, snapshot, verdict, series, folder, created, drawn.record)
         else:
-            published = publish(spec, decision, snapshot, verdict, series, folder, created, approval)
+            prepare = None
+            if register is not None and secret is not None:
+                prepare = partial(entry_of, spec, decision, snapshot, followed, rows, register, workspace, secret)
+            published = publish(
+                spec, decision, snapshot, verdict, series, folder, created, approval, drawn.record, prepare, register
+            )
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
     _tidy(workspace, snapshot, secret if published is not None else None)
@@ -211,11 +242,12 @@ def _go(
         "fresh": decision.fresh,
         "drawn": isinstance(decision, Draw),
         "cached": cached,
+        "history": _told_of_history(findings),
         "warnings": warnings,
     }
     if published is None:
         return told, None
-    return told, Done(decision, published, snapshot, joint, optimised, findings, tuple(warnings))
+    return told, Done(decision, published, snapshot, joint, optimised, drawn.channel, findings, tuple(warnings))
 
 
 def _nothing_to_do(
@@ -240,7 +272,35 @@ def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> 
     if secret is not None:
         settle_secret(secret)
     forget_rows(workspace)
+    forget_followed(workspace)
     forget_other_snapshots(snapshot)
+
+
+def _moved_on(waiting: Earlier, head: str | None) -> str:
+    """What has changed since a version was held."""
+    history = waiting.record.history
+    if history is not None and history.given != head:
+        return "another version about the same people was published, or one of them forgotten,"
+    return "the source, the spec or funnel has changed"
+
+
+def _told_of_history(findings: Findings) -> dict[str, Any] | None:
+    """What is told of all versions together; None where this one stands alone."""
+    found = findings.history
+    if found is None:
+        return None
+    return {
+        "register": found.register,
+        "versions": found.versions,
+        "histories": found.histories,
+        "people_known": found.known,
+        "level": found.level,
+        "moved": found.moved,
+        "outside": found.outside,
+        "share": found.share,
+        "share_alone": found.share_alone,
+        "drift": findings.drift,
+    }
 
 
 def _placed(published: Published, approval: Approval | None) -> dict[str, Any]:

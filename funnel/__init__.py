@@ -38,6 +38,7 @@ _ROOMS = {
         "Witness",
         "parse_guarantee",
     ),
+    "history": ("History",),
     "joint": ("Joint",),
     "mechanisms": ("fit",),
     "planning": ("plan",),

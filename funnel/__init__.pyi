@@ -33,6 +33,7 @@ from funnel.guarantees import (
     Witness,
     parse_guarantee,
 )
+from funnel.history import History
 from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.planning import plan
@@ -53,6 +54,7 @@ __all__ = [
     "EntropyError",
     "FunnelError",
     "Guarantee",
+    "History",
     "InfeasibleGuarantee",
     "Joint",
     "L1Lift",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -90,7 +91,7 @@ def _place(loc: tuple[int | str, ...], model: type[BaseModel]) -> str:
     field = model.model_fields.get(head)
     if field is None or _section(field.annotation) is None:
         return _path(loc)
-    depth = 1 if isinstance(field.annotation, type) else 2
+    depth = 2 if get_origin(field.annotation) is Mapping else 1
     table = ".".join(toml_key(str(part)) for part in loc[:depth])
     return f"[{table}] {_path(loc[depth:])}".rstrip()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -21,6 +20,8 @@ from funnel.settings import (
     ConfidenceSettings,
     EngineSettings,
     GuaranteeSettings,
+    HistorySettings,
+    LedgerSettings,
     LimitSettings,
     MechanismSettings,
     MetadataSettings,
@@ -28,6 +29,7 @@ from funnel.settings import (
     Recode,
     Section,
     SourceSettings,
+    folder_name,
     secret_place,
 )
 from funnel.storage import is_url, local_path
@@ -56,7 +58,11 @@ class ReleaseSpec(Section):
     record_secret : str
         Where the secret is that these answers are derived with: "file" (in the workspace, made on first use),
         "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
-    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine : sections of `funnel.settings`
+    unit : tuple of str
+        Columns whose values together are unique to a person or another unit that several rows could be of; by default
+        none, and every row is of a person of its own.
+    source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
+        Sections of `funnel.settings`; history is None where the spec does not say who its people are.
     recode : mapping of column name to Recode
         For secret and published columns only.
     """
@@ -68,6 +74,7 @@ class ReleaseSpec(Section):
     publish: Columns
     record_key: Columns | None = None
     record_secret: Line = "file"
+    unit: Columns | None = None
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     guarantee: GuaranteeSettings
@@ -78,6 +85,8 @@ class ReleaseSpec(Section):
     confidence: ConfidenceSettings = ConfidenceSettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
+    history: HistorySettings | None = None
+    ledger: LedgerSettings = LedgerSettings()
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _text: str | None = PrivateAttr(default=None)
@@ -166,12 +175,7 @@ class ReleaseSpec(Section):
     @field_validator("name")
     @classmethod
     def _folder_name(cls, value: str) -> str:
-        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", value) or len(value) > 80:
-            raise ValueError(
-                f"{value!r} must be lower-case letters, digits and single hyphens, such as adult-education, "
-                "because it becomes a folder"
-            )
-        return value
+        return folder_name(value, "adult-education")
 
     @field_validator("record_secret")
     @classmethod
@@ -184,12 +188,23 @@ class ReleaseSpec(Section):
             raise ValueError(
                 "says where a record_secret is, but names no record_key, so that nothing would be drawn with it"
             )
-        for column in self.record_key or ():
-            if any(same_name(column, other) for other in self.columns):
-                raise ValueError(
-                    f"the column {column!r} is a record key, and secret or published as well; a key identifies a "
-                    "person, so it is neither"
-                )
+        for what, columns in (("record key", self.record_key), ("unit", self.unit)):
+            for column in columns or ():
+                if any(same_name(column, other) for other in self.columns):
+                    raise ValueError(
+                        f"the column {column!r} is a {what}, and secret or published as well; a {what.split()[-1]} "
+                        "identifies a person, so it is neither"
+                    )
+        if self.history is not None and self.history.people == "same" and self.record_key is None:
+            raise ValueError(
+                '[history] people = "same" needs a record_key, by which a person is known again in a later version; '
+                "name the columns that identify a person"
+            )
+        if self.register is not None and self.unit is not None and set(self.unit) != set(self.record_key or ()):
+            raise ValueError(
+                'the unit is not the record_key, and with [history] people = "same" a person is known again by the '
+                "record_key; name the same columns in both"
+            )
         return self
 
     @model_validator(mode="after")
@@ -222,10 +237,16 @@ class ReleaseSpec(Section):
 
     @property
     def reading(self) -> Self:
-        """This spec as one whose columns include the record key: what the source is opened with."""
-        if self.record_key is None:
-            return self
-        return self.model_copy(update={"publish": self.publish + self.record_key})
+        """This spec as one whose columns include the record key and the unit: what the source is opened with."""
+        others = tuple(dict.fromkeys((*(self.record_key or ()), *(self.unit or ()))))
+        return self.model_copy(update={"publish": self.publish + others}) if others else self
+
+    @property
+    def register(self) -> str | None:
+        """Name of the register that the people of this series are in; None where nobody says they are the same."""
+        if self.history is None or self.history.people == "different":
+            return None
+        return self.history.register or self.name
 
     @property
     def folder(self) -> Path:
@@ -285,12 +306,18 @@ class ReleaseSpec(Section):
 
         A setting that is left at its default does not count, written or not: so a setting that a later version of
         funnel adds changes no digest. Of paths only the file name of the source counts: its content has a digest of its
-        own. Who does the work, who has to approve, and where the release secret is, does not count either.
+        own. Who does the work, who has to approve, and where the release secret and the ledger are, does not count.
         """
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            exclude={"output": {"folder", "workspace", "served_at"}, "approval": True, "engine": True, "record_secret": True},
+            exclude={
+                "output": {"folder", "workspace", "served_at"},
+                "approval": True,
+                "engine": True,
+                "ledger": True,
+                "record_secret": True,
+            },
         )
         said["source"]["path"] = PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})
@@ -304,7 +331,7 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "source", "recode", "limits"},
+            include={"secret", "publish", "record_key", "unit", "source", "recode", "limits"},
         )
         del said["source"]["path"]
         return _digest(said)

@@ -8,10 +8,10 @@ from funnel.audit import Findings
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
-from funnel.protocol import Protocol
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver
+from funnel.release.drawn_from import DrawnFrom
 from funnel.release.evidence import write_evidence
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public import PublicRelease
@@ -31,7 +31,7 @@ def describe(
     decision: Draw | TakeOver,
     snapshot: Snapshot,
     joint: Joint,
-    protocol: Protocol,
+    drawn: DrawnFrom,
     comparison: ComparisonDocument,
     rows: Rows,
     findings: Findings,
@@ -40,16 +40,19 @@ def describe(
     created: str,
     approval: Approval | None = None,
 ) -> ReportContent:
-    """Write the protocol, the csv, the public report and the data package; what reports show is returned."""
+    """Write the protocol, the csv, the public report and the data package; what reports show is returned.
+
+    They tell of the published channel alone: what people with a history drew from is internal.
+    """
     tell("writing the report")
     from funnel.pipeline.expectations import Evidence, announced
     from funnel.pipeline.expectations.drawing import Drawing
 
-    guarantee = parse_guarantee(spec.guarantee.canonical)
+    guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
     write_evidence(spec, joint, folder)
     public = PublicRelease.of(joint, protocol, guarantee, findings, comparison.content()["rows"])
     write_documents(spec, protocol, guarantee, public, rows.data, folder)
-    drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(snapshot.data.path), spec.output.shuffle)
+    drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)
     evidence = Evidence(
         folder.data,
         protocol,
@@ -60,6 +63,8 @@ def describe(
         spec.publish,
         rows.pairs,
         drawing=drawing,
+        drawn_with=None if drawn.counts is None else drawn.drawing,
+        drawn_from=drawn.counts,
     )
     content = report_content(
         spec,

@@ -6,6 +6,7 @@ from funnel.pipeline.tasks.publish import complete
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.layout import ReleaseFolder
+from funnel.release.record import History
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
@@ -19,16 +20,18 @@ def hold(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    history: History | None = None,
 ) -> None:
     """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
 
-    Nothing is signed or uploaded: whoever approves has the documents written and judged again, with the approval.
+    It is not in the register of its people, which holds what is published. Nothing is signed or uploaded: whoever
+    approves has the documents written and judged again, with the approval.
 
     Raises
     ------
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
-    complete(decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None)
+    complete(decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None, history)
     tell("holding for approval")
     series.held.hold(folder, decision.version, verdict)

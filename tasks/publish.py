@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.tasks.step import step, tell
+from funnel.register.register import Prepared, Register
 from funnel.release.accounted import require_accounted
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, Earlier, TakeOver
@@ -14,7 +15,7 @@ from funnel.release.files import write_whole
 from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software
-from funnel.release.record import Record
+from funnel.release.record import History, Record
 from funnel.release.series import Series
 from funnel.release.signature import sign_release, signer_of
 from funnel.release.snapshot import Snapshot
@@ -51,6 +52,9 @@ def publish(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None = None,
+    history: History | None = None,
+    prepared: Callable[[], Prepared] | None = None,
+    register: Register | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -58,6 +62,18 @@ def publish(
     the rename. Until the rename nothing is visible; after it everything is. Where releases appear at a URL, the public
     files are put there after the rename, and are a version from the moment its ``datapackage.json`` is there, the last
     of them.
+
+    Where people have histories, what was published about each of them is prepared before the rename, named by the
+    record, and settled in the register after it: a run that is killed leaves it to the next one, which finds out by the
+    record whether the version got to its place.
+
+    Parameters
+    ----------
+    history : History or None
+        Who the people are, for the record.
+    prepared : callable, optional
+        Writes the entry of this version into the register.
+    register : Register, optional
 
     Raises
     ------
@@ -68,9 +84,17 @@ def publish(
     require_judged(folder.root, verdict)
     version = decision.version
     files = sign_release(spec, folder, str(version), created, verdict.files)
-    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval)
+    entry = None if prepared is None else prepared()
+    if entry is not None and history is not None:
+        history = history.model_copy(
+            update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}
+        )
+    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval, history)
+    # The ledger: an event "publishing" is appended here, and "published" after the entry is settled.
     tell("publishing")
     series.publish(folder, version, verdict, tell)
+    if entry is not None and register is not None:
+        register.settle(entry)
     return Published(str(version), *series.shown(version), signer_of(series.folder(version)))
 
 
@@ -95,6 +119,7 @@ def complete(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None,
+    history: History | None = None,
 ) -> None:
     """Write what a judged version still lacks, all of it internal: the verdict and the record.
 
@@ -117,6 +142,7 @@ def complete(
         files=dict(files),
         software=software(),
         approval=approval,
+        history=history,
     )
     require_accounted(record, folder, earlier)
     folder.record.write_bytes(record.to_bytes())

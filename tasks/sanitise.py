@@ -7,12 +7,11 @@ from pathlib import Path
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
-from funnel.protocol import Protocol
 from funnel.release.decision import Draw, TakeOver
+from funnel.release.drawn_from import DrawnFrom
 from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows, draw_rows, take_over
 from funnel.release.secret import ReleaseSecret
-from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 
 
@@ -20,9 +19,8 @@ from funnel.spec import ReleaseSpec
 def sanitise(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
-    snapshot: Snapshot,
     joint: Joint,
-    protocol: Protocol,
+    drawn: DrawnFrom,
     folder: ReleaseFolder,
     workspace: Path,
     secret: ReleaseSecret | None = None,
@@ -38,11 +36,11 @@ def sanitise(
         earlier = decision.rows_of
         if earlier.folder is None:
             raise ValueError("rows that are gone are not taken over")
-        return take_over(ReleaseFolder(earlier.folder), earlier.rows_sha256, protocol, folder)
+        return take_over(ReleaseFolder(earlier.folder), earlier.rows_sha256, drawn.drawing, folder)
     key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
     return draw_rows(
-        snapshot,
-        protocol,
+        drawn.snapshot,
+        drawn.drawing,
         folder,
         workspace,
         shuffle=spec.output.shuffle,
@@ -50,4 +48,7 @@ def sanitise(
         secret=joint.secret,
         engine=spec.engine,
         progress=tell,
+        decided=drawn.counts is not None,
+        counts=drawn.counts,
+        target=drawn.target,
     )

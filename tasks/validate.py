@@ -12,6 +12,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
 
@@ -23,6 +24,7 @@ def validate(
     folder: ReleaseFolder,
     earlier: Sequence[Earlier],
     secret: ReleaseSecret | None = None,
+    followed: Snapshot | None = None,
 ) -> Verdict:
     """Judge every public file of a coming version, and note the digests of what was judged.
 
@@ -30,6 +32,11 @@ def validate(
     again from the text of the spec, and everything else from the files in the folder. Of the snapshot only what it says
     of itself is judged, and the order of its records is what that of the released rows must not follow. The verdict may
     be negative: refusing to publish is the caller's part.
+
+    Parameters
+    ----------
+    followed : Snapshot, optional
+        The same records with the channel of each history and keys of decisions, where rows are drawn from these.
 
     Raises
     ------
@@ -47,5 +54,6 @@ def validate(
     taken_over = isinstance(decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
     before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
-    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key)
+    derivation = decision.origin.derivation or DERIVATION
+    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation)
     return Verdict.of(judge(finished).results, files)

@@ -28,6 +28,9 @@ path = "people.parquet"
 
 [metadata]
 licence = "CC-BY-4.0"
+
+[history]
+people = "different"
 """
 
 
@@ -40,6 +43,7 @@ def spec_of(path: str, folder: str | Path, **changes: Any) -> ReleaseSpec:
         "publish": ["x"],
         "guarantee": "lip:1.0",
         "metadata": {"licence": "CC0-1.0"},
+        "history": {"people": "different"},
         **changes,
         "source": {"path": path, **changes.get("source", {})},
     }

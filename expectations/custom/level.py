@@ -32,7 +32,7 @@ class ProtocolLevel(EvidenceMetric):
 
     @classmethod
     def measure(cls, table: pd.DataFrame, arguments: dict[str, Any]) -> MeasuredLevel:
-        """Measure it on the channel table."""
+        """Measure it on the table of the published channel."""
         channel = Channel.read(table)
         guarantee = parse_guarantee(arguments["guarantee"])
         level = guarantee.level(channel.joint, channel.protocol)
@@ -52,7 +52,7 @@ class ExpectProtocolLevelToMeetBound(ReleaseExpectation):
     budget: float
     protocol_digest: str
 
-    evidence_table = "channel"
+    evidence_table = "published"
     metric_dependencies = ("protocol.level",)
     success_keys = ("guarantee", "budget", "protocol_digest")
 

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.audit.findings import Findings, audit_release
+from funnel.audit.followed import FoundHistory
 
-__all__ = ["Consistency", "Findings", "audit_release", "draw_consistency"]
+__all__ = ["Consistency", "Findings", "FoundHistory", "audit_release", "draw_consistency"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from funnel import measures
 from funnel.audit.consistency import Consistency, draw_consistency
+from funnel.audit.followed import FoundHistory
 from funnel.confidence import ConfidenceSet, confidence_set
 from funnel.guarantees import ALIP, LDP, LIP, RLDP, Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
@@ -62,6 +64,11 @@ class Findings:
     robust_lift_level : float or None
         For LIP and ALIP, their own level over the whole confidence set (`funnel.measures.robust_lifts`), never below
         the true one. None for other guarantees, and where ``robust_level`` is.
+    history : FoundHistory or None
+        What all versions together tell; None where every version is about other people, and of a first one.
+    drift : mapping or None
+        How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its
+        ``sentence``; None where that is not compared.
     """
 
     guarantee: str
@@ -87,6 +94,8 @@ class Findings:
     robust_level: float | None
     plain_level: float
     robust_lift_level: float | None = None
+    history: FoundHistory | None = None
+    drift: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; an infinite level and an undefined lift become None."""
@@ -99,7 +108,15 @@ class Findings:
 
 
 def audit_release(
-    joint: Joint, protocol: Protocol, guarantee: Guarantee, pair_counts: IntArray, alpha: float = 0.05
+    joint: Joint,
+    protocol: Protocol,
+    guarantee: Guarantee,
+    pair_counts: IntArray,
+    alpha: float = 0.05,
+    *,
+    drawn_with: Protocol | None = None,
+    history: FoundHistory | None = None,
+    drift: Mapping[str, Any] | None = None,
 ) -> Findings:
     """Audit a protocol and the records drawn with it against a declared bound.
 
@@ -114,6 +131,12 @@ def audit_release(
         Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
     alpha : float
         Significance of the confidence set around the joint law.
+    drawn_with : Protocol, optional
+        What the records were drawn with, and what ``pair_counts`` are by, where that is not the published protocol.
+    history : FoundHistory, optional
+        What all versions together tell.
+    drift : mapping, optional
+        How frequencies differ from the version before.
     """
     level = guarantee.level(joint, protocol)
     witness = level.witness
@@ -137,11 +160,13 @@ def audit_release(
         lift=measures.lift(joint, protocol),
         rows=int(pair_counts.sum()),
         outside=int(pair_counts[-1].sum()),
-        consistency=draw_consistency(pair_counts, protocol),
+        consistency=draw_consistency(pair_counts, drawn_with or protocol),
         confidence=confidence_set(joint, alpha),
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
+        history=history,
+        drift=drift,
     )
 
 

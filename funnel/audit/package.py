@@ -27,7 +27,13 @@ _FIELD = (
     "{}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
-_SCOPE = "per record and for this version alone; several versions about the same people reveal more together"
+_SCOPES = {
+    None: "per record and for this version alone; several versions about the same people reveal more together",
+    "different": (
+        "per record and for this version alone; the publisher declares that no person is in more than one version"
+    ),
+    "same": "everything published about a person, in this version and in all versions before it about the same people",
+}
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _ORDERS = ("random", "as in the source")
 _FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
@@ -107,9 +113,18 @@ def _expected(
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
-            "scope": _SCOPE,
+            **_scope(privacy),
         },
     }
+
+
+def _scope(privacy: dict[str, Any]) -> dict[str, Any]:
+    """What the guarantee is about; who the people are is the publisher's word."""
+    people, versions = privacy.get("people"), privacy.get("versions")
+    if people not in ("same", "different"):
+        return {"scope": _SCOPES[None]}
+    counted = people == "same" and isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
+    return {"people": people, **({"versions": versions} if counted else {}), "scope": _SCOPES[people]}
 
 
 def _report(facts: Facts) -> dict[str, str]:

@@ -12,6 +12,10 @@ from funnel.spec import ReleaseSpec
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
+_ALONE = "per record and for this version alone; several versions about the same people reveal more together"
+_OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
+_EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
+
 
 def data_package(
     spec: ReleaseSpec,
@@ -115,5 +119,14 @@ def _privacy(
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
-        "scope": "per record and for this version alone; several versions about the same people reveal more together",
+        **_scope(spec, findings),
     }
+
+
+def _scope(spec: ReleaseSpec, findings: PublicFindings) -> dict[str, Any]:
+    """What the guarantee is about: a version, or everything published about a person."""
+    if findings.history is not None:
+        return {"people": "same", "versions": findings.history.versions, "scope": _EVERYTHING}
+    if spec.history is not None:
+        return {"people": spec.history.people, "scope": _OTHERS}
+    return {"scope": _ALONE}

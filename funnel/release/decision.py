@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
+from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
+from funnel.sampling.keyed import DERIVATION
 from funnel.spec import ReleaseSpec
 
-# See `funnel.sampling.RecordKey.derivation`; records from before it was noted are of the first.
+# Records from before the derivation of words was noted are of the first.
 FIRST_DERIVATION: Final = 1
-LAST_DERIVATION: Final = 2
+LAST_DERIVATION: Final = DERIVATION
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Draw:
     version : Version
     origin : Origin
     fresh : bool
-        Whether records get new answers; with record keys they keep those of earlier versions of the same columns.
+        Whether records get new answers; with record keys they keep those of earlier versions of the same protocol.
     rotated : str or None
         Fingerprint of the release secret before, if another one is taken knowingly.
     """
@@ -170,6 +172,7 @@ def decide(
     again: bool = False,
     rotate: bool = False,
     submitted: Sequence[Submitted] = (),
+    head: str | None = None,
 ) -> Decision:
     """What a run does, given all that was published before.
 
@@ -194,9 +197,13 @@ def decide(
         Whether ``secret`` was taken knowingly in place of the one before.
     submitted : sequence of Submitted
         All versions that were ever held for approval, oldest first; at most one of them waits.
+    head : str, optional
+        SHA-256 (hex) of the head of the register that the people are in, where it has versions.
 
     Raises
     ------
+    SpecError
+        If a further draw is asked for and the spec does not say who its people are, or what it says cannot be.
     ValueError
         If there is a record key without a secret, or the reverse.
     """
@@ -213,7 +220,7 @@ def decide(
         record_key=spec.record_key,
         secret=secret,
         key_kinds=snapshot.key_kinds,
-        derivation=None if secret is None else derivation_of(earlier, secret),
+        derivation=None if secret is None else LAST_DERIVATION,
     )
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     # Records from before the digest of the records themselves was noted hold that of the file they were in.
@@ -221,13 +228,18 @@ def decide(
     there = [one for one in published if not one.withdrawn]
     asked = again or rotate
     waiting = next((one.held for one in submitted if one.waiting), None)
+    if waiting is not None and _given(waiting.record) != head:
+        # Something was published about the same people since: these rows were drawn without knowing it.
+        waiting = None
     if waiting is not None and not asked and _noted(waiting.record.origin, origin, snapshots) == origin:
         record = waiting.record
-        return Waiting(TakeOver(waiting.version, origin, waiting, record.fresh, record.rotated))
+        return Waiting(TakeOver(waiting.version, _as_drawn(record, origin), waiting, record.fresh, record.rotated))
     if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
         return Unchanged(there[-1].version)
     # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
-    last = max((*published, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
+    # So are those in the register of versions that may have been seen before they were in their place in full.
+    seen = [one for one in earlier if not one.published and _register_of(one.record)]
+    last = max((*published, *seen, *(one.held for one in submitted)), key=lambda one: one.version, default=None)
     rejected = submitted[-1].held if submitted and submitted[-1].rejected else None
     # Drawing until somebody likes the draw would choose among draws, which no bound is about.
     asking = spec.approval.required and not asked
@@ -235,14 +247,70 @@ def decide(
         return Rejected(rejected.version)
     version = _next(last, origin, snapshots)
     rotated = secret_before(published) if rotate else None
-    answered = _answered([_noted(one.record.origin, origin, snapshots) for one in published], origin)
+    # What is in a register is drawn given what was published before: another answer, whatever the protocol is.
+    answered = spec.register is None and _answered([one.record.origin for one in published], origin, snapshots)
     if not again:
         # Published rows first: those of an unfinished version may not have been seen.
         unseen = () if waiting is None else (waiting,)
         for one in (*reversed(published), *(one for one in reversed(earlier) if not one.published), *unseen):
-            if one.folder is not None and _same_rows(one.record.origin, origin, snapshots):
-                return TakeOver(version, origin, one, not one.published and not answered, rotated)
+            if one.folder is not None and _same_rows(one.record, origin, snapshots, spec.register):
+                return TakeOver(
+                    version, _as_drawn(one.record, origin), one, not one.published and not answered, rotated
+                )
+    require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
+
+
+def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) -> None:
+    """Make sure that it is known what a further draw adds to what was published about the same people.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    earlier : sequence of Earlier
+        All versions whose rows were published or may have been seen.
+    rotate : bool
+        Whether another release secret is taken.
+
+    Raises
+    ------
+    SpecError
+        If the spec does not say who the people are, or says that they are the same and they cannot be known again.
+    """
+    if not earlier:
+        return
+    newest = max(earlier, key=lambda one: (one.published, one.version)).version
+    if spec.history is None:
+        raise SpecError(
+            f"version {newest} of this series was drawn before, and what two versions tell about a person together is "
+            "more than the bound of each, so nothing was drawn: say in the spec who the people are, with [history] "
+            'people = "same" (and a record_key: one bound then holds for everything published about a person) or, if '
+            'nobody of an earlier version is among them, people = "different"'
+        )
+    if spec.register is None:
+        return
+    if rotate:
+        raise SpecError(
+            'the release secret cannot be rotated where [history] people = "same": the register knows people by it, '
+            "and everything published about them would be forgotten; restore the secret, or start a new series about "
+            "other people"
+        )
+    unknown = [one for one in earlier if _register_of(one.record) != spec.register]
+    if unknown:
+        raise SpecError(
+            f"version {unknown[-1].version} of this series was drawn without the register {spec.register!r}, "
+            "which therefore does not know what it told about whom, and no bound can hold over it: set people = "
+            '"different" if nobody of it is among the people of this version, or start a series under another name, '
+            "whose bound then leaves that version out"
+        )
+
+
+def _given(record: Record) -> str | None:
+    return None if record.history is None else record.history.given
+
+
+def _register_of(record: Record) -> str | None:
+    return None if record.history is None else record.history.register_name
 
 
 def secret_before(earlier: Sequence[Earlier]) -> str | None:
@@ -250,22 +318,6 @@ def secret_before(earlier: Sequence[Earlier]) -> str | None:
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     found = (one.record.origin.secret for one in reversed(published))
     return next((fingerprint for fingerprint in found if fingerprint is not None), None)
-
-
-def derivation_of(earlier: Sequence[Earlier], secret: str) -> Literal[1, 2]:
-    """How words are derived with a secret: as for the newest version that was drawn with it, else the newest way.
-
-    Parameters
-    ----------
-    earlier : sequence of Earlier
-    secret : str
-        Fingerprint of the release secret.
-    """
-    drawn = [one for one in earlier if one.record.origin.secret == secret]
-    if not drawn:
-        return LAST_DERIVATION
-    newest = max(drawn, key=lambda one: (one.published, one.version))
-    return newest.record.origin.derivation or FIRST_DERIVATION
 
 
 def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
@@ -300,35 +352,44 @@ def _next(newest: Earlier | None, origin: Origin, snapshots: tuple[str, ...]) ->
     return next_version(newest.version, before.fields != origin.fields, before.snapshot not in snapshots)
 
 
-def _same_rows(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> bool:
-    """Whether rows of one origin are rows of the other: the same records, protocol, order and secret."""
-    return before.snapshot in snapshots and (before.protocol, before.shuffle, before.secret) == (
-        origin.protocol,
-        origin.shuffle,
-        origin.secret,
-    )
+def _same_rows(record: Record, origin: Origin, snapshots: tuple[str, ...], register: str | None) -> bool:
+    """Whether rows of a version are rows of an origin: the same records, protocol, order, secret and register.
+
+    What is in a register was drawn under a guarantee for everything in it: another one needs other rows.
+    """
+    before = record.origin
+    if before.snapshot not in snapshots or _register_of(record) != register:
+        return False
+    if register is not None and before.guarantee != origin.guarantee:
+        return False
+    return (before.protocol, before.shuffle, before.secret) == (origin.protocol, origin.shuffle, origin.secret)
 
 
 def _noted(before: Origin, origin: Origin, snapshots: tuple[str, ...]) -> Origin:
     """An origin with what its record is too old to hold, where it can be told from this run.
 
-    In the same snapshot the digests of all record keys are the same, so their kinds and the derivation are.
+    In the same snapshot the digests of all record keys are the same, so their kinds are; and rows that are there say
+    what they say, however their words were derived.
     """
-    if before.secret is None or before.derivation is not None:
-        return before
     if before.snapshot in snapshots and (before.record_key, before.secret) == (origin.record_key, origin.secret):
         return before.model_copy(update={"key_kinds": origin.key_kinds, "derivation": origin.derivation})
-    return before.model_copy(update={"derivation": FIRST_DERIVATION})
+    return before
 
 
-def _answered(published: Sequence[Origin], origin: Origin) -> bool:
-    """Whether records keep their answers: a version of the same columns was drawn with the same secret and keys.
+def _as_drawn(record: Record, origin: Origin) -> Origin:
+    """An origin of rows that are taken over, with how their words were derived."""
+    derivation = None if origin.secret is None else record.origin.derivation or FIRST_DERIVATION
+    return origin.model_copy(update={"derivation": derivation})
 
-    Keys are the same if their columns and the kinds of these are, and words are derived from them alike. Where the
-    kinds are not known, the draw counts as fresh.
+
+def _answered(published: Sequence[Origin], origin: Origin, snapshots: tuple[str, ...]) -> bool:
+    """Whether records keep their answers: a version was drawn with the same protocol, secret and keys.
+
+    Keys are the same if their columns and the kinds of these are; a decision is that a protocol is drawn from. What was
+    derived in an earlier way, or with keys whose kinds are not known, counts as another answer.
     """
     return origin.secret is not None and any(
-        (one.fields, one.secret, one.record_key, one.key_kinds, one.derivation)
-        == (origin.fields, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
+        (one.fields, one.protocol, one.secret, one.record_key, _noted(one, origin, snapshots).key_kinds, one.derivation)
+        == (origin.fields, origin.protocol, origin.secret, origin.record_key, origin.key_kinds, origin.derivation)
         for one in published
     )

@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from funnel.errors import DataError
 from funnel.wording import printable
 
-_SCHEMA = re.compile(r"funnel/([a-z]+)/([1-9][0-9]{0,8})")
+_SCHEMA = re.compile(r"funnel/([a-z]+(?:-[a-z]+)*)/([1-9][0-9]{0,8})")
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]

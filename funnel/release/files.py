@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from funnel.errors import DataError, OutputError
 from funnel.source import file_digest
@@ -100,6 +102,42 @@ def write_whole(path: Path, content: bytes) -> FileRef:
     finally:
         temporary.unlink(missing_ok=True)
     return FileRef(str(path), hashlib.sha256(content).hexdigest())
+
+
+class Sink(io.RawIOBase):
+    """A file that knows the digest of what was written to it, and is on disk when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._file = path.open("wb", buffering=0)
+        self._total = hashlib.sha256()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, content: Any) -> int:
+        """Write all of the content."""
+        view = memoryview(content).cast("B")
+        self._total.update(view)
+        size = len(view)
+        while view:
+            view = view[self._file.write(view) :]
+        return size
+
+    def close(self) -> None:
+        """Force what was written to disk."""
+        if not self.closed:
+            try:
+                os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
+                super().close()
+
+    @property
+    def sha256(self) -> str:
+        """Digest (hex) of what was written."""
+        return self._total.hexdigest()
 
 
 def sync_tree(root: Path) -> None:

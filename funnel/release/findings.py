@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from funnel.audit.findings import Findings
+from funnel.audit.followed import FoundHistory
 from funnel.release.document import Count, Document, Part, Probability
 
 
@@ -31,6 +33,29 @@ class FoundConfidence(Part):
     smallest_observed: Count | None = None
 
 
+class FoundHistoryPart(Part):
+    """`funnel.audit.FoundHistory`."""
+
+    register_: str = Field(alias="register")
+    versions: int = Field(ge=1)
+    histories: int = Field(ge=1)
+    known: Count
+    forgotten: Count
+    channels: int = Field(ge=1)
+    level: float = Field(ge=0)
+    level_ratio: str | None = Field(pattern=r"^[0-9]+/[1-9][0-9]*$")
+    worst: tuple[tuple[str, str], ...]
+    worst_output: str
+    worst_secret: str
+    moved: Count
+    outside: Count
+    reserve: float = Field(gt=0, le=1)
+    utility: float
+    alone: float
+    bound: float
+    entropy: float
+
+
 class FindingsDocument(Document):
     """What the audit of a release found, as `funnel.audit.Findings` describes it, in nats; internal.
 
@@ -38,7 +63,7 @@ class FindingsDocument(Document):
     """
 
     described: ClassVar[str] = "the document of findings"
-    schema_: Literal["funnel/findings/1"] = Field(default="funnel/findings/1", alias="schema")
+    schema_: Literal["funnel/findings/2"] = Field(default="funnel/findings/2", alias="schema")
     guarantee: str
     holds: bool
     level: float | None
@@ -62,15 +87,26 @@ class FindingsDocument(Document):
     robust_level: float | None
     plain_level: float | None
     robust_lift_level: float | None
+    history: FoundHistoryPart | None
+    drift: Mapping[str, JsonValue] | None
+
+    @property
+    def found_history(self) -> FoundHistory | None:
+        """The part about all versions together."""
+        return None if self.history is None else FoundHistory(**self.history.model_dump(by_alias=True))
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 some findings were not made yet."""
+        """Before version 1 some findings were not made yet; before version 2 every version stood alone."""
+        if version == 1:
+            return {**content, "history": None, "drift": None}
         later: dict[str, Any] = {
             "witness_given": [],
             "robust_level": None,
             "plain_level": None,
             "robust_lift_level": None,
+            "history": None,
+            "drift": None,
         }
         return {**later, **content, "confidence": {"few": 0, **content["confidence"]}}
 
@@ -84,5 +120,6 @@ def findings_document(findings: Findings) -> FindingsDocument:
             "lift": tuple(map(tuple, content["lift"])),
             "consistency": FoundConsistency(**content["consistency"]),
             "confidence": FoundConfidence(**content["confidence"]),
+            "history": None if findings.history is None else FoundHistoryPart(**content["history"]),
         }
     )

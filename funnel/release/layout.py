@@ -124,6 +124,11 @@ class ReleaseFolder:
         return self.audit / "words.json"
 
     @property
+    def drawing(self) -> Path:
+        """What the rows were drawn with, where that is not the published protocol; internal."""
+        return self.audit / "drawing.json"
+
+    @property
     def findings(self) -> Path:
         """Findings of the audit; internal."""
         return self.audit / "findings.json"

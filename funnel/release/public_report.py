@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -93,8 +93,19 @@ class Estimation(Part):
     robust_lift_level: Level | None
 
 
+class History(Part):
+    """What everybody who keeps all versions can conclude; shares only, no counts of people or histories."""
+
+    versions: int = Field(ge=1)
+    share_alone: Probability
+    outside_at_most: Probability
+
+
 class Figures(Part):
-    """What the audit found, rounded to be published; names as in `funnel.release.public.PublicFindings`."""
+    """What the audit found, rounded to be published; names as in `funnel.release.public.PublicFindings`.
+
+    ``consistency`` is None where people have histories: how the draws were compared would tell how many there are.
+    """
 
     holds: bool
     level: Level
@@ -109,7 +120,8 @@ class Figures(Part):
     prior_guess_accuracy: float
     rows: Count
     outside: Count
-    consistency: Consistency
+    consistency: Consistency | None
+    history: History | None
 
 
 class Belief(Part):
@@ -306,7 +318,7 @@ class PublicReport(Document):
     """Every figure of the public report, rounded; the page is a function of this document alone; public."""
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/1"] = Field(default="funnel/report/1", alias="schema")
+    schema_: Literal["funnel/report/2"] = Field(default="funnel/report/2", alias="schema")
     name: str
     title: str
     description: str
@@ -336,6 +348,14 @@ class PublicReport(Document):
     accuracy: Accuracy | None
     rarity: Rarity
     earlier_releases: Count
+    people: Literal["same", "different"] | None
     change: Change | None
     judged: tuple[Judged, ...]
     approval: Approval | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 every version stood alone, and nobody said who its people are."""
+        if version != 1:
+            return super().upgraded(version, content)
+        return {**content, "people": None, "figures": {**content["figures"], "history": None}}

@@ -35,8 +35,8 @@ class Origin(Part):
     key_kinds : tuple of "text" or "number", or None
         Of each column of the record key; None where there is none, or the record is from before they were noted.
     derivation : int or None
-        How the answers were derived from secret and key, see `funnel.sampling.RecordKey`; None where none were, or the
-        record is from before it was noted: then 1.
+        How the answers were derived from secret and key, see `funnel.sampling.keyed.DERIVATION`; None where none were,
+        or the record is from before it was noted: then 1.
     """
 
     spec: Sha256
@@ -49,7 +49,7 @@ class Origin(Part):
     record_key: tuple[str, ...] | None = None
     secret: str | None = Field(default=None, min_length=1)
     key_kinds: tuple[Literal["text", "number"], ...] | None = None
-    derivation: Literal[1, 2] | None = None
+    derivation: Literal[1, 2, 3] | None = None
 
     @field_validator("fields")
     @classmethod
@@ -64,6 +64,65 @@ class Origin(Part):
             raise ValueError("names a record key and no release secret")
         if self.key_kinds is not None and len(self.key_kinds) != len(self.record_key or ()):
             raise ValueError("names another number of key kinds than of key columns")
+        return self
+
+
+class History(Part):
+    """Who the people of a version are, and what everybody who keeps all versions can conclude; internal.
+
+    All but ``people`` is None where every version is about other people.
+
+    Attributes
+    ----------
+    people : "same" or "different"
+        As the spec said.
+    register : str or None
+        Name of the register that the answers are kept in.
+    ordinal : int or None
+        Number of the version in the register, from 0; None while it is held.
+    name : str or None
+        Name of the entry, ``"<series>/<version>"``: of the version that its rows were drawn for.
+    entry : str or None
+        SHA-256 (hex) of the ``entry.json`` of that one; None while it is held.
+    head : str or None
+        SHA-256 (hex) of the head of the register with that entry; None while it is held.
+    given : str or None
+        SHA-256 (hex) of the head of the register that its rows were drawn given; None of a first one.
+    target, drawing : str or None
+        Digests of the protocol of the version alone, and of what its rows were drawn with, given each history.
+    histories : int or None
+        Different histories that its people had.
+    level : float or None
+        Largest level, in nats, over all histories that frequencies alone did not move out of the bound.
+    moved, outside : int or None
+        People whose history alone is outside the bound under the frequencies of this version, and people who may be
+        outside after it.
+    reserve : float or None
+    """
+
+    people: Literal["same", "different"]
+    register_name: str | None = Field(default=None, min_length=1, alias="register")
+    ordinal: int | None = Field(default=None, ge=0)
+    name: str | None = Field(default=None, min_length=1)
+    entry: Sha256 | None = None
+    head: Sha256 | None = None
+    given: Sha256 | None = None
+    target: Sha256 | None = None
+    drawing: Sha256 | None = None
+    histories: int | None = Field(default=None, ge=1)
+    level: float | None = Field(default=None, ge=0)
+    moved: int | None = Field(default=None, ge=0)
+    outside: int | None = Field(default=None, ge=0)
+    reserve: float | None = Field(default=None, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> History:
+        told = (self.register_name, self.name, self.target, self.drawing, self.histories, self.level, self.moved)
+        if {one is None for one in (*told, self.outside, self.reserve)} != {self.people == "different"}:
+            raise ValueError("tells of a register where there is none, or not all of one")
+        there = {one is None for one in (self.ordinal, self.entry, self.head)}
+        if len(there) > 1 or (self.people == "different" and there != {True}):
+            raise ValueError("names an entry of the register only in part")
         return self
 
 
@@ -89,10 +148,12 @@ class Record(Document):
         Versions of funnel and of the libraries that compute, by name.
     approval : Approval or None
         Who approved of the publication; None where nobody was asked, and while nobody has.
+    history : History or None
+        None where the spec does not say who the people are, as it need not for a first version.
     """
 
     described: ClassVar[str] = "the record of version"
-    schema_: Literal["funnel/record/3"] = Field(default="funnel/record/3", alias="schema")
+    schema_: Literal["funnel/record/4"] = Field(default="funnel/record/4", alias="schema")
     version: VersionText
     created: Annotated[str, Field(pattern=_TIME)]
     origin: Origin
@@ -102,6 +163,7 @@ class Record(Document):
     files: Mapping[str, Sha256] = Field(default_factory=dict)
     software: Mapping[str, str] = Field(default_factory=dict)
     approval: Approval | None = None
+    history: History | None = None
 
     @model_validator(mode="after")
     def _rotated_to_another(self) -> Record:
@@ -113,9 +175,10 @@ class Record(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
 
-        Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval.
+        Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval,
+        those of version 3 not who the people are.
         """
-        if version in (1, 2):
+        if version in (1, 2, 3):
             return content
         if version != 0:
             return super().upgraded(version, content)

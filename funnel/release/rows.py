@@ -10,11 +10,12 @@ from pathlib import Path
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
-from funnel.joint import IntArray
+from funnel.joint import IntArray, Joint
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
-from funnel.release.files import FileRef, private_folder, remove_tree
+from funnel.release.drawing_document import drawing_document
+from funnel.release.files import FileRef, private_folder, remove_tree, write_whole
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
@@ -63,9 +64,12 @@ def draw_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None,
+    decided: bool = False,
     secret: Alphabet,
     engine: EngineSettings,
     progress: Progress,
+    counts: Joint | None = None,
+    target: Protocol | None = None,
 ) -> Rows:
     """Draw every record's output, write the rows to one parquet file in bounded memory, and count the pairs drawn.
 
@@ -80,12 +84,19 @@ def draw_rows(
     shuffle : bool
         Whether rows come in random order.
     record_key : RecordKey or None
-        To give every record the answer that it gets in every release with this secret.
+        To give every record the answer that it gets whenever the same is decided about it.
+    decided : bool
+        Whether the snapshot is one that `funnel.register.following.follow_snapshot` made.
     secret : Alphabet
         The values of the secret, by which draws are counted.
     engine : EngineSettings
         Who does the work.
     progress : callable
+    counts : Joint, optional
+        Records by secret and by what the protocol reads, where people have histories: what they were drawn with is then
+        internal, and becomes evidence.
+    target : Protocol, optional
+        Of this version alone, in that case.
 
     Raises
     ------
@@ -102,6 +113,7 @@ def draw_rows(
         work,
         shuffle=shuffle,
         record_key=record_key,
+        decided=decided,
         secret=secret,
         sizes=snapshot.sizes,
     )
@@ -122,11 +134,23 @@ def draw_rows(
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = Rows(FileRef.of(folder.data), drawn.pairs, drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
+    if counts is not None and target is not None:
+        write_whole(folder.drawing, drawing_document(protocol, counts, target).to_bytes())
     return rows
 
 
 def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, folder: ReleaseFolder) -> Rows:
     """Take over the rows of an earlier version, byte for byte, with the evidence of their draw.
+
+    Parameters
+    ----------
+    earlier : ReleaseFolder
+    rows_sha256 : str
+        Digest of its rows.
+    protocol : Protocol
+        What they were drawn with, which is not the published one where people have histories.
+    folder : ReleaseFolder
+        Of the coming version.
 
     Raises
     ------
@@ -143,6 +167,8 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     pairs = drawn_pairs(draws, protocol)
     rows = Rows(FileRef(str(folder.data), rows_sha256), pairs, draws.counts, secret, draws.probe, words)
     _write_evidence(folder, rows)
+    if earlier.drawing.exists():
+        shutil.copyfile(earlier.drawing, folder.drawing)
     return rows
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from funnel.errors import LedgerError, OutputError, SpecError
 from funnel.release.files import private_folder, sync_folder
 from funnel.sampling import RecordKey
+from funnel.sampling.keyed import scope_of_register
 
 FILE, NEXT = "release-secret", "release-secret.next"
+REGISTER_FILE = "secret"
 _BYTES = 32
 
 Reader = Callable[[str], str]
@@ -31,7 +33,7 @@ class ReleaseSecret:
     fingerprint : str
         What tells two secrets apart; stored with every version.
     series : str or None
-        Name of the series, where words are derived with it; see `funnel.sampling.RecordKey`.
+        Name of the series, or what stands for a register; see `funnel.sampling.RecordKey`.
     """
 
     place: str
@@ -133,6 +135,55 @@ def find_secret(
     if recorded is not None and found.fingerprint != recorded:
         raise _another(str(current))
     return found
+
+
+def find_register_secret(
+    place: str, folder: Path, register: str, recorded: str | None, read: Reader | None = None
+) -> ReleaseSecret:
+    """The secret that the people of a register are known by, one for all of its series; a file is made on first use.
+
+    It cannot be rotated: under another one everybody would be new, and what was published about them forgotten.
+
+    Parameters
+    ----------
+    place : str
+        As ``record_secret`` in the spec.
+    folder : Path
+        Of the register, where the file is.
+    register : str
+        Its name.
+    recorded : str or None
+        Fingerprint stored with its versions; None before the first one.
+    read : callable, optional
+        As in `find_secret`.
+
+    Raises
+    ------
+    LedgerError
+        If the secret is gone, or not the one that people are known by.
+    SpecError
+        If it cannot be read, is too short, or others may read its file.
+    """
+    if place == "file":
+        path = private_folder(folder) / REGISTER_FILE
+        place = str(path)
+        if not path.exists():
+            if recorded is not None:
+                raise LedgerError(f"the release secret {path} is gone: {_unknown(register)}")
+            _make(path)
+    found = ReleaseSecret(place, _key((read or read_secret)(place), ("any",)).fingerprint, scope_of_register(register))
+    if recorded not in (None, found.fingerprint):
+        raise LedgerError(
+            f"the release secret in {place} is not the one that the register was written with: {_unknown(register)}"
+        )
+    return found
+
+
+def _unknown(register: str) -> str:
+    return (
+        f"nobody in the register {register} could be known again, and what was published about them would be "
+        "forgotten; restore that secret from a backup"
+    )
 
 
 def settle_secret(secret: ReleaseSecret) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +17,7 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError
 from funnel.progress import Progress
 from funnel.release.document import dump
-from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, write_whole
+from funnel.release.files import FileRef, Sink, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
 from funnel.sampling import KEY_COLUMN, RecordKey, key_kind
 from funnel.source import (
@@ -147,7 +145,10 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
 
 def _of_key(record_key: RecordKey | None) -> list[str]:
     """What the digests of keys depend on besides the key columns, as part of a folder's name."""
-    return [] if record_key is None else [f"{record_key.fingerprint[:16]}-{record_key.derivation}"]
+    if record_key is None:
+        return []
+    scope = hashlib.sha256((record_key.series or "").encode()).hexdigest()
+    return [f"{record_key.fingerprint[:16]}-{scope[:8]}"]
 
 
 def _key_kinds(source: Source, record_key: RecordKey) -> tuple[Literal["text", "number"], ...]:
@@ -162,42 +163,6 @@ def forget_other_snapshots(snapshot: Snapshot) -> None:
     for folder in kept.parent.iterdir():
         if folder != kept:
             remove_tree(folder)
-
-
-class _Sink(io.RawIOBase):
-    """A file that knows the digest of what was written to it, and is on disk when it is closed."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self._file = path.open("wb", buffering=0)
-        self._total = hashlib.sha256()
-
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def write(self, content: Any) -> int:
-        """Write all of the content."""
-        view = memoryview(content).cast("B")
-        self._total.update(view)
-        size = len(view)
-        while view:
-            view = view[self._file.write(view) :]
-        return size
-
-    def close(self) -> None:
-        """Force what was written to disk."""
-        if not self.closed:
-            try:
-                os.fsync(self._file.fileno())
-            finally:
-                self._file.close()
-                super().close()
-
-    @property
-    def sha256(self) -> str:
-        """Digest (hex) of what was written."""
-        return self._total.hexdigest()
 
 
 class _Content:
@@ -244,7 +209,7 @@ def _write(
                 raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
             keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming))
             fields.append((KEY_COLUMN, KEY_TYPE))
-        sink = stack.enter_context(_Sink(incoming / DATA))
+        sink = stack.enter_context(Sink(incoming / DATA))
         writer = stack.enter_context(
             # Digests are all different: a dictionary of them would only cost time.
             pq.ParquetWriter(sink, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Literal
 
 from funnel.audit import Findings
 from funnel.errors import DataError
@@ -127,6 +128,8 @@ class Described:
         Where the random numbers come from, in words.
     software : str
         Name and version of the software, such as ``"funnel 0.1.0"``.
+    people : "same" or "different", or None
+        Who the people of successive versions are, as the spec says.
     change : Change or None
         What differs from the version before; None for a first one.
     approval : Approval or None
@@ -151,6 +154,7 @@ class Described:
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
     earlier_releases: int = 0
+    people: Literal["same", "different"] | None = None
     change: Change | None = None
     approval: Approval | None = None
 

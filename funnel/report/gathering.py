@@ -89,6 +89,7 @@ def report_content(
         recodings=_recodings(spec, snapshot.read_codings()),
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
+        people=None if spec.history is None else spec.history.people,
         change=_change(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
     )

@@ -75,8 +75,7 @@ class KeyColumn:
             return pa.nulls(batch.num_rows, KEY_TYPE)
         digests = key_digests(keys, self._record_key)
         self._distinct.add(key_marks(keys, self._record_key, digests))
-        content = np.ascontiguousarray(digests, dtype="<u8")
-        return pa.FixedSizeBinaryArray.from_buffers(KEY_TYPE, batch.num_rows, [None, pa.py_buffer(content)])
+        return key_array(digests)
 
     def check(self) -> None:
         """Refuse the keys seen so far if any is missing or repeated.
@@ -106,6 +105,12 @@ class KeyColumn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._distinct.__exit__(kind, error, trace)
+
+
+def key_array(digests: DigestArray) -> pa.Array:
+    """Digests, shape (rows, 2), as a column of a snapshot."""
+    content = np.ascontiguousarray(digests, dtype="<u8")
+    return pa.FixedSizeBinaryArray.from_buffers(KEY_TYPE, len(content), [None, pa.py_buffer(content)])
 
 
 def stored_digests(batch: pa.RecordBatch) -> DigestArray:

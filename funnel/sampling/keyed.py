@@ -1,4 +1,4 @@
-"""Record-keyed words: the same record gets the same word in every release, whatever the order or the partitioning."""
+"""Record-keyed words: the same decision about a record gets the same word, whatever the order or the partitioning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,15 @@ from funnel.errors import DataError, SpecError
 from funnel.sampling.words import WordArray
 from funnel.tables import numbers_of
 
+DERIVATION: Final = 3
+"""How words are derived: from secret, record and decision. Before, one word served successive decisions."""
+
 MIN_SECRET_BYTES = 32
 DIGEST_BYTES = 16
 _CHUNK_ROWS = 1 << 14
 _BLOCK_BYTES = 16
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-# Of words that depend on the secret and the key's values alone, and of those of a series and its key columns.
+# Of keys that depend on the secret alone, and of those of a series, or of a register, and its key columns.
 _LABEL, _LABEL_OF_SERIES = b"funnel record words 1", b"funnel record words 2"
 
 
@@ -45,11 +48,11 @@ class RecordKey:
     columns : tuple of str
         One or several columns of text or whole numbers whose values together are unique to a record.
     secret : bytes
-        At least 32 random bytes, kept as long as the releases are to stay coupled. Whoever has it and a record's key
+        At least 32 random bytes, kept as long as records are to be known again. Whoever has it and a record's key
         can undo the protection of that record: it is never shown, logged or written beside a release.
     series : str, optional
-        Name of the release series: words of different series, and of differently named key columns, are then unrelated
-        although the secret is the same. Without it words are derived as they were before this entered.
+        Name of the release series, or what `scope_of_register` makes of that of a register: records of other ones, and
+        of differently named key columns, are then unrelated although the secret is the same.
 
     Raises
     ------
@@ -82,10 +85,10 @@ class RecordKey:
         """What tells two secrets apart and says nothing else of them: 32 hexadecimal digits, whatever the columns."""
         return _derived(replace(self, series=None), "fingerprint", "", 16).hex()
 
-    @property
-    def derivation(self) -> int:
-        """How words are derived: 1 without the name of a series, 2 with it."""
-        return 1 if self.series is None else 2
+
+def scope_of_register(name: str) -> str:
+    """What stands for the series in the record keys of a register: one for all series in it, and no series' name."""
+    return f"register {name}"
 
 
 def word_key(record_key: RecordKey, purpose: str) -> bytes:
@@ -100,16 +103,36 @@ def word_key(record_key: RecordKey, purpose: str) -> bytes:
     return _derived(record_key, "word", purpose, 32)
 
 
-def encrypted_words(digests: DigestArray, key: bytes) -> WordArray:
-    """One uniform 64-bit word per digest of a record: AES-256 under a key for a purpose, its first 64 bits.
+def decision_keys(digests: DigestArray, decisions: DigestArray, key: bytes) -> DigestArray:
+    """128 bits per record and decision, which `encrypted_words` under another key makes the word of both.
 
-    With the same word and an unchanged protocol a record gives the same answer in every release, and under a changed
-    protocol the two answers are coupled through the overlay of their thresholds (METHOD section 9).
+    ``AES_key(record) XOR decision``, so that a word is ``AES_k2(AES_k1(record) XOR decision)``, the CBC-MAC of two
+    blocks. For messages of one length that is a pseudo-random function of record and decision (Bellare, Kilian and
+    Rogaway 1994): another decision about the same record has an unrelated word, the same decision has the same.
 
     Parameters
     ----------
     digests : ndarray of uint64, shape (rows, 2)
         From `key_digests`.
+    decisions : ndarray of uint64, shape (rows, 2) or (2,)
+        Digests of decisions, each as two little-endian numbers.
+    key : bytes
+        From `word_key`, for a purpose of its own.
+
+    Returns
+    -------
+    ndarray of uint64, shape (rows, 2)
+    """
+    return np.asarray(encrypted_blocks(digests, key) ^ decisions)
+
+
+def encrypted_words(keys: DigestArray, key: bytes) -> WordArray:
+    """One uniform 64-bit word for every 128 bits: AES-256 under a key for a purpose, its first 64 bits.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (rows, 2)
+        From `decision_keys` to draw with, from `key_digests` for other purposes.
     key : bytes
         From `word_key`.
 
@@ -121,7 +144,7 @@ def encrypted_words(digests: DigestArray, key: bytes) -> WordArray:
     -----
     About 100 million records/s on one core.
     """
-    return np.ascontiguousarray(_encrypted(digests, key)[:, 0])
+    return np.ascontiguousarray(encrypted_blocks(keys, key)[:, 0])
 
 
 def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose: str = "record") -> DigestArray:
@@ -160,7 +183,7 @@ def key_digests(batch: pa.RecordBatch | pa.Table, record_key: RecordKey, purpose
         raise missing_keys_error(missing, record_key)
     columns = [_text_or_integer(name, column) for name, column in zip(record_key.columns, columns, strict=True)]
     if len(columns) == 1 and pa.types.is_integer(columns[0].type):
-        return _encrypted(_integer_blocks(columns[0]), _derived(record_key, "integer", purpose, 32))
+        return encrypted_blocks(_integer_blocks(columns[0]), _derived(record_key, "integer", purpose, 32))
     if len(columns) == 1:
         return _hashed(_texts(columns[0]), _derived(record_key, "text", purpose, 64), batch.num_rows)
     parts = (_self_delimiting(column) for column in columns)
@@ -284,7 +307,8 @@ def _integer_blocks(column: pa.Array) -> npt.NDArray[np.uint64]:
     return blocks
 
 
-def _encrypted(blocks: npt.NDArray[np.uint64], key: bytes) -> npt.NDArray[np.uint64]:
+def encrypted_blocks(blocks: npt.NDArray[np.uint64], key: bytes) -> npt.NDArray[np.uint64]:
+    """AES-256 of every block of 128 bits, shape (rows, 2): a permutation of all blocks, another for every key."""
     # One block a record and no chaining: the electronic code book mode is the block cipher itself, a permutation.
     encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     plain = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8).data

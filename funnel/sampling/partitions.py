@@ -68,7 +68,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """What the content of the working files depends on: files of another plan are not taken for this one's."""
-        keys = b"" if self.keys is None else hashlib.sha256(self.keys.words + self.keys.order + self.keys.ties).digest()
+        keys = b"" if self.keys is None else self.keys.digest
         secret = None if self.secret is None else (self.secret.columns, self.secret.symbols)
         said = [
             3,
@@ -91,6 +91,7 @@ def plan_rows(
     *,
     shuffle: bool,
     record_key: RecordKey | None = None,
+    decided: bool = False,
     secret: Alphabet | None = None,
     sizes: Sequence[int] | None = None,
     partition_rows: int = PARTITION_ROWS,
@@ -103,7 +104,9 @@ def plan_rows(
     snapshot, snapshot_sha256, protocol, folder, shuffle
         As in `Plan`.
     record_key : RecordKey, optional
-        To give every record the answer it gets in every release.
+        To give every record the answer that it gets whenever the same is decided about it.
+    decided : bool
+        Whether the snapshot has keys of records and decisions in the place of the digests of record keys.
     secret : Alphabet, optional
         Values of the secret, whose columns the snapshot then has, to count draws by.
     sizes : sequence of int, optional
@@ -122,7 +125,7 @@ def plan_rows(
         sum(sizes),
         shuffle,
         1 << max(0, math.ceil(math.log2(max(1, sum(sizes)) / part_rows))),
-        None if record_key is None else WordKeys.of(record_key, protocol),
+        None if record_key is None else WordKeys.of(record_key, protocol, decided),
         secret,
     )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Protocol as Interface
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from funnel.protocol import Protocol
 from funnel.sampling.key_column import stored_digests
-from funnel.sampling.keyed import RecordKey, encrypted_words, word_key
+from funnel.sampling.keyed import DIGEST_BYTES, RecordKey, decision_keys, encrypted_words, word_key
 from funnel.sampling.words import WordArray, WordStream
 
 
@@ -64,34 +63,66 @@ class WordKeys:
     ----------
     words, order, ties : bytes
         Keys of AES-256.
+    records : bytes
+        The key that decisions about records are encrypted with first.
+    decision : bytes or None
+        The one decision about all records; None where the rows have, in the place of their digests, what
+        `funnel.sampling.keyed.decision_keys` made of them and of decisions of their own.
     """
 
     words: bytes = field(repr=False)
     order: bytes = field(repr=False)
     ties: bytes = field(repr=False)
+    records: bytes = field(repr=False)
+    decision: bytes | None
+
+    @property
+    def digest(self) -> bytes:
+        """What tells all of them apart."""
+        said = (self.words, self.order, self.ties, self.records, self.decision or b"")
+        return hashlib.sha256(b"".join(said)).digest()
 
     @property
     def scopes(self) -> tuple[str, str]:
-        """What tells apart, and tells nothing of, the keys of words to draw with and of those to order by."""
-        return _scope(self.words), _scope(self.order)
+        """What tells apart, and tells nothing of, the keys of words to draw with and of those to order by.
+
+        Words to draw with come again only with the same decision. Where every record has one of its own that is never
+        between two protocols.
+        """
+        return _scope(self.words + (self.order if self.decision is None else self.decision)), _scope(self.order)
 
     @classmethod
-    def of(cls, record_key: RecordKey, protocol: Protocol) -> WordKeys:
+    def of(cls, record_key: RecordKey, protocol: Protocol, decided: bool = False) -> WordKeys:
         """The keys for the release of a protocol.
 
-        A record's word to draw with is for the published columns, so that successive protocols for them are coupled.
-        Its order is another one under another protocol, so that versions cannot be linked by it.
+        A record's word to draw with is for a decision: that this protocol is drawn from, or what was decided about the
+        record given its history. Its order is another one under another protocol, so that versions cannot be linked by
+        it.
+
+        Parameters
+        ----------
+        record_key : RecordKey
+        protocol : Protocol
+        decided : bool
+            Whether the rows come with keys of records and decisions.
         """
         order = f"record order {protocol.digest}"
         return cls(
-            word_key(record_key, "release " + json.dumps(list(protocol.outputs.columns))),
+            word_key(record_key, "answer"),
             word_key(record_key, order),
             word_key(record_key, "tied " + order),
+            decision_key(record_key),
+            None if decided else bytes.fromhex(protocol.digest)[:DIGEST_BYTES],
         )
 
 
+def decision_key(record_key: RecordKey) -> bytes:
+    """The key that `funnel.sampling.keyed.decision_keys` takes for these records."""
+    return word_key(record_key, "decision")
+
+
 class KeyedWords:
-    """Words that depend on the secret and on the digests of the record keys alone, from batches that have them.
+    """Words that depend on the secret, on the digests of record keys and on what was decided, from batches with these.
 
     Parameters
     ----------
@@ -103,7 +134,11 @@ class KeyedWords:
 
     def to_draw(self, batch: pa.RecordBatch) -> WordArray:
         """See `RowWords`."""
-        return encrypted_words(stored_digests(batch), self._keys.words)
+        keys = stored_digests(batch)
+        if self._keys.decision is not None:
+            decision = np.frombuffer(self._keys.decision, dtype="<u8").astype(np.uint64)
+            keys = decision_keys(keys, decision, self._keys.records)
+        return encrypted_words(keys, self._keys.words)
 
     def to_order(self, batch: pa.RecordBatch) -> WordArray:
         """See `RowWords`."""
@@ -123,4 +158,4 @@ def words_for(keys: WordKeys | None) -> RowWords:
 
 
 def _scope(key: bytes) -> str:
-    return blake2b(key, digest_size=16, person=b"funnel word scop").hexdigest()
+    return hashlib.blake2b(key, digest_size=16, person=b"funnel word scop").hexdigest()

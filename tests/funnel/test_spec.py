@@ -234,6 +234,32 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("record_secret", "", "record_secret must not be empty"),
         ("record_secret", "environment:A-B", 'record_secret must say where the secret is, "file", "environment:NAME"'),
         ("record_secret", "file", "names no record_key"),
+        ("unit", "id", "unit must be a list of texts"),
+        ("unit", ["Marital Status"], "the column 'Marital Status' is a unit, and secret or published as well; a unit"),
+        ("history", "same", "[history] must be a table of settings"),
+        ("history", {}, "[history] people is missing"),
+        ("history", {"peple": "same"}, "[history] peple: unknown setting; did you mean people?"),
+        ("history", {"people": "some"}, "[history] people must be 'same' or 'different'"),
+        ("history", {"people": "same"}, '[history] people = "same" needs a record_key, by which a person is known'),
+        (
+            "history",
+            {"people": "different", "register": "panel"},
+            '[history] gives a register, which is for people = "',
+        ),
+        ("history", {"people": "different", "reserve": 1.0}, '[history] gives a reserve, which is for people = "same"'),
+        ("history", {"people": "same", "reserve": 0.0}, "[history] reserve must be above 0"),
+        ("history", {"people": "same", "reserve": 1.01}, "[history] reserve must be at most 1"),
+        ("history", {"people": "same", "reserve": "all"}, "[history] reserve must be a number"),
+        ("history", {"people": "same", "on_drift": "warn"}, "[history] on_drift must be 'fail' or 'continue'"),
+        (
+            "history",
+            {"people": "same", "register": "../x"},
+            "[history] register '../x' must be lower-case letters, dig",
+        ),
+        ("history", {"people": "same", "register": "x" * 81}, "because it becomes a folder"),
+        ("ledger", {"url": "mysql://db/x"}, "[ledger] url must be a database, such as postgresql+psycopg://"),
+        ("ledger", {"url": "environment:A-B"}, "[ledger] url must be a database"),
+        ("ledger", {"url": ""}, "[ledger] url must not be empty"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_sentence(path: str, value: object, expected: str) -> None:
@@ -256,6 +282,34 @@ def test_who_works_does_not_change_a_release() -> None:
     assert described.digest == ReleaseSpec.of(keyed).digest
     assert described.coding_digest == ReleaseSpec.of(keyed).coding_digest
     assert described.digest != ReleaseSpec.of(GOOD).digest
+
+
+def test_who_the_people_are() -> None:
+    keyed = {**GOOD, "record_key": ["id"]}
+    alone = ReleaseSpec.of(keyed)
+    assert (alone.history, alone.register, alone.reading.publish) == (None, None, (*alone.publish, "id"))
+    different = ReleaseSpec.of({**keyed, "history": {"people": "different", "on_drift": "fail"}})
+    assert different.register is None
+    same = ReleaseSpec.of({**keyed, "history": {"people": "same"}, "unit": ["id"]})
+    assert same.history is not None
+    assert (same.register, same.history.reserve, same.history.on_drift) == (same.name, 1.0, "continue")
+    assert same.reading.publish == (*same.publish, "id")
+    named = ReleaseSpec.of({**keyed, "history": {"people": "same", "register": "panel", "reserve": 0.9}})
+    assert named.register == "panel"
+    assert len({spec.digest for spec in (alone, different, same, named)}) == 4
+    # What is counted is the same.
+    assert alone.coding_digest == different.coding_digest == named.coding_digest != same.coding_digest
+    assert "is not the record_key" in complaint({**keyed, "history": {"people": "same"}, "unit": ["household"]})
+
+
+def test_a_ledger_changes_no_release_and_holds_no_password() -> None:
+    urls = ("environment:LEDGER", "postgresql+psycopg://ledger@db.example:5432/funnel", "sqlite:////srv/ledger.sqlite")
+    described = [ReleaseSpec.of({**GOOD, "ledger": {"url": url}}) for url in urls]
+    assert [spec.ledger.url for spec in described] == list(urls)
+    assert {spec.digest for spec in described} == {ReleaseSpec.of(GOOD).digest}
+    message = complaint({**GOOD, "ledger": {"url": "postgresql://ledger:Zebediah@db.example/funnel"}})
+    assert message.startswith("[ledger] url holds a password, which has no place in a spec")
+    assert "Zebediah" not in message
 
 
 def test_further_problems_are_counted() -> None:

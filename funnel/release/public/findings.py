@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.audit.findings import Findings
+from funnel.audit.followed import FoundHistory
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
 from funnel.release.public.laws import PublicLaws
@@ -43,6 +44,32 @@ class PublicConfidence:
     doubtful: bool
 
 
+@dataclass(frozen=True)
+class PublicHistory:
+    """What is published of the histories of people: shares alone, none of them finer than other public shares.
+
+    Attributes
+    ----------
+    versions : int
+        Published about these people so far, this one included.
+    share_alone : float
+        What the protocol of this version alone would have kept of what there is to know.
+    outside_at_most : float
+        No larger share of the people may be outside the bound, all of them moved by frequencies and by no draw. At
+        least one step: whether it is nobody would tell those who know everybody else of the last one.
+    """
+
+    versions: int
+    share_alone: float
+    outside_at_most: float
+
+    @classmethod
+    def of(cls, history: FoundHistory, laws: PublicLaws) -> PublicHistory:
+        """Of exact findings."""
+        steps = max(1, math.ceil(history.outside / laws.n / laws.step))
+        return cls(history.versions, laws.nats(history.share_alone), min(1.0, round(steps * laws.step, 12)))
+
+
 @dataclass(frozen=True, eq=False)
 class PublicFindings:
     """The audit of a release as it is published; names as in `funnel.audit.Findings`.
@@ -63,6 +90,9 @@ class PublicFindings:
         more than a limit that holds.
     lift : ndarray, shape (c, b)
         As `PublicLaws.lifts`.
+    consistency : PublicConsistency or None
+        None where people have histories: how many tests there were would tell how many histories there are.
+    history : PublicHistory or None
     """
 
     guarantee: str
@@ -86,11 +116,12 @@ class PublicFindings:
     ratios: FloatArray
     rows: int
     outside: int
-    consistency: PublicConsistency
+    consistency: PublicConsistency | None
     confidence: PublicConfidence
     robust_level: float | None
     plain_level: float
     robust_lift_level: float | None
+    history: PublicHistory | None = None
 
     @classmethod
     def of(cls, findings: Findings, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
@@ -120,9 +151,7 @@ class PublicFindings:
             ratios=_ratios(findings, guarantee),
             rows=findings.rows,
             outside=findings.outside,
-            consistency=PublicConsistency(
-                p_value(findings.consistency.p_value), findings.consistency.tests, findings.consistency.impossible
-            ),
+            consistency=None if findings.history is not None else _consistency(findings),
             confidence=PublicConfidence(
                 findings.confidence.alpha,
                 rounded(findings.confidence.radius, TEXT_DIGITS),
@@ -133,7 +162,13 @@ class PublicFindings:
             robust_level=levels.known(findings.robust_level),
             plain_level=levels.told(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
+            history=None if findings.history is None else PublicHistory.of(findings.history, laws),
         )
+
+
+def _consistency(findings: Findings) -> PublicConsistency:
+    found = findings.consistency
+    return PublicConsistency(p_value(found.p_value), found.tests, found.impossible)
 
 
 @dataclass(frozen=True)

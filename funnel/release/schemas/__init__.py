@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from funnel.audit.document import AuditDocument
+from funnel.register.entry import RegisterEntry, RegisterHead
 from funnel.release.approval import Outcome
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
+from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.internal_report import InternalReport
 from funnel.release.public_report import PublicReport
@@ -21,6 +23,7 @@ FOLDER = Path(__file__).parent
 DOCUMENTS: tuple[type[Document], ...] = (
     AuditDocument,
     ComparisonDocument,
+    DrawingDocument,
     DrawsDocument,
     FindingsDocument,
     InternalReport,
@@ -29,6 +32,8 @@ DOCUMENTS: tuple[type[Document], ...] = (
     ProtocolDocument,
     PublicReport,
     Record,
+    RegisterEntry,
+    RegisterHead,
     SignatureDocument,
     Verdict,
     WordsDocument,

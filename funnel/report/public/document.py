@@ -11,6 +11,7 @@ from funnel.release.public_report import (
     Consistency,
     Estimation,
     Figures,
+    History,
     Mechanism,
     PublicReport,
     Rarity,
@@ -85,6 +86,7 @@ def _document(content: PublicContent) -> PublicReport:
             combinations=content.rarity.combinations,
         ),
         earlier_releases=content.earlier_releases,
+        people=content.people,
         change=content.change,
         judged=content.judged,
         approval=content.approval,
@@ -107,9 +109,8 @@ def _figures(content: PublicContent) -> Figures:
         prior_guess_accuracy=found.prior_guess_accuracy,
         rows=found.rows,
         outside=found.outside,
-        consistency=Consistency(
-            p_value=found.consistency.p_value, tests=found.consistency.tests, impossible=found.consistency.impossible
-        ),
+        consistency=None if found.consistency is None else Consistency(**vars(found.consistency)),
+        history=None if found.history is None else History(**vars(found.history)),
     )
 
 

@@ -21,7 +21,6 @@ from funnel.release.decision import (
     TakeOver,
     Unchanged,
     decide,
-    derivation_of,
     fresh_draws,
     secret_before,
     told_of_withdrawn,
@@ -72,7 +71,7 @@ def origin_of(keyed: bool) -> Origin:
         record_key=("id",) if keyed else None,
         secret=SECRET if keyed else None,
         key_kinds=KINDS if keyed else None,
-        derivation=2 if keyed else None,
+        derivation=3 if keyed else None,
     )
 
 
@@ -84,7 +83,7 @@ def origins(keyed: bool) -> Iterator[Origin]:
     for changed in product((False, True), repeat=len(OTHERS)):
         update = {name: value for (name, value), other in zip(OTHERS.items(), changed, strict=True) if other}
         for record_key, secret in keys:
-            derivation = None if secret is None else 2
+            derivation = None if secret is None else 3
             kinds = None if secret is None else KINDS
             said = {"record_key": record_key, "secret": secret, "key_kinds": kinds, "derivation": derivation}
             yield origin_of(keyed).model_copy(update={**update, **said})
@@ -142,6 +141,7 @@ def test_one_version_before_whatever_has_changed(keyed: bool) -> None:
                 published
                 and keyed
                 and origin.fields == mine.fields
+                and origin.protocol == mine.protocol
                 and origin.secret == mine.secret
                 and origin.record_key == mine.record_key
             )
@@ -209,24 +209,26 @@ def test_keys_of_another_kind_are_other_keys() -> None:
 
 
 def test_records_from_before_kinds_and_derivation_were_noted() -> None:
-    old = origin_of(True).model_copy(update={"key_kinds": None, "derivation": None})
-    # The same snapshot: the digests of all keys are the same, so the keys and their derivation are.
-    found = run(True, [earlier(old)])
-    assert found == Unchanged(Version(1, 0, 0))
-    # Other records: answers are derived as before, but whether the keys are the same is not known.
-    found = run(True, [earlier(old.model_copy(update={"snapshot": SHA(13)}))])
-    assert (found.fresh, found.origin.derivation, found.origin.key_kinds) == (True, 1, KINDS)
-    known = old.model_copy(update={"snapshot": SHA(13), "key_kinds": KINDS, "derivation": 1})
-    found = run(True, [earlier(known)])
-    assert (found.fresh, found.origin.derivation) == (False, 1)
-    # With another secret nothing is kept, so it is derived in the newest way.
-    rotated = known.model_copy(update={"secret": OTHER_SECRET})
-    found = run(True, [earlier(rotated)], rotate=True)
-    assert (found.fresh, found.origin.derivation, found.rotated) == (True, 2, OTHER_SECRET)
-    # The newest published version with the secret says how; one that was not published in full only where it is alone.
-    torn = earlier(origin_of(True), "2.0.0", published=False)
-    assert derivation_of([torn, earlier(known), earlier(rotated, "1.2.0")], SECRET) == 1
-    assert derivation_of([torn], SECRET) == 2
+    for derivation in (None, 1, 2):
+        old = origin_of(True).model_copy(update={"key_kinds": None, "derivation": derivation})
+        # The same snapshot and protocol: what the rows say does not depend on how their words were derived.
+        assert run(True, [earlier(old)]) == Unchanged(Version(1, 0, 0))
+        # Rows that are taken over keep the derivation of their words.
+        found = run(True, [earlier(old.model_copy(update={"source": SHA(14)}))])
+        assert isinstance(found, TakeOver)
+        assert (found.fresh, found.origin.derivation) == (False, derivation or 1)
+        # Other records are drawn with other words: whoever was there has two answers.
+        for kinds in (None, KINDS):
+            moved = old.model_copy(update={"snapshot": SHA(13), "key_kinds": kinds})
+            found = run(True, [earlier(moved)])
+            assert (found.fresh, found.origin.derivation, found.origin.key_kinds) == (True, 3, KINDS)
+
+
+def test_another_protocol_gives_every_record_another_answer() -> None:
+    other = origin_of(True).model_copy(update={"snapshot": SHA(13)})
+    assert run(True, [earlier(other)]).fresh is False
+    assert run(True, [earlier(other.model_copy(update={"protocol": SHA(15)}))]).fresh is True
+    assert run(True, [earlier(other.model_copy(update={"guarantee": "lip:2.0"}))]).fresh is False
 
 
 def test_the_first_version_is_drawn_and_fresh() -> None:

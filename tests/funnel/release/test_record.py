@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from funnel.errors import DataError
-from funnel.release.record import Origin, Record
+from funnel.release.record import History, Origin, Record
 
 ORIGIN: dict[str, Any] = {
     "spec": "a" * 64,
@@ -28,7 +28,7 @@ REST: dict[str, Any] = {
 }
 # Keys of records before version 1.
 FLAT = ORIGIN | REST
-CONTENT = {"schema": "funnel/record/3", "origin": ORIGIN, **REST}
+CONTENT = {"schema": "funnel/record/4", "origin": ORIGIN, **REST}
 
 
 def read(content: dict[str, Any]) -> Record:
@@ -47,7 +47,7 @@ def test_records_from_before_there_was_a_schema_are_read() -> None:
     # A first secret, made where a rotation was asked for.
     assert read(FLAT | {"secret": "e" * 32, "rotated": None}).rotated is None
     for record in (plain, keyed, rotated):
-        assert json.loads(record.to_bytes())["schema"] == "funnel/record/3"
+        assert json.loads(record.to_bytes())["schema"] == "funnel/record/4"
         assert Record.from_json(record.to_bytes()) == record
 
 
@@ -61,6 +61,7 @@ def test_records_of_version_1_are_read() -> None:
 
 def test_records_of_version_2_are_read() -> None:
     assert read(CONTENT | {"schema": "funnel/record/2"}) == read(CONTENT)
+    assert read(CONTENT | {"schema": "funnel/record/3"}) == read(CONTENT)
     assert read(CONTENT).approval is None
     approval = {"by": "A. Okafor, DPO", "at": "2026-11-21T10:00:00+00:00", "note": None}
     found = read(CONTENT | {"approval": approval})
@@ -94,7 +95,7 @@ def test_a_record_that_lacks_anything_is_damaged(key: str) -> None:
         ({"origin": ORIGIN | {"record_key": ["id"]}}, "origin names a record key and no release secret"),
         ({"origin": ORIGIN | {"key_kinds": ["text"]}}, "origin names another number of key kinds than of key columns"),
         ({"origin": ORIGIN | {"key_kinds": ["float"]}}, "origin.key_kinds.0: input should be 'text' or 'number'"),
-        ({"origin": ORIGIN | {"derivation": 3}}, "origin.derivation: input should be 1 or 2"),
+        ({"origin": ORIGIN | {"derivation": 4}}, "origin.derivation: input should be 1, 2 or 3"),
         ({"version": "1.0"}, "version: string should match"),
         ({"version": "1.01.0"}, "version: string should match"),
         ({"created": "2026-01-01T00:00:00"}, "created: string should match"),
@@ -114,7 +115,7 @@ def test_a_record_that_says_something_impossible_is_damaged(changes: dict[str, A
 
 def test_a_record_of_a_newer_funnel_is_said_to_be_one() -> None:
     with pytest.raises(DataError, match="made by a newer funnel"):
-        read(CONTENT | {"schema": "funnel/record/4"})
+        read(CONTENT | {"schema": "funnel/record/5"})
 
 
 def test_a_record_is_checked_when_it_is_made() -> None:
@@ -126,5 +127,48 @@ def test_a_record_is_checked_when_it_is_made() -> None:
 
 def test_a_record_of_a_version_between_is_not_known() -> None:
     """There was none, so whoever raises the version has to say how it is read."""
-    with pytest.raises(ValueError, match="version 3 is not known"):
-        Record.upgraded(3, CONTENT)
+    with pytest.raises(ValueError, match="version 4 is not known"):
+        Record.upgraded(4, CONTENT)
+
+
+FOLLOWED = {
+    "people": "same",
+    "register": "panel",
+    "ordinal": 3,
+    "name": "panel/1.3.0",
+    "entry": "d" * 64,
+    "given": "f" * 64,
+    "head": "e" * 64,
+    "target": "a" * 64,
+    "drawing": "b" * 64,
+    "histories": 17,
+    "level": 0.999,
+    "moved": 4,
+    "outside": 2,
+    "reserve": 1.0,
+}
+
+
+def test_a_record_says_who_its_people_are() -> None:
+    found = read(CONTENT | {"history": FOLLOWED}).history
+    assert found == History.model_validate(FOLLOWED, strict=False)
+    assert Record.from_json(read(CONTENT | {"history": FOLLOWED}).to_bytes()).history == found
+    assert read(CONTENT | {"history": {"people": "different"}}).history is not None
+    # Held: it was drawn given the register, and is not in it.
+    assert read(CONTENT | {"history": FOLLOWED | {"ordinal": None, "entry": None, "head": None}}).history is not None
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        {"people": "same"},
+        {"people": "different", "register": "panel"},
+        FOLLOWED | {"people": "different"},
+        FOLLOWED | {"entry": None},
+        FOLLOWED | {"level": None},
+        {"people": "different", "ordinal": 1, "entry": "d" * 64},
+    ],
+)
+def test_a_history_is_told_whole_or_not_at_all(history: dict[str, object]) -> None:
+    with pytest.raises(DataError, match="the record of version"):
+        read(CONTENT | {"history": history})

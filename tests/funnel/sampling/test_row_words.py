@@ -10,7 +10,9 @@ import pytest
 
 from funnel.errors import DataError, EntropyError
 from funnel.sampling import KEY_COLUMN, KeyColumn, RecordKey, WordStream, key_digests, row_words
-from funnel.sampling.row_words import FreshWords, KeyedWords, WordKeys, words_for
+from funnel.sampling.key_column import key_array
+from funnel.sampling.keyed import decision_keys, scope_of_register
+from funnel.sampling.row_words import FreshWords, KeyedWords, WordKeys, decision_key, words_for
 from tests.snapshots import KEY, NOISY, OTHER
 
 
@@ -54,26 +56,48 @@ def test_keyed_words_are_unrelated_for_each_purpose_and_repeat() -> None:
 
 
 def test_keys_say_what_their_words_are_for() -> None:
-    """Answers are coupled under another protocol for the same columns; orders and ties are not linked."""
+    """Words to draw with are others under another protocol, and so are orders and ties."""
+    batch = with_digests(list(range(50)))
     one, other = WordKeys.of(KEY, NOISY), WordKeys.of(KEY, OTHER)
     assert NOISY.digest != OTHER.digest
-    assert one.words == other.words
-    assert len({one.words, one.order, one.ties, other.order, other.ties}) == 5
+    assert one.decision != other.decision
+    assert len({one.words, one.records, one.order, one.ties, other.order, other.ties}) == 6
+    assert len({one.digest, other.digest, WordKeys.of(KEY, NOISY, decided=True).digest}) == 3
+    drawn = [KeyedWords(keys).to_draw(batch) for keys in (one, other)]
+    assert len(np.unique(np.concatenate(drawn))) == 100
     changed = WordKeys.of(RecordKey(KEY.columns, bytes(range(1, 33))), NOISY)
     assert not {changed.words, changed.order, changed.ties} & {one.words, one.order, one.ties}
+
+
+def test_a_word_is_of_a_record_and_a_decision() -> None:
+    """Decisions of single records give the words of one decision about all of them, and of no other."""
+    batch = with_digests(list(range(50)))
+    keys = WordKeys.of(KEY, NOISY)
+    decision = np.frombuffer(keys.decision or b"", dtype="<u8").astype(np.uint64)
+    digests = key_digests(batch, KEY)
+    expected = KeyedWords(keys).to_draw(batch)
+    decisions = np.tile(decision, (50, 1))
+    decisions[7] += np.uint64(1)
+    decided = decision_keys(digests, decisions, decision_key(KEY))
+    own = batch.set_column(1, KEY_COLUMN, key_array(decided))
+    found = KeyedWords(WordKeys.of(KEY, OTHER, decided=True)).to_draw(own)
+    assert np.flatnonzero(found != expected).tolist() == [7]
+    # Never one word for two purposes, nor one scope for words that do not come again.
+    made = [keys, WordKeys.of(KEY, OTHER), *(WordKeys.of(KEY, one, decided=True) for one in (NOISY, OTHER))]
+    assert len({scope for one in made for scope in one.scopes}) == 6
 
 
 def test_the_series_and_the_names_of_key_columns_enter_every_key_but_the_fingerprint() -> None:
     plain = RecordKey(("id",), bytes(range(32)))
     scopes = [plain, replace(plain, series="a"), replace(plain, series="b")]
+    scopes += [replace(plain, series=scope_of_register("a"))]
     # Not to be read as one another.
     for columns in (("person",), ("id", "person"), ("id person",)):
         scopes += [replace(plain, series="a", columns=columns), replace(plain, series="a id", columns=columns)]
     assert len({key.fingerprint for key in scopes}) == 1
-    assert [key.derivation for key in scopes] == [1] + [2] * (len(scopes) - 1)
     made = [WordKeys.of(key, NOISY) for key in scopes]
     assert len({key for one in made for key in (one.words, one.order, one.ties)}) == 3 * len(scopes)
-    # Without a series the name of a key column does not enter, as in releases from before.
+    # Without a series the name of a key column does not enter.
     assert WordKeys.of(replace(plain, columns=("person",)), NOISY) == made[0]
     batches = {key.columns[0]: pa.record_batch({key.columns[0]: [7]}) for key in scopes if len(key.columns) == 1}
     single = [key for key in scopes if len(key.columns) == 1]

@@ -1,0 +1,71 @@
+"""What everybody who keeps all versions can conclude from one more of them, in exact figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FoundHistory:
+    """The part of the findings that is about all versions of a register together; levels and entropies in nats.
+
+    Attributes
+    ----------
+    register : str
+    versions : int
+        Published in it so far, this one included.
+    histories : int
+        Different histories that the people of this version had before it; that of new people counts.
+    known : int
+        People of this version of whom something was published before.
+    forgotten : int
+        People of this version whose earlier answers were erased on request; they are drawn from what tells nothing.
+    channels : int
+        Different channels that they were drawn from.
+    level : float
+        Largest level over all histories that the frequencies alone did not move out of the bound, and over all that
+        could be published; never below the exact one, and within the bound.
+    level_ratio : str or None
+        The exact ratio at one place where it is attained, as ``"numerator/denominator"``.
+    worst : tuple of (str, str)
+        The history where it is attained: names of versions and labels of what was published.
+    worst_output, worst_secret : str
+    moved : int
+        People whose history alone is outside the declared bound under the frequencies of this version.
+    outside : int
+        Those of them for whom something that can be published now is outside it too.
+    reserve : float
+        Share of the budget that was used where histories allowed it.
+    utility, alone, bound, entropy : float
+        I(X;Y) of the effective channel and of the protocol of this version alone, an upper bound of what could be
+        kept, and H(X).
+    """
+
+    register: str
+    versions: int
+    histories: int
+    known: int
+    forgotten: int
+    channels: int
+    level: float
+    level_ratio: str | None
+    worst: tuple[tuple[str, str], ...]
+    worst_output: str
+    worst_secret: str
+    moved: int
+    outside: int
+    reserve: float
+    utility: float
+    alone: float
+    bound: float
+    entropy: float
+
+    @property
+    def share(self) -> float:
+        """What the effective channel keeps, as a share of what there is to know."""
+        return self.utility / self.entropy if self.entropy > 0 else 0.0
+
+    @property
+    def share_alone(self) -> float:
+        """What the protocol of this version alone would have kept."""
+        return self.alone / self.entropy if self.entropy > 0 else 0.0

@@ -1,0 +1,312 @@
+"""Book: versions of a table about the same people, published one after the other under one bound."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.errors import DataError, SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.history.allowed import require_posterior
+from funnel.history.changes import Changes
+from funnel.history.decisions import DECISION_PURPOSE, decision_array, decision_keys
+from funnel.history.exact_law import moved_on, published
+from funnel.history.following import follow
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.history.step import Step
+from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
+from funnel.progress import Progress, quiet
+from funnel.protocol import Protocol
+from funnel.sampling.codes import input_codes
+from funnel.sampling.columns import OutputColumns
+from funnel.sampling.draw import ChannelSampler, OutputArray
+from funnel.sampling.keyed import (
+    MIN_SECRET_BYTES,
+    RecordKey,
+    count_missing_keys,
+    encrypted_words,
+    key_digests,
+    key_kind,
+    missing_keys_error,
+    repeated_keys_error,
+    word_key,
+)
+from funnel.sampling.words import WordArray, WordStream
+from funnel.tables import read_batches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WORDS_PURPOSE = "words of decisions"
+
+
+class History:
+    """Everything published about some people, version by version, and what may be published next.
+
+    Whoever can link all versions of a person, and knows the frequencies of every version and of every change between
+    two, has a posterior of the secret that the guarantee bounds after every version, however many there are
+    (METHOD section 9). People may join, leave and come back, secrets and categories may change.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.LDP` or `funnel.PerfectPrivacy`.
+    reserve : float
+        In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
+        people be moved beyond the bound when frequencies change.
+
+    Attributes
+    ----------
+    past : Past
+        What was published, as a tree of histories.
+    steps : tuple of Step
+        What was decided for each version.
+
+    Raises
+    ------
+    SpecError
+        If the guarantee is no bound on the posterior of the secret alone, or the reserve is not in (0, 1].
+
+    Examples
+    --------
+    >>> import funnel, pyarrow
+    >>> book = funnel.History(funnel.LIP(1.0))
+    >>> people = {"id": range(100), "ill": ["yes", "no"] * 50, "size": ["small", "small", "large", "large"] * 25}
+    >>> first = book.extend(pyarrow.table(people), key=["id"], secret=["ill"], inputs=["size"], version="1985")
+    >>> second = book.extend(pyarrow.table(people), key=["id"], secret=["ill"], inputs=["size"], version="1986")
+    >>> second.level.value <= 1, second.outside, second.released.num_rows
+    (True, 0, 100)
+    """
+
+    def __init__(self, guarantee: Guarantee, reserve: float = 1.0) -> None:
+        self.guarantee = require_posterior(guarantee)
+        if not 0 < reserve <= 1:
+            raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
+        self.reserve = reserve
+        self.past = Past()
+        self.steps: tuple[Step, ...] = ()
+        self._people = _People()
+        self._columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    def extend(
+        self,
+        table: pd.DataFrame | pa.Table | str | os.PathLike[str],
+        *,
+        key: Sequence[str],
+        secret: Sequence[str],
+        inputs: Sequence[str],
+        version: str,
+        secret_bytes: bytes | None = None,
+        target: Protocol | None = None,
+        progress: Progress = quiet,
+    ) -> Step:
+        """Decide and draw the next version.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame, pyarrow.Table or path of a parquet file
+            One row a person.
+        key : sequence of str
+            Columns of text or whole numbers that identify a person over all versions.
+        secret, inputs : sequence of str
+            Columns of what is protected and of what is published. The secret is the same in all versions.
+        version : str
+            A name of its own.
+        secret_bytes : bytes, optional
+            At least 32 random bytes, from which words are derived per person and decision: a run that is repeated
+            then draws the same. Without it every call draws with fresh randomness; a call must not be repeated in order
+            to choose among its results.
+        target : Protocol, optional
+            What is aimed at; by default the certified optimum of this version alone.
+        progress : Progress
+
+        Returns
+        -------
+        Step
+            With ``released``: the published columns, rows as in ``table``.
+
+        Raises
+        ------
+        SpecError
+            If the version is there already, key or secret are not those of the versions before, or a column is named
+            twice.
+        DataError
+            If the table cannot be read, or keys are missing, repeated or of another type than before.
+        """
+        key, secret, inputs = _names(key), _names(secret), _names(inputs)
+        if not isinstance(version, str) or not version:
+            raise SpecError("a version needs a name, as a text")
+        if any(chapter.version == version for chapter in self.past.chapters):
+            raise SpecError(f"version {version!r} has been published already; give the next one another name")
+        if self._columns is not None and self._columns != (key, secret):
+            raise SpecError(
+                f"all versions are about the same secret {list(self._columns[1])} of people known by "
+                f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(key)}"
+            )
+        record_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
+        rows = pa.Table.from_batches(read_batches(table, list(dict.fromkeys(key + secret + inputs)), BATCH_ROWS))
+        joint = Joint.from_table(rows, secret, inputs)
+        people = self._people.numbers_of(rows, key)
+        xs = input_codes(rows, joint.inputs)
+        cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
+        nodes = people.nodes()
+        observed = Observed.counted(joint, people.changes(cells), nodes, xs)
+        step = follow(
+            self.past, observed, self.guarantee, version, target=target, reserve=self.reserve, progress=progress
+        )
+        outputs = _drawn(step, nodes, xs, rows, record_key)
+        pairs, places = np.unique(nodes * len(step.channel.outputs) + outputs, return_inverse=True)
+        chapter = step.chapter(pairs // len(step.channel.outputs), pairs % len(step.channel.outputs))
+        columns = OutputColumns(step.channel)
+        step = replace(step, released=pa.Table.from_batches([columns.batch(outputs)], columns.schema))
+        # Nothing of the book has been changed so far: a call that fails leaves it as it was.
+        self.past, self.steps, self._columns = self.past.followed_by(chapter), (*self.steps, step), (key, secret)
+        self._people = people.published(cells, chapter.first + places)
+        return step
+
+    def law(self, history: Iterable[tuple[str, int]], version: str) -> FloatArray:
+        """P(s, x | h) before a version: what an observer expects of a person with this history.
+
+        Computed in whole numbers and rounded once. Also for histories that are possible but that nobody has.
+
+        Parameters
+        ----------
+        history : iterable of (str, int)
+            Names of versions and output indices, in the order of publication; empty for new people.
+        version : str
+            A published version, later than those of the history.
+
+        Returns
+        -------
+        ndarray, shape (c, a)
+            In the order of the alphabets of that version.
+
+        Raises
+        ------
+        DataError
+            If a version is unknown or out of order, or the history is impossible.
+        """
+        pairs = tuple(history)
+        self.past.node(pairs)
+        numbers = [self.past.ordinal(name) for name, _ in pairs]
+        last = self.past.ordinal(version)
+        if numbers and numbers[-1] >= last:
+            raise DataError(f"version {version!r} is not later than the history; name a later one")
+        law, before = None, -1
+        for place, number in enumerate([*numbers, last]):
+            chapter = self.past.chapters[number]
+            if law is None:
+                law = chapter.joint.counts.astype(object)
+            else:
+                law = moved_on(law, chapter.joint, chapter.changes.get(before))
+            if place < len(pairs):
+                rows = self.steps[number].rows_for(pairs[:place])
+                law = published(law, rows[pairs[place][1]].tolist())
+            before = number
+        assert law is not None
+        total = sum(law.reshape(-1).tolist())
+        return np.array([[value / total for value in values] for values in law.tolist()])
+
+
+class _People:
+    """Who was in which version, and what was published about them; people are numbered as they appear."""
+
+    def __init__(self) -> None:
+        # Numbers of people by a digest of their key, under a secret of this object alone.
+        self._secret = os.urandom(MIN_SECRET_BYTES)
+        self._numbers: dict[bytes, int] = {}
+        self._kinds: tuple[str | None, ...] | None = None
+        self._nodes: IntArray = np.zeros(0, dtype=np.int64)
+        self._cells: tuple[IntArray, ...] = ()
+
+    def numbers_of(self, rows: pa.Table, key: tuple[str, ...]) -> _Present:
+        """The people of a version, refused if they cannot be told apart or found again."""
+        record_key = RecordKey(key, self._secret)
+        if missing := count_missing_keys(rows, record_key):
+            raise missing_keys_error(missing, record_key)
+        kinds = tuple(key_kind(rows.schema.field(name).type) for name in key)
+        if self._kinds is not None and kinds != self._kinds:
+            raise DataError(
+                f"the keys {list(key)} are of other types than before, so nobody would be found again; "
+                "make them text or whole numbers as in the versions before"
+            )
+        digests = np.ascontiguousarray(key_digests(rows, record_key))
+        names = digests.view("V16").reshape(-1).tolist()
+        if repeated := len(names) - len(set(names)):
+            raise repeated_keys_error(repeated, record_key)
+        known = self._numbers
+        fresh = {name: len(known) + place for place, name in enumerate(n for n in names if n not in known)}
+        numbers = np.array([known[n] if n in known else fresh[n] for n in names], dtype=np.int64)
+        return _Present(self, numbers, fresh, kinds)
+
+    def grown(self, present: _Present, cells: IntArray, nodes: IntArray) -> _People:
+        """With one more version."""
+        size = len(self._numbers) + len(present.fresh)
+        grown = _People()
+        grown._secret, grown._kinds = self._secret, present.kinds
+        grown._numbers = {**self._numbers, **present.fresh}
+        grown._nodes = _padded(self._nodes, size, 0)
+        grown._nodes[present.numbers] = nodes
+        here = np.full(size, -1, dtype=np.int64)
+        here[present.numbers] = cells
+        grown._cells = (*(_padded(earlier, size, -1) for earlier in self._cells), here)
+        return grown
+
+
+class _Present:
+    """The people of a version: their numbers (rows,), and the digests of those who are new."""
+
+    def __init__(
+        self, people: _People, numbers: IntArray, fresh: dict[bytes, int], kinds: tuple[str | None, ...]
+    ) -> None:
+        self._people = people
+        self.numbers, self.fresh, self.kinds = numbers, fresh, kinds
+
+    def nodes(self) -> IntArray:
+        """The history of everybody, shape (rows,)."""
+        return np.asarray(_padded(self._people._nodes, len(self._people._numbers) + len(self.fresh), 0)[self.numbers])
+
+    def changes(self, cells: IntArray) -> dict[int, Changes]:
+        """From all earlier versions to the cells of this one, (rows,)."""
+        counted = {}
+        size = len(self._people._numbers) + len(self.fresh)
+        for number, earlier in enumerate(self._people._cells):
+            before = _padded(earlier, size, -1)[self.numbers]
+            both = before >= 0
+            counted[number] = Changes.counted(before[both], cells[both])
+        return counted
+
+    def published(self, cells: IntArray, nodes: IntArray) -> _People:
+        """Everybody once the version is published."""
+        return self._people.grown(self, cells, nodes)
+
+
+def _padded(values: IntArray, size: int, filling: int) -> IntArray:
+    return np.concatenate([values, np.full(size - len(values), filling, dtype=np.int64)])
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _drawn(step: Step, nodes: IntArray, xs: IntArray, rows: pa.Table, record_key: RecordKey | None) -> IntArray:
+    """An output for everybody, shape (rows,), from the channel of their history."""
+    a = len(step.joint.inputs)
+    places = np.searchsorted(step.followed, nodes)
+    pairs, codes = np.unique(step.drawn_from[places] * a + xs, return_inverse=True)
+    sampler = ChannelSampler(np.ascontiguousarray(step.library[pairs // a, :, pairs % a].T), step.channel.marginal)
+    words: WordArray
+    if record_key is None:
+        words = WordStream().words(len(nodes))
+    else:
+        decisions = decision_array(step.decision_digests(step.followed))[places]
+        keys = decision_keys(key_digests(rows, record_key), decisions, word_key(record_key, DECISION_PURPOSE))
+        words = encrypted_words(keys, word_key(record_key, _WORDS_PURPOSE))
+    drawn: OutputArray = sampler.draw(codes, words)
+    return drawn.astype(np.int64)

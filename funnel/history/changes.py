@@ -1,0 +1,56 @@
+"""Changes: people who are in two versions, counted by what they were and what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import DataError
+from funnel.joint import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """How many people went from each cell of an earlier version to each cell of a later one.
+
+    A cell of a version is ``s * a + x``, by the places of secret and input in that version's own alphabets.
+
+    Parameters
+    ----------
+    before, after : ndarray of int64, shape (k,)
+        Distinct pairs of cells, sorted by ``before`` and then by ``after``.
+    records : ndarray of int64, shape (k,)
+        People who made this change, > 0.
+
+    Raises
+    ------
+    DataError
+        If lengths differ, pairs are not distinct and sorted, or a count is not positive.
+    """
+
+    before: IntArray
+    after: IntArray
+    records: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("before", "after", "records"):
+            column = np.array(getattr(self, name), dtype=np.int64)
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
+        if not (self.before.shape == self.after.shape == self.records.shape) or self.before.ndim != 1:
+            raise DataError("counts of changes need three columns of the same length")
+        order = (np.diff(self.before) > 0) | ((np.diff(self.before) == 0) & (np.diff(self.after) > 0))
+        if not order.all() or (self.records <= 0).any() or (self.before < 0).any() or (self.after < 0).any():
+            raise DataError("counts of changes must be of distinct pairs of cells, in their order, and above zero")
+
+    @classmethod
+    def counted(cls, before: IntArray, after: IntArray) -> Changes:
+        """The changes of people whose cells in both versions are given, each (people,)."""
+        pairs, records = np.unique(np.stack([before, after]), axis=1, return_counts=True)
+        return cls(pairs[0], pairs[1], records)
+
+    @property
+    def n(self) -> int:
+        """People in both versions."""
+        return int(self.records.sum())

@@ -1,0 +1,105 @@
+"""Conditions: what may still be said to people with a history, as a cone on the rows of their channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.joint import FloatArray
+
+# Where a constant row is closer to a condition than this, relatively, the condition is met by standing still: no
+# solver could tell the room that is left from rounding.
+_THIN = 1e-9
+# How exactly, relatively, a row has to stand still where it must.
+STILL = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """``rows T <= 0`` for every row T of the channel of a history, and ``rows T = 0`` where it is held.
+
+    "No worse than the history alone": a row M_j of the cone of the guarantee asks of an output with posterior π that
+    ``M_j π <= max(0, M_j P(S|h))``. For the row T of the channel that makes the output this is
+    ``(M_j P_h - max(0, M_j P_h 1) p_h) T <= 0`` with p_h the law of the input: a cone, in which constant rows lie.
+    Where the history alone is outside, posteriors average to the right side, so all outputs meet it with equality.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (m, k, a)
+        For m histories.
+    slack : ndarray, shape (m, k)
+        ``-rows 1``: the room that a constant row leaves, >= 0; 0 where held.
+    held : ndarray of bool, shape (m, k)
+    thin : ndarray, shape (m, k)
+        Room that was given away, >= 0, where a condition is held although the history alone is just inside.
+    size : ndarray, shape (m, k, a)
+        What the rows are made of without signs: the scale of their rounding.
+    given : ndarray, shape (m, a)
+        P(x|h).
+    """
+
+    rows: FloatArray
+    slack: FloatArray
+    held: npt.NDArray[np.bool_]
+    thin: FloatArray
+    size: FloatArray
+    given: FloatArray
+
+    @classmethod
+    def of(cls, laws: FloatArray, cone: FloatArray) -> Conditions:
+        """The conditions of histories with laws (m, c, a), each summing to 1, under a cone (k, c); O(m k c a)."""
+        given = laws.sum(axis=1)
+        rows = np.matmul(cone, laws)
+        size = np.matmul(np.abs(cone), laws)
+        alone = rows.sum(axis=2)
+        held = alone > -_THIN * size.sum(axis=2)
+        level = np.where(held, alone, 0.0)
+        rows -= level[:, :, None] * given[:, None, :]
+        return cls(
+            rows,
+            np.where(held, 0.0, np.maximum(-rows.sum(axis=2), 0.0)),
+            held,
+            np.where(held, np.maximum(-alone, 0.0), 0.0),
+            size,
+            given,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def needs(self, channel: FloatArray) -> FloatArray:
+        """How much of a constant row each output (b,) of a channel (b, a) needs to meet the conditions; shape (m, b).
+
+        With shares c_y >= need_y added to the outputs, ``channel + c`` (divided by 1 + Σc) meets them. Infinite where
+        an output that has to stand still does not.
+        """
+        m, k, a = self.rows.shape
+        beyond = (self.rows.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
+        scale = (self.size.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
+        # What is below the rounding of the sums themselves is none.
+        over = np.maximum(beyond - 1e-15 * scale, 0.0)
+        room = self.slack[:, :, None]
+        needed = np.divide(over, room, out=np.zeros_like(over), where=room > 0)
+        needed[self.held[:, :, None] & (np.abs(beyond) > STILL * scale)] = np.inf
+        return np.asarray(needed.max(axis=1, initial=0.0))
+
+
+def binding_rows(cone: FloatArray) -> FloatArray:
+    """The rows of a cone on posteriors (k, c) that can bind; for two secrets one in either direction, shape (k', c).
+
+    The posterior of two secrets is one number u, and a row is ``±(u - end) <= 0``: the tightest end in a direction
+    implies the others, also where the history alone is outside some of them.
+    """
+    cone = cone[np.abs(cone).max(axis=1, initial=0.0) > 0]
+    if cone.shape[1] != 2 or len(cone) == 0:
+        return cone
+    slope = cone[:, 0] - cone[:, 1]
+    chosen = []
+    for sign in (1.0, -1.0):
+        towards = np.flatnonzero(sign * slope > 0)
+        if len(towards):
+            ends = -cone[towards, 1] / slope[towards]
+            chosen.append(int(towards[np.argmin(sign * ends)]))
+    return cone[chosen]

@@ -1,0 +1,245 @@
+"""Following: the next version about people who have histories, at the bound that was declared for all of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.history.allowed import Allowed, allowed_by, require_posterior
+from funnel.history.library import constant_channels, effective_weights, mixed
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.history.programme import Rows, best_rows
+from funnel.history.prove import Proven, proven_rows, proven_weights
+from funnel.history.standing import Standing, stand
+from funnel.history.step import Step
+from funnel.history.together import best_together, gains_at
+from funnel.joint import FloatArray, Joint
+from funnel.measures import mutual_information
+from funnel.progress import Progress, quiet
+from funnel.protocol import Protocol, WeightArray
+from funnel.rounding import marginal_weights
+from funnel.solver.budget import Budget
+from funnel.solver.optimum import optimal
+
+# Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
+_INSIDE = 1e-9
+# The smallest share of a constant row that is tried where W alone is outside the bound.
+_FIRST_SHARE = 2.0**-40
+
+
+def follow(
+    past: Past,
+    observed: Observed,
+    guarantee: Guarantee,
+    version: str,
+    *,
+    target: Protocol | None = None,
+    bound: float | None = None,
+    reserve: float = 1.0,
+    budget: Budget | None = None,
+    progress: Progress = quiet,
+) -> Step:
+    """Decide the next version: a channel for every history that people have, at one bound for all versions together.
+
+    Every history h gets rows R(y|x, h) for which P(S | h, y) is within the guarantee for every y, or, where the
+    frequencies have moved P(S | h) out of it, no worse in any respect than P(S | h). Among them those are chosen for
+    which the effective channel tells most of X: its information is convex, so a tangent is a lower bound, and that
+    separates over histories (METHOD section 9). The tangent is taken again where it has led, while anything is gained.
+
+    The rows depend on the frequencies, on how many people have each history, and on nothing else of these people:
+    never on the inputs that those with a history really have.
+
+    Parameters
+    ----------
+    past : Past
+        What has been published about the people of this register.
+    observed : Observed
+        The people of this version, as counts.
+    guarantee : Guarantee
+        The declared bound: lip, alip, ldp or perfect.
+    version : str
+        Its name, distinct in the register.
+    target : Protocol, optional
+        What is aimed at, over the inputs of ``observed.joint``; by default the certified optimum of this version
+        alone, at the reserved budget.
+    bound : float, optional
+        An upper bound on I(X;Y) of every protocol that meets the guarantee for this version alone, in nats; known
+        where the target is found here.
+    reserve : float
+        In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
+    budget : Budget, optional
+    progress : Progress
+
+    Returns
+    -------
+    Step
+
+    Raises
+    ------
+    SpecError
+        If the guarantee is not on the posterior of the secret, the version is there already, the reserve is not in
+        (0, 1], or the target does not meet the guarantee or reads something else.
+    DataError
+        If changes from the last version of some history are missing.
+    SolverError
+        If a programme fails.
+
+    Notes
+    -----
+    One small linear programme for every kind of history and round; laws and proofs are matrix products.
+    """
+    declared = require_posterior(guarantee)
+    if not 0 < reserve <= 1:
+        raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
+    if version in {chapter.version for chapter in past.chapters}:
+        raise SpecError(f"version {version!r} has been published already; give the next one another name")
+    joint, allowed = observed.joint, allowed_by(declared)
+    inner = declared if declared.is_perfect else declared.with_budget(declared.budget * reserve * (1 - _INSIDE))
+    if target is None:
+        progress("optimum of the version alone", 0, None)
+        solution = optimal(joint, inner, time_limit=budget)
+        target = solution.protocol
+        if bound is None and reserve == 1:
+            bound = solution.bound + _hair(joint, declared)
+    _check_target(joint, declared, target)
+    standing = stand(past, observed, allowed)
+    if len(standing.nodes) == 1 and standing.nodes[0] == 0:
+        weights = target.weights[None]
+        proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    else:
+        proven = _best(standing, observed, allowed, declared, inner, target, budget, progress)
+    proven, channel = _alone(standing, observed, allowed, declared, target, proven)
+    people = standing.people
+    return Step(
+        version=version,
+        guarantee=declared,
+        reserve=reserve,
+        past=past,
+        observed=observed,
+        target=target,
+        channel=channel,
+        library=proven.library,
+        followed=standing.nodes,
+        drawn_from=proven.drawn_from,
+        level=proven.level,
+        worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
+        moved=int(people[standing.moved].sum()),
+        outside=int(people[proven.outside].sum()),
+        utility=mutual_information(joint, channel),
+        alone=mutual_information(joint, target),
+        bound=joint.entropy if bound is None else min(bound, joint.entropy),
+        entropy=joint.entropy,
+    )
+
+
+def _hair(joint: Joint, declared: PosteriorGuarantee) -> float:
+    """What the optimum at the declared budget can exceed that at the inner one by, in nats.
+
+    Mixed with its own law of the output by a share λ, a protocol for the declared budget is one for the inner. The two
+    give the same output but with probability λ, so their informations are at most ``h(λ) + λ ln a`` apart (Alhejji and
+    Smith 2020). ``λ <= m ε e^ε / (e^ε - 1) <= m (1 + ε)`` for a budget smaller by a share m.
+    """
+    share = 0.0 if declared.is_perfect else min(0.5, _INSIDE * (1 + declared.budget))
+    uncertain = -share * math.log(share) - (1 - share) * math.log1p(-share) if share else 0.0
+    return uncertain + share * math.log(len(joint.inputs))
+
+
+def _check_target(joint: Joint, guarantee: PosteriorGuarantee, target: Protocol) -> None:
+    if target.inputs != joint.inputs:
+        raise SpecError(
+            f"the target reads {list(target.inputs.columns)} with {len(target.inputs)} symbols, which are not the "
+            f"{len(joint.inputs)} of this version; fit it to the joint law of this version"
+        )
+    if not guarantee.holds_for(joint, target.weights):
+        raise SpecError(f"the target does not meet {guarantee} for this version alone; fit it under that bound")
+
+
+def _best(
+    standing: Standing,
+    observed: Observed,
+    allowed: Allowed,
+    declared: PosteriorGuarantee,
+    inner: PosteriorGuarantee,
+    target: Protocol,
+    budget: Budget | None,
+    progress: Progress,
+) -> Proven:
+    """The best rows over all histories, proven."""
+    laws, masses = standing.laws.values, standing.masses()
+    cones = [cone_over(inner, prior) for prior in standing.priors]
+    joint = observed.joint
+
+    def solve(gains: FloatArray) -> Rows:
+        return best_rows(laws, masses, standing.prior_of, cones, gains, budget=budget, progress=progress)
+
+    alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
+    library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)
+    gains = gains_at(target.matrix, joint.p_input)
+    return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
+
+
+def cone_over(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
+    """M over all secrets, (k, c): those that nobody in both versions has get no condition."""
+    seen = prior > 0
+    rows = inner.posterior_cone(prior[seen] / prior.sum())
+    cone = np.zeros((len(rows), len(prior)))
+    cone[:, seen] = rows
+    return cone
+
+
+def _alone(
+    standing: Standing,
+    observed: Observed,
+    allowed: Allowed,
+    declared: PosteriorGuarantee,
+    target: Protocol,
+    proven: Proven,
+) -> tuple[Proven, Protocol]:
+    """Rows for which W meets the guarantee for the version alone, and W: observers who cannot link versions count too.
+
+    Where it does not, all rows are mixed with one constant row, by the smallest share of a grid that is enough.
+    """
+    joint = observed.joint
+    places = np.searchsorted(standing.nodes, observed.nodes)
+
+    def effective(rows: Proven) -> WeightArray:
+        return effective_weights(joint, observed, rows.library, rows.drawn_from[places])
+
+    weights = effective(proven)
+    if declared.holds_for(joint, weights):
+        return proven, _protocol(joint, declared, target, weights)
+    constant = marginal_weights(joint, weights) / 2.0**63
+    share = _smallest_share(joint, declared, weights, constant)
+    count = len(proven.library)
+    likeliest = np.full(len(standing.nodes), int(constant.argmax()))
+    while share < 1:
+        library = mixed(proven.library, np.full(count, share), np.tile(constant, (count, 1)))
+        candidate = proven_weights(standing, allowed, declared, library, proven.drawn_from, likeliest)
+        weights = effective(candidate)
+        if declared.holds_for(joint, weights):
+            return candidate, _protocol(joint, declared, target, weights)
+        share *= 2
+    silent = constant_channels(likeliest[:1], *proven.library.shape[1:])
+    candidate = proven_weights(
+        standing, allowed, declared, silent, np.zeros(len(standing.nodes), dtype=np.int64), likeliest
+    )
+    return candidate, _protocol(joint, declared, target, effective(candidate))
+
+
+def _smallest_share(joint: Joint, declared: PosteriorGuarantee, weights: WeightArray, constant: FloatArray) -> float:
+    """The smallest power of two, or three halves of one, for which W mixed with a constant row meets the guarantee."""
+    share = _FIRST_SHARE
+    while share < 1:
+        for part in (share, 1.25 * share, 1.5 * share, 1.75 * share):
+            if part < 1 and declared.holds_for(joint, mixed(weights[None], np.array([part]), constant[None])[0]):
+                return part
+        share *= 2
+    return 1.0
+
+
+def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:
+    return Protocol(weights, marginal_weights(joint, weights), joint.inputs, target.outputs, "history", str(guarantee))

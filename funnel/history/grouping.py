@@ -1,0 +1,86 @@
+"""Groups of histories whose laws are close: what shares a programme where not everybody can have one."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.joint import FloatArray
+
+Members = npt.NDArray[np.intp]
+
+# Rounds of the power method: the direction of a cut need not be exact.
+_ROUNDS = 4
+# Laws whose square roots are closer than this are the same law, computed in another order.
+_SAME = 1e-13
+
+
+def halves(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[Members, Members]:
+    """A group cut in two where its laws differ most: at the mean along the main direction of their square roots.
+
+    Neither half is empty. O(members c a).
+
+    Parameters
+    ----------
+    laws : ndarray, shape (m, c, a)
+    weights : ndarray, shape (m,)
+        Shares of people, > 0.
+    members : ndarray of int, shape (k,), k >= 2
+    """
+    points, share = _points(laws, weights, members)
+    centre = share @ points
+    points -= centre
+    spread = np.sqrt(share)[:, None] * points
+    direction = spread[np.argmax((spread**2).sum(axis=1))]
+    for _ in range(_ROUNDS):
+        turned = spread.T @ (spread @ direction)
+        length = float(np.linalg.norm(turned))
+        if length == 0:
+            break
+        direction = turned / length
+    above = points @ direction > 0
+    if above.all() or not above.any():
+        above = np.arange(len(members)) < len(members) // 2
+    return members[above], members[~above]
+
+
+def spread(laws: FloatArray, weights: FloatArray, members: Members) -> float:
+    """How far the laws of a group are from their mean, times the share of people."""
+    points, share = _points(laws, weights, members)
+    points -= share @ points
+    return float(weights[members].sum() * (share @ (points**2).sum(axis=1)))
+
+
+def grouped(laws: FloatArray, weights: FloatArray, start: list[Members], number: int) -> list[Members]:
+    """Groups cut in two, the widest first, until there are so many or all laws of a group are the same.
+
+    What was cut from one group stays side by side, so that neighbours are alike. O(m c a log number).
+    """
+    queue = [(-spread(laws, weights, members), place) for place, members in enumerate(start)]
+    heapq.heapify(queue)
+    groups = list(start)
+    following = [*range(1, len(start)), -1]
+    while queue and len(groups) < number:
+        width, place = heapq.heappop(queue)
+        if len(groups[place]) < 2 or -width <= _SAME**2 * weights[groups[place]].sum():
+            continue
+        groups[place], other = halves(laws, weights, groups[place])
+        following.append(following[place])
+        following[place] = len(groups)
+        groups.append(other)
+        for changed in (place, len(groups) - 1):
+            heapq.heappush(queue, (-spread(laws, weights, groups[changed]), changed))
+    ordered, place = [], 0 if groups else -1
+    while place >= 0:
+        ordered.append(groups[place])
+        place = following[place]
+    return ordered
+
+
+def _points(laws: FloatArray, weights: FloatArray, members: Members) -> tuple[FloatArray, FloatArray]:
+    """Square roots of laws, which weigh what is rare as well, (k, c a), and the share of each in the group, (k,)."""
+    points = np.sqrt(laws[members].reshape(len(members), -1))
+    mass = weights[members]
+    return points, mass / mass.sum()

@@ -1,0 +1,227 @@
+"""Law: what an observer of everything published expects of a person now, P(s, x | h), from how people change.
+
+For the history h of a person whose last version was v, ``α_h(s, x) = P(s, x at v | h)``. Before version t
+
+    P(s, x | h) = Σ_{s', x'} α_h(s', x') K_{v→t}(s, x | s', x')
+
+and after publishing y ``α_{hy} ∝ P(s, x | h) R_t(y | x, h)`` (METHOD section 9). K, the first-order law of changes, is
+estimated from all people in both v and t. New people have the law of t.
+
+Nothing is ever subtracted, so every value is known up to a factor common to a history within a relative error that
+grows by about (cells + 8) · 2^-52 a version: see `Laws.error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from funnel.errors import DataError
+from funnel.history.changes import Changes
+from funnel.history.past import Past
+from funnel.joint import FloatArray, IntArray, Joint
+
+# The rounding of one operation, doubled: second-order terms of any length that occurs fit into the other half.
+UNIT = 2.0**-52
+# Operations of a version besides the sum over cells.
+_OPERATIONS = 8
+# A law with a positive entry below this, of a sum of one, is not to be trusted: their products could underflow.
+_SMALLEST = 2.0**-500
+# A table of changes is multiplied as a sparse one where so few of its entries are not zero.
+_SPARSE, _LARGE = 0.05, 1 << 16
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """P(s, x | h) of several histories.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (k, c, a)
+        Each summing to 1 up to rounding.
+    error : float
+        Every entry is the true one times a factor of its history alone, up to this relative error; zeros are true.
+    sound : ndarray of bool, shape (k,)
+        Where that is so. Elsewhere numbers came near the smallest that doubles can hold.
+    """
+
+    values: FloatArray
+    error: float
+    sound: BoolArray
+
+
+def secrets_of(joint: Joint, changes: Changes | None) -> IntArray:
+    """Counts of S_t, shape (c,), among the people in both versions, or of all people: the prior of the condition.
+
+    Parameters
+    ----------
+    joint : Joint
+        Of version t.
+    changes : Changes or None
+        To t from the last version of a history; None for the empty history, and where nobody is in both.
+    """
+    if changes is None or not len(changes.after):
+        return np.asarray(joint.counts.sum(axis=1))
+    counted: IntArray = np.zeros(len(joint.secret), dtype=np.int64)
+    np.add.at(counted, changes.after // len(joint.inputs), changes.records)
+    return counted
+
+
+def unseen_law(joint: Joint, changes: Changes | None) -> IntArray:
+    """Counts (c, a), to be divided by their sum: what follows a cell that nobody in both versions had.
+
+    The law of t, of all its people, for the secrets that people in both have: no secret that only new people have may
+    get its probability from nowhere.
+    """
+    return np.asarray(np.where(secrets_of(joint, changes)[:, None] > 0, joint.counts, 0))
+
+
+class Kernel:
+    """K_{v→t} as floats: rows of probabilities of the cells of t, one row for each cell of v.
+
+    Parameters
+    ----------
+    cells : int
+        c·a of version v.
+    joint : Joint
+        Of version t.
+    changes : Changes or None
+        From v to t.
+    """
+
+    def __init__(self, cells: int, joint: Joint, changes: Changes | None) -> None:
+        size = joint.counts.size
+        unseen = unseen_law(joint, changes).reshape(-1)
+        self._otherwise: FloatArray = unseen / unseen.sum()
+        # A restriction that leaves one cell per secret is as long a sum as any.
+        self.error = (cells + _OPERATIONS) * UNIT
+        if changes is None:
+            before = after = records = np.zeros(0, dtype=np.int64)
+        else:
+            before, after, records = changes.before, changes.after, changes.records
+        leaving = np.zeros(cells, dtype=np.int64)
+        np.add.at(leaving, before, records)
+        self._unseen = leaving == 0
+        values = records / leaving[before]
+        self._table: Any
+        if cells * size > _LARGE and len(values) < _SPARSE * cells * size:
+            self._table = scipy.sparse.csr_array((values, (before, after)), shape=(cells, size))
+        else:
+            self._table = np.zeros((cells, size))
+            self._table[before, after] = values
+
+    def after(self, laws: FloatArray) -> FloatArray:
+        """Laws (k, cells of v) a version later, (k, cells of t)."""
+        following = np.asarray(laws @ self._table)
+        unseen = laws[:, self._unseen].sum(axis=1)
+        return np.asarray(following + unseen[:, None] * self._otherwise)
+
+
+def laws_before(past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]) -> Laws:
+    """P(s, x | h) for the nodes of a past, before the version that comes next.
+
+    Parameters
+    ----------
+    past : Past
+    nodes : ndarray of int64, shape (k,)
+    joint : Joint
+        Of the version that comes next, counts (c, a).
+    changes : mapping of int to Changes
+        To that version, by ordinal.
+
+    Returns
+    -------
+    Laws
+        Values (k, c, a).
+
+    Raises
+    ------
+    DataError
+        If changes from the last version of some history are missing.
+
+    Notes
+    -----
+    Matrix products of O(k · cells²) for each version that the histories go through.
+    """
+    known = _after_publishing(past, nodes)
+    return _before(known, past, nodes, joint, changes)
+
+
+@dataclass(frozen=True, eq=False)
+class _After:
+    """α of some histories with the same last version: sorted nodes (k,), values (k, cells)."""
+
+    nodes: IntArray
+    values: FloatArray
+    error: float
+    sound: BoolArray
+
+
+def _after_publishing(past: Past, nodes: IntArray) -> dict[int, _After]:
+    """α of these histories, and of all that they go on from, by the ordinal of their last version."""
+    needed: dict[int, list[IntArray]] = {number: [] for number in range(-1, len(past))}
+    _sort_in(needed, past, nodes)
+    parents: dict[int, IntArray] = {}
+    wanted: dict[int, IntArray] = {}
+    for number in reversed(range(len(past))):
+        chapter = past.chapters[number]
+        wanted[number] = np.unique(np.concatenate([*needed[number], np.zeros(0, dtype=np.int64)]))
+        parents[number] = chapter.parents[wanted[number] - chapter.first]
+        _sort_in(needed, past, np.unique(parents[number]))
+    known: dict[int, _After] = {}
+    for number in range(len(past)):
+        chapter, these = past.chapters[number], wanted[number]
+        if not len(these):
+            continue
+        before, places = np.unique(parents[number], return_inverse=True)
+        laws = _before(known, past, before, chapter.joint, chapter.changes)
+        channels = chapter.channels_of(before)[places]
+        rows = chapter.library[channels, chapter.outputs[these - chapter.first]].astype(np.float64)
+        values = laws.values[places] * rows[:, None, :]
+        flat = values.reshape(len(these), -1)
+        sums = flat.sum(axis=1)
+        if (sums <= 0).any():
+            raise DataError(f"version {chapter.version!r} has answers that its own channel never gives")
+        flat /= sums[:, None]
+        smallest = np.min(flat, axis=1, initial=1.0, where=flat > 0)
+        known[number] = _After(
+            these, flat, laws.error + _OPERATIONS * UNIT, laws.sound[places] & (smallest >= _SMALLEST)
+        )
+    return known
+
+
+def _sort_in(needed: dict[int, list[IntArray]], past: Past, nodes: IntArray) -> None:
+    versions = past.versions_of(nodes)
+    for number in np.unique(versions).tolist():
+        needed[number].append(nodes[versions == number])
+
+
+def _before(
+    known: Mapping[int, _After], past: Past, nodes: IntArray, joint: Joint, changes: Mapping[int, Changes]
+) -> Laws:
+    """P(s, x | h) from what is known of the same histories after their last versions."""
+    values = np.empty((len(nodes), joint.counts.size))
+    sound = np.ones(len(nodes), dtype=bool)
+    error = UNIT * _OPERATIONS
+    versions = past.versions_of(nodes)
+    for number in np.unique(versions).tolist():
+        here = np.flatnonzero(versions == number)
+        if number < 0:
+            values[here] = joint.p.reshape(-1)
+            continue
+        if number not in changes:
+            raise DataError(f"the changes since version {past.chapters[number].version!r} have not been counted")
+        after = known[number]
+        places = np.searchsorted(after.nodes, nodes[here])
+        kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])
+        values[here] = kernel.after(after.values[places])
+        sound[here] = after.sound[places]
+        error = max(error, after.error + kernel.error)
+    return Laws(values.reshape(len(nodes), *joint.counts.shape), error, sound)

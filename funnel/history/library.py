@@ -1,0 +1,117 @@
+"""Library: the channels that histories are drawn from, as whole numbers, and what they come to for all people."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.history.observed import Observed
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
+
+# Entries that a solver leaves at its own tolerance, and outputs so rare for every input that they are of no use.
+_DUST = 1e-14
+_FAINT = 1e-7
+# Numbers held at once while many channels are summed up.
+_ENTRIES = 1 << 22
+
+
+def integer_library(rows: FloatArray) -> WeightArray:
+    """Channels as weights whose columns sum to exactly 2^63; (n, b, a) floats to (n, b, a).
+
+    An output that is faint for every input joins the likeliest one of its channel: conditions on rows are cones, so the
+    sum of two rows that meet them meets them too.
+
+    Raises
+    ------
+    SolverError
+        If something is no channel.
+    """
+    sums = rows.sum(axis=1)
+    if not np.isfinite(rows).all() or (rows < -1e-6).any() or (np.abs(sums - 1) > 1e-6).any():
+        raise SolverError("the programme of a history returned rows that are no channel; please report it")
+    kept = np.where(rows < _DUST, 0.0, rows)
+    faint = kept.max(axis=2) < _FAINT
+    likeliest = kept.sum(axis=2).argmax(axis=1)
+    every = np.arange(len(rows))
+    kept[every, likeliest] += np.where(faint[:, :, None], kept, 0.0).sum(axis=1)
+    kept[faint] = 0.0
+    kept /= kept.sum(axis=1, keepdims=True)
+    return balanced(np.ldexp(np.minimum(kept, 1.0), WORD_BITS).astype(np.uint64))
+
+
+def balanced(weights: WeightArray) -> WeightArray:
+    """Weights (n, b, a) whose columns miss 2^63 by little, with what is missing added to the largest of each column."""
+    largest = weights.argmax(axis=1)[:, None, :]
+    # Unsigned sums wrap around at 2^64, and so does what is missing: the difference is right nevertheless.
+    missing = np.uint64(DENOMINATOR) - weights.sum(axis=1, keepdims=True, dtype=np.uint64)
+    filled = weights.copy()
+    np.put_along_axis(filled, largest, np.take_along_axis(filled, largest, axis=1) + missing, axis=1)
+    return filled
+
+
+def mixed(weights: WeightArray, shares: FloatArray, constants: FloatArray) -> WeightArray:
+    """(1 - share) R + share q 1ᵀ of channels (n, b, a), shares (n,) and laws q (n, b), as whole numbers again."""
+    rows = np.ldexp(weights.astype(np.float64), -WORD_BITS)
+    rows *= (1 - shares)[:, None, None]
+    rows += (shares[:, None] * constants)[:, :, None]
+    rows /= rows.sum(axis=1, keepdims=True)
+    return balanced(np.ldexp(np.minimum(rows, 1.0), WORD_BITS).astype(np.uint64))
+
+
+def constant_channels(outputs: IntArray, b: int, a: int) -> WeightArray:
+    """Channels (n, b, a) that always publish one output each."""
+    weights = np.zeros((len(outputs), b, a), dtype=np.uint64)
+    weights[np.arange(len(outputs)), outputs] = DENOMINATOR
+    return weights
+
+
+def distinct_channels(library: WeightArray, drawn_from: IntArray) -> tuple[WeightArray, IntArray]:
+    """Only the channels that are drawn from, each once, in the order of the histories; and which each history has."""
+    numbers: dict[bytes, int] = {}
+    kept: list[int] = []
+    of_channel = np.full(len(library), -1, dtype=np.int64)
+    for channel in dict.fromkeys(drawn_from.tolist()):
+        content = library[channel].tobytes()
+        if content not in numbers:
+            numbers[content] = len(kept)
+            kept.append(channel)
+        of_channel[channel] = numbers[content]
+    return library[kept], of_channel[drawn_from]
+
+
+def effective_weights(joint: Joint, observed: Observed, library: WeightArray, channels: IntArray) -> WeightArray:
+    """W(y|x) = Σ_h P(h|x) R(y|x, h) with the shares that histories have among the people of each input, (b, a).
+
+    Parameters
+    ----------
+    joint : Joint
+    observed : Observed
+        Counts of people by history and input.
+    library : ndarray of uint64, shape (m, b, a)
+    channels : ndarray of int64
+        The channel of every entry of ``observed``.
+
+    Returns
+    -------
+    ndarray of uint64, shape (b, a)
+        Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
+        nobody has get the law of the output.
+    """
+    (m, b, a), n = library.shape, joint.counts.sum(axis=0)
+    people = np.zeros((m, a), dtype=np.uint64)
+    np.add.at(people, (channels, observed.inputs), observed.records.astype(np.uint64))
+    high = np.zeros((b, a), dtype=np.uint64)
+    low = np.zeros((b, a), dtype=np.uint64)
+    step = max(1, _ENTRIES // (b * a))
+    # Fewer than 2^31 people and halves of 32 bits: sums fit 64 bits.
+    for start in range(0, m, step):
+        weights, here = library[start : start + step], people[start : start + step, None, :]
+        high += ((weights >> np.uint64(32)) * here).sum(axis=0, dtype=np.uint64)
+        low += ((weights & np.uint64(0xFFFFFFFF)) * here).sum(axis=0, dtype=np.uint64)
+    sums = high.astype(object) * 2**32 + low.astype(object)
+    sizes = np.maximum(n, 1).astype(object)
+    weights = (sums // sizes).astype(np.uint64)
+    if (n == 0).any():
+        weights[:, n == 0] = (sums.sum(axis=1) // joint.n).astype(np.uint64)[:, None]
+    return np.asarray(balanced(weights[None])[0])

@@ -1,0 +1,63 @@
+"""Observed: what a step may know of the people of a version, which is counts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import DataError
+from funnel.history.changes import Changes
+from funnel.joint import IntArray, Joint
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The people of a version: who they are now, how they changed, and what was published about them.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts of (secret, input), shape (c, a), of all people of the version.
+    changes : mapping of int to Changes
+        By ordinal of the earlier version; at least those that are somebody's last version. Counts of all people in
+        both, also of those who were in versions between.
+    nodes, inputs, records : ndarray of int64, shape (k,)
+        ``records`` people have the history ``node`` and the input x: distinct pairs. Node 0 is the empty history, of
+        new people.
+
+    Raises
+    ------
+    DataError
+        If lengths differ, a pair is there twice, or the people of an input are not those that the joint law counts.
+    """
+
+    joint: Joint
+    changes: Mapping[int, Changes]
+    nodes: IntArray
+    inputs: IntArray
+    records: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "inputs", "records"):
+            column = np.array(getattr(self, name), dtype=np.int64)
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
+        if not (self.nodes.shape == self.inputs.shape == self.records.shape) or self.nodes.ndim != 1:
+            raise DataError("counts of people by history and input need three columns of the same length")
+        a = len(self.joint.inputs)
+        if (self.inputs < 0).any() or (self.inputs >= a).any() or (self.nodes < 0).any() or (self.records <= 0).any():
+            raise DataError("counts of people by history and input must be of inputs of the version, and above zero")
+        if len(np.unique(self.nodes * a + self.inputs)) != len(self.nodes):
+            raise DataError("counts of people by history and input must be of distinct pairs")
+        people = np.bincount(self.inputs, weights=self.records, minlength=a).astype(np.int64)
+        if (people != self.joint.counts.sum(axis=0)).any():
+            raise DataError("the people by history and input are not those of the joint law; count them anew")
+
+    @classmethod
+    def counted(cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray) -> Observed:
+        """From the history and the input of every person, each (people,)."""
+        a = len(joint.inputs)
+        pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
+        return cls(joint, changes, pairs // a, pairs % a, records)

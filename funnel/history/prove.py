@@ -1,0 +1,241 @@
+"""Prove: rows for every history as whole numbers that provably meet the bound, and how far they go."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
+from funnel.history.allowed import Allowed, exact_lifts, lifts_of
+from funnel.history.exact_law import WholeNumbers
+from funnel.history.law import BoolArray
+from funnel.history.library import constant_channels, distinct_channels, integer_library, mixed
+from funnel.history.standing import Standing
+from funnel.joint import FloatArray, IntArray
+from funnel.protocol import WORD_BITS, WeightArray
+
+# Rows that do not pass are mixed with their own law of the output, by these shares; then they become constant.
+_REPAIRS = tuple(2.0**-bits for bits in (30, 24, 18, 12, 8, 5, 3, 2, 1))
+# Histories of a step that are decided in whole numbers where floats leave it open whether they pass.
+_EXACTLY = 200
+# P(s, y | h) held at once.
+_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """Whole numbers that meet the bound for every history.
+
+    Attributes
+    ----------
+    library : ndarray of uint64, shape (m, b, a)
+    drawn_from : ndarray of int64, shape (h,)
+    outside : ndarray of bool, shape (h,)
+        Histories with some possible output outside the bound: only such as were moved.
+    level : Level
+    worst : int or None
+        The place of the history where it is attained; None if all were moved.
+    """
+
+    library: WeightArray
+    drawn_from: IntArray
+    outside: BoolArray
+    level: Level
+    worst: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What floats say of every history: whether it passes for certain, whether it may pass, and its level."""
+
+    passes: BoolArray
+    open: BoolArray
+    outside: BoolArray
+    outside_open: BoolArray
+    nats: FloatArray
+    output: IntArray
+
+
+def proven_rows(
+    standing: Standing,
+    allowed: Allowed,
+    guarantee: PosteriorGuarantee,
+    rows: FloatArray,
+    assigned: IntArray,
+    otherwise: IntArray,
+) -> Proven:
+    """Whole numbers near the rows that a programme found, for which the bound holds for every history.
+
+    Parameters
+    ----------
+    standing : Standing
+        h histories.
+    allowed : Allowed
+    guarantee : PosteriorGuarantee
+        The declared bound.
+    rows : ndarray, shape (n, b, a)
+        Channels, columns summing to 1.
+    assigned : ndarray of int64, shape (h,)
+    otherwise : ndarray of int64, shape (h,)
+        The output that a history always publishes where nothing else passes. A constant row leaves P(S | h) as it is.
+
+    Raises
+    ------
+    SolverError
+        If something is no channel.
+
+    Notes
+    -----
+    Matrix products of O(h c a b); whole numbers for what they leave open. Histories whose rows do not pass are mixed
+    with their own law of the output, by the smallest share of a few that does.
+    """
+    return proven_weights(standing, allowed, guarantee, integer_library(rows), assigned, otherwise)
+
+
+def proven_weights(
+    standing: Standing,
+    allowed: Allowed,
+    guarantee: PosteriorGuarantee,
+    library: WeightArray,
+    drawn_from: IntArray,
+    otherwise: IntArray,
+) -> Proven:
+    """`proven_rows` for rows that are whole numbers already."""
+    drawn_from = drawn_from.copy()
+    every = np.arange(len(standing.nodes))
+    judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
+    passes = judged.passes.copy()
+    for place in np.flatnonzero(judged.open)[:_EXACTLY].tolist():
+        passes[place] = _passes_exactly(standing, allowed, place, library[drawn_from[place]])
+    failing = np.flatnonzero(~passes)
+    libraries, size = [library], len(library)
+    for share in (*_REPAIRS, 1.0):
+        if not len(failing):
+            break
+        if share < 1:
+            repaired = mixed(
+                library[drawn_from[failing]],
+                np.full(len(failing), share),
+                _laws(standing, library, drawn_from, failing),
+            )
+            verdict = _judge(standing, allowed, guarantee, repaired, np.arange(len(failing)), failing).passes
+        else:
+            repaired = constant_channels(otherwise[failing], *library.shape[1:])
+            verdict = np.ones(len(failing), dtype=bool)
+        libraries.append(repaired[verdict])
+        drawn_from[failing[verdict]] = size + np.arange(int(verdict.sum()))
+        size += int(verdict.sum())
+        failing = failing[~verdict]
+    library, drawn_from = distinct_channels(np.concatenate(libraries), drawn_from)
+    return _described(standing, allowed, guarantee, library, drawn_from)
+
+
+def _described(
+    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
+) -> Proven:
+    every = np.arange(len(standing.nodes))
+    judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
+    outside = judged.outside & standing.moved
+    for place in np.flatnonzero(judged.outside_open & standing.moved).tolist():
+        outputs = _exact_outputs(standing, place, library[drawn_from[place]])
+        outside[place] = not allowed.within_exactly(outputs, standing.priors[standing.prior_of[place]])
+    nats = np.where(standing.moved, -1.0, judged.nats)
+    place = int(nats.argmax())
+    if nats[place] < 0:
+        return Proven(library, drawn_from, outside, Level(0.0, Witness(0, 0, None, Fraction(1), True)), None)
+    witness = _witness(standing, allowed, guarantee, place, int(judged.output[place]), library[drawn_from[place]])
+    # All of these are proven to be within the budget, so a bound on their rounding need not go beyond it.
+    value = min(guarantee.budget, float(nats[place]) + 32 * standing.error)
+    return Proven(library, drawn_from, outside, Level(value, witness), place)
+
+
+def _judge(
+    standing: Standing,
+    allowed: Allowed,
+    guarantee: PosteriorGuarantee,
+    library: WeightArray,
+    drawn_from: IntArray,
+    places: IntArray,
+) -> _Judged:
+    """What floats say of the histories at these places, each drawn from the channel at the same place of the list."""
+    count, (c, b) = len(places), (len(standing.joint.secret), library.shape[1])
+    passes, may = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    outside, outside_open = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    nats, output = np.zeros(count), np.zeros(count, dtype=np.int64)
+    constant = (library == library[:, :, :1]).all(axis=(1, 2))
+    order = np.argsort(drawn_from, kind="stable")
+    step = max(1, _ENTRIES // (c * b))
+    for start in range(0, count, step):
+        some = order[start : start + step]
+        outputs = _outputs(standing, library, drawn_from[some], places[some])
+        for group in np.unique(standing.prior_of[places[some]]).tolist():
+            picked = np.flatnonzero(standing.prior_of[places[some]] == group)
+            here = some[picked]
+            at, prior = places[here], standing.priors[group]
+            lifts = lifts_of(outputs[picked], prior)
+            inside, beyond = allowed.within(lifts, standing.error)
+            before = lifts_of(outputs[picked].sum(axis=2)[:, :, None], prior)[:, :, 0]
+            moved, sound = standing.moved[at], standing.laws.sound[at]
+            unchanged = constant[drawn_from[here]]
+            no_worse = np.zeros(len(here), dtype=bool)
+            no_worse[moved] = allowed.no_worse(lifts[moved], before[moved], standing.error)
+            good = np.where(moved, no_worse, inside.all(axis=1))
+            passes[here] = unchanged | (good & sound)
+            may[here] = ~passes[here] & ~(sound & ~moved & beyond.any(axis=1))
+            # A constant row leaves everybody where they are, which has been decided.
+            outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
+            outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
+            levels = allowed.nats(lifts, guarantee)
+            output[here] = levels.argmax(axis=1)
+            nats[here] = levels.max(axis=1)
+    return _Judged(passes, may, outside, outside_open, nats, output)
+
+
+def _outputs(standing: Standing, library: WeightArray, channels: IntArray, places: IntArray) -> FloatArray:
+    """P(s, y | h), shape (k, c, b), of histories sorted by their channels."""
+    (c, a), b = standing.joint.counts.shape, library.shape[1]
+    outputs = np.empty((len(places), c, b))
+    starts = np.flatnonzero(np.diff(channels, prepend=-1))
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(places)], strict=True):
+        rows = np.ldexp(library[channels[start]].astype(np.float64), -WORD_BITS)
+        outputs[start:end] = (standing.laws.values[places[start:end]].reshape(-1, a) @ rows.T).reshape(-1, c, b)
+    return outputs
+
+
+def _laws(standing: Standing, library: WeightArray, drawn_from: IntArray, places: IntArray) -> FloatArray:
+    """P(y | h) of some histories, shape (k, b)."""
+    inputs = standing.laws.values[places].sum(axis=1)
+    rows = np.ldexp(library[drawn_from[places]].astype(np.float64), -WORD_BITS)
+    laws = np.einsum("ka,kba->kb", inputs, rows)
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+def _exact_outputs(standing: Standing, place: int, weights: WeightArray) -> WholeNumbers:
+    """P(s, y | h) of one history times some whole number; Python integers, shape (c, b)."""
+    return np.asarray(standing.exact_law(place) @ weights.astype(object).T)
+
+
+def _passes_exactly(standing: Standing, allowed: Allowed, place: int, weights: WeightArray) -> bool:
+    outputs, prior = _exact_outputs(standing, place, weights), standing.priors[standing.prior_of[place]]
+    decide = allowed.no_worse_exactly if standing.moved[place] else allowed.within_exactly
+    return decide(outputs, prior)
+
+
+def _witness(
+    standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, place: int, output: int, weights: WeightArray
+) -> Witness:
+    """Where an output of a history says most, exactly."""
+    prior = standing.priors[standing.prior_of[place]]
+    seen = np.flatnonzero(prior).tolist()
+    lifts = exact_lifts(_exact_outputs(standing, place, weights[output : output + 1]), prior)[0]
+    high, low = max(range(len(lifts)), key=lifts.__getitem__), min(range(len(lifts)), key=lifts.__getitem__)
+    if allowed.apart is not None:
+        ratio = lifts[high] / lifts[low] if lifts[low] else None
+        return Witness(output, seen[high], seen[low], ratio, True)
+    sides = allowed.nats(np.array([[[float(lifts[high])]], [[float(lifts[low])]]]), guarantee)[:, 0]
+    if sides[0] >= sides[1] or math.isnan(sides[1]):
+        return Witness(output, seen[high], None, lifts[high], True)
+    return Witness(output, seen[low], None, 1 / lifts[low] if lifts[low] else None, False)

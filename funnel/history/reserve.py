@@ -1,0 +1,143 @@
+"""What a reserve costs and saves: a smaller budget while frequencies may still move, weighed before it is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.history.allowed import allowed_by, require_posterior
+from funnel.history.following import follow
+from funnel.history.law import Kernel
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.history.standing import stand
+from funnel.history.step import Step
+from funnel.progress import Progress, quiet
+from funnel.protocol import DENOMINATOR, Protocol
+from funnel.solver.budget import Budget
+
+# What a plan shows.
+RESERVES = (1.0, 0.95, 0.9, 0.8)
+# A forecast needs no proof: how closely a lift has to keep to its bound in it.
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ReserveCost:
+    """A version under one reserve, and what would become of its people if the same changes came again.
+
+    Attributes
+    ----------
+    reserve : float
+    step : Step
+        The version as it would be published.
+    kept : float
+        I(X;W) as a share of H(X); 0 where H(X) is 0.
+    moved, outside : int
+        As of the step: what this version can no longer help.
+    moved_next : float or None
+        How many people to expect beyond the declared bound by frequencies alone before the next version, if people
+        change once more as they did since the version before. None where nothing is known of changes: in a first
+        version, or where its values were other ones.
+    """
+
+    reserve: float
+    step: Step
+    kept: float
+    moved: int
+    outside: int
+    moved_next: float | None
+
+
+def reserve_costs(
+    past: Past,
+    observed: Observed,
+    guarantee: Guarantee,
+    version: str,
+    reserves: Sequence[float] = RESERVES,
+    *,
+    target: Protocol | None = None,
+    budget: Budget | None = None,
+    progress: Progress = quiet,
+) -> tuple[ReserveCost, ...]:
+    """The next version under several reserves.
+
+    Parameters
+    ----------
+    past : Past
+    observed : Observed
+        The people of the version.
+    guarantee : Guarantee
+        The declared bound.
+    version : str
+        Its name.
+    reserves : sequence of float
+        Each in (0, 1].
+    target : Protocol, optional
+        What is aimed at under all of them; by default the optimum at each reserved budget.
+    budget : Budget, optional
+    progress : Progress
+
+    Returns
+    -------
+    tuple of ReserveCost
+        In the order of the reserves. Nothing is published.
+
+    Raises
+    ------
+    SpecError
+        If no reserve is given, or as `funnel.history.follow`.
+    DataError, SolverError
+        As `funnel.history.follow`.
+
+    Notes
+    -----
+    One step for every reserve, and a product of laws for the forecast.
+    """
+    if not reserves:
+        raise SpecError("name at least one reserve to weigh")
+    found = []
+    for reserve in reserves:
+        step = follow(
+            past, observed, guarantee, version, target=target, reserve=reserve, budget=budget, progress=progress
+        )
+        kept = step.utility / step.entropy if step.entropy > 0 else 0.0
+        found.append(ReserveCost(reserve, step, kept, step.moved, step.outside, moved_next(step)))
+    return tuple(found)
+
+
+def moved_next(step: Step) -> float | None:
+    """How many people the frequencies alone would move beyond the bound, if they changed again as they last did.
+
+    Everybody's history after this version is weighed by its probability, ``n_h P(y|h)``; the law of changes since the
+    latest version before it, with the same values, is applied to ``P(s, x | h, y)``.
+    """
+    if not len(step.past) or not step.observed.changes:
+        return None
+    latest = max(step.observed.changes)
+    joint, changes = step.joint, step.observed.changes[latest]
+    before = step.past.chapters[latest].joint
+    if (before.secret, before.inputs) != (joint.secret, joint.inputs):
+        return None
+    allowed = allowed_by(require_posterior(step.guarantee))
+    standing = stand(step.past, step.observed, allowed)
+    rows = step.library.astype(np.float64) / DENOMINATOR
+    again = Kernel(joint.counts.size, joint, changes)
+    stayed = np.bincount(changes.after, changes.records, joint.counts.size)
+    prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
+    seen = prior > 0
+    expected = 0.0
+    for law, people, channel in zip(standing.laws.values, standing.people, step.drawn_from, strict=True):
+        # P(s, x, y | h), (b, c, a), and what becomes of it.
+        masses = law[None] * rows[channel][:, None, :]
+        outputs = masses.sum(axis=(1, 2))
+        masses, outputs = masses[outputs > 0], outputs[outputs > 0]
+        secrets = again.after(masses.reshape(len(masses), -1)).reshape(masses.shape).sum(axis=2)
+        lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
+        _, outside = allowed.within(lifts.T[None], _CLOSE)
+        expected += float(people * outputs[outside[0]].sum() / outputs.sum())
+    return expected

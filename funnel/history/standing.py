@@ -1,0 +1,104 @@
+"""Standing: the histories that people have before a version, and where each stands under today's frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.history.allowed import Allowed, lifts_of
+from funnel.history.changes import Changes
+from funnel.history.exact_law import ExactLaws, WholeNumbers
+from funnel.history.law import UNIT, BoolArray, Laws, laws_before, secrets_of
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.joint import FloatArray, IntArray, Joint
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Every history that somebody has, before a version.
+
+    Attributes
+    ----------
+    nodes : ndarray of int64, shape (h,)
+        Sorted.
+    people : ndarray of int64, shape (h,)
+    laws : Laws
+        P(s, x | h), values (h, c, a).
+    priors : tuple of ndarray of int64, each (c,)
+        How common secrets are: of all people, and of those who are in an earlier version too.
+    prior_of : ndarray of int64, shape (h,)
+        Which of them is the prior of each history.
+    moved : ndarray of bool, shape (h,)
+        Whether P(S | h) alone is outside the declared bound, decided.
+    exact : ExactLaws
+    joint : Joint
+    changes : mapping of int to Changes
+    """
+
+    nodes: IntArray
+    people: IntArray
+    laws: Laws
+    priors: tuple[IntArray, ...]
+    prior_of: IntArray
+    moved: BoolArray
+    exact: ExactLaws
+    joint: Joint
+    changes: Mapping[int, Changes]
+
+    @property
+    def error(self) -> float:
+        """Up to which P(s, y | h) is known, relatively."""
+        return self.laws.error + rounding(self.joint, len(self.joint.inputs))
+
+    def masses(self) -> FloatArray:
+        """P(h, x) as an observer expects it, shape (h, a).
+
+        Never the inputs that the people with a history really have: rows that were chosen by these would tell them,
+        whatever the rows themselves say.
+        """
+        return np.asarray(self.laws.values.sum(axis=1) * (self.people / self.people.sum())[:, None])
+
+    def exact_law(self, place: int) -> WholeNumbers:
+        """P(s, x | h) of the history at this place, times some whole number; (c, a)."""
+        return self.exact.before(int(self.nodes[place]), self.joint, self.changes)
+
+
+def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
+    """Where all histories stand before a version.
+
+    Raises
+    ------
+    DataError
+        If changes from the last version of some history are missing.
+
+    Notes
+    -----
+    As `laws_before`; whole numbers where floats cannot tell whether a history has been moved.
+    """
+    nodes, places = np.unique(observed.nodes, return_inverse=True)
+    people = np.zeros(len(nodes), dtype=np.int64)
+    np.add.at(people, places, observed.records)
+    joint, changes = observed.joint, observed.changes
+    laws = laws_before(past, nodes, joint, changes)
+    versions, prior_of = np.unique(past.versions_of(nodes), return_inverse=True)
+    priors = tuple(secrets_of(joint, changes.get(int(number))) for number in versions)
+    exact = ExactLaws(past)
+    error = laws.error + rounding(joint, len(joint.inputs))
+    moved = np.zeros(len(nodes), dtype=bool)
+    for group, prior in enumerate(priors):
+        here = np.flatnonzero(prior_of == group)
+        lifts = lifts_of(laws.values[here].sum(axis=2)[:, :, None], prior)
+        inside, outside = allowed.within(lifts, error)
+        moved[here] = outside[:, 0]
+        for place in here[~(inside | outside)[:, 0] | ~laws.sound[here]].tolist():
+            alone = exact.before(int(nodes[place]), joint, changes).sum(axis=1)
+            moved[place] = not allowed.within_exactly(alone[:, None], prior)
+    return Standing(nodes, people, laws, priors, prior_of, moved, exact, joint, changes)
+
+
+def rounding(joint: Joint, terms: int) -> float:
+    """What the sums of so many products add to the relative error of a law, and the sums over secrets to those."""
+    return (terms + len(joint.secret) + 16) * UNIT

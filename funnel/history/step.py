@@ -1,0 +1,151 @@
+"""Step: what has been decided for a version, about people who have histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.errors import DataError
+from funnel.guarantees.base import Level, PosteriorGuarantee
+from funnel.history.decisions import channel_digest, decision_digest
+from funnel.history.observed import Observed
+from funnel.history.past import Chapter, Past, silent_rows
+from funnel.joint import IntArray, Joint
+from funnel.protocol import Protocol, WeightArray
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What `follow` has decided for a version: a channel for every history, and what they all come to.
+
+    Attributes
+    ----------
+    version : str
+    guarantee : PosteriorGuarantee
+        The declared bound, on everything published about a person up to this version.
+    reserve : float
+        Share of the budget that was used where the histories allow it.
+    past : Past
+        What was published before.
+    observed : Observed
+        The people of this version, as counts.
+    target : Protocol
+        What was aimed at: a protocol for this version alone.
+    channel : Protocol
+        The effective channel ``W(y|x) = Σ_h P(h|x) R(y|x, h)``: what an observer sees who cannot tell histories apart.
+        It meets the guarantee for the version alone.
+    library : ndarray of uint64, shape (m, b, a)
+        Distinct channels, in the order of the symbols of ``channel``; every column sums to 2^63.
+    followed, drawn_from : ndarray of int64, shape (h,)
+        The nodes of the histories that people have, sorted, and the channel of the library each is drawn from.
+    level : Level
+        Not below the largest level over all outputs of all histories that are not moved, nor above the budget; its
+        witness has the exact ratio of one place where it is attained up to 1e-12.
+    worst : int or None
+        The node of that history.
+    moved : int
+        People whose history alone, under today's frequencies, is outside the declared bound.
+    outside : int
+        Those of them for whom some possible output is outside.
+    utility, alone, bound, entropy : float
+        I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
+    released : pyarrow.Table or None
+        The published columns, drawn by `funnel.History`.
+    """
+
+    version: str
+    guarantee: PosteriorGuarantee
+    reserve: float
+    past: Past
+    observed: Observed
+    target: Protocol
+    channel: Protocol
+    library: WeightArray
+    followed: IntArray
+    drawn_from: IntArray
+    level: Level
+    worst: int | None
+    moved: int
+    outside: int
+    utility: float
+    alone: float
+    bound: float
+    entropy: float
+    released: pa.Table | None = None
+
+    @property
+    def joint(self) -> Joint:
+        """Counts of (secret, input) of the people of this version."""
+        return self.observed.joint
+
+    @property
+    def histories(self) -> int:
+        """How many different histories people had before this version; the empty one counts."""
+        return len(self.followed)
+
+    def rows_for(self, history: Iterable[tuple[str, int]]) -> WeightArray:
+        """The integer weights (b, a) of R_t(·|·, h), columns summing to 2^63, in the order of ``channel``.
+
+        A history that is possible but that nobody has gets a constant row: all of it on the likeliest output of
+        ``channel``. It says nothing, so it is allowed whatever was published before.
+
+        Parameters
+        ----------
+        history : iterable of (str, int)
+            Names of versions and output indices, in the order of publication; empty for new people.
+
+        Raises
+        ------
+        DataError
+            If a version is unknown, out of order, or has no such output.
+        """
+        node = self.past.node(history)
+        if node is not None:
+            place = int(np.searchsorted(self.followed, node))
+            if place < len(self.followed) and int(self.followed[place]) == node:
+                return np.asarray(self.library[self.drawn_from[place]])
+        return silent_rows(self.channel)
+
+    def decision_digest(self, node: int) -> bytes:
+        """What tells the decision about the people with this history from all others: 16 bytes."""
+        return self.decision_digests(np.array([node]))[0]
+
+    def decision_digests(self, nodes: IntArray) -> list[bytes]:
+        """The same of several histories that people have.
+
+        Raises
+        ------
+        DataError
+            If nobody has such a history.
+        """
+        places = np.searchsorted(self.followed, nodes)
+        if (self.followed[np.minimum(places, len(self.followed) - 1)] != nodes).any():
+            raise DataError(f"nobody in version {self.version!r} has such a history")
+        channels = self.drawn_from[places]
+        of_channel = {
+            channel: channel_digest(self.library[channel], self.channel.inputs, self.channel.outputs)
+            for channel in np.unique(channels).tolist()
+        }
+        return [
+            decision_digest(self.past.digest(node), of_channel[channel])
+            for node, channel in zip(nodes.tolist(), channels.tolist(), strict=True)
+        ]
+
+    def chapter(self, parents: IntArray, outputs: IntArray) -> Chapter:
+        """The version as the past keeps it, from what was drawn: distinct pairs of history and output, each (k,)."""
+        return Chapter(
+            self.version,
+            str(self.guarantee),
+            self.joint,
+            self.observed.changes,
+            self.channel,
+            self.library,
+            self.followed,
+            self.drawn_from,
+            self.past.size,
+            np.asarray(parents, dtype=np.int64),
+            np.asarray(outputs, dtype=np.int64),
+        )

@@ -1,0 +1,165 @@
+"""Documents of a register: the entry of every published draw, and the head that says which entries there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from funnel.joint import Joint
+from funnel.release.channel import Symbols, built
+from funnel.release.document import Count, Document, Part, Sha256, VersionText
+
+ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
+NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
+    "nodes.parquet",
+    "changes.parquet",
+    "channels.parquet",
+    "followed.parquet",
+    "effective.parquet",
+)
+TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
+
+_FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=80)]
+
+
+def folder_name(ordinal: int, series: str, version: str) -> str:
+    """Name of the folder of an entry, such as ``0003-household-panel-1.2.0``."""
+    return f"{ordinal:04d}-{series}-{version}"
+
+
+def ordinal_of(folder: str) -> int | None:
+    """The ordinal in the name of an entry's folder; None if it is no such name."""
+    match = _FOLDER.fullmatch(folder)
+    return None if match is None else int(match["ordinal"])
+
+
+class RegisterEntry(Document):
+    """What one published draw said about the people of a register; internal.
+
+    Attributes
+    ----------
+    ordinal : int
+        Position in the order of publication in this register, from 0.
+    series, version, name : str
+        ``name`` is ``"<series>/<version>"``, as histories name it.
+    secret, inputs, outputs : Symbols
+        What can be secret, what its channels read and what they publish; a cell is ``s * len(inputs) + x``.
+    guarantee : str
+        The declared bound on everything published, such as ``"lip:1.0"``.
+    reserve : float
+        Share of the budget that was used where the history allowed it.
+    mechanism : str
+        That the effective channel names.
+    channel : str
+        SHA-256 (hex) of the effective channel, as of a protocol.
+    key_columns, key_kinds : tuple of str
+        Of the record key.
+    fingerprint : str
+        Of the release secret that people are known by.
+    counts : tuple of tuples of int
+        Records by secret (rows) and input, of everybody in the version.
+    first : int
+        Number of the first history (node) that this version added; 0 is the history of new people.
+    files : mapping of str to str
+        SHA-256 (hex) of every table but that of the people, which loses those who are forgotten.
+    previous : str or None
+        SHA-256 (hex) of the entry before it; None of the first.
+    """
+
+    described: ClassVar[str] = "the register entry"
+    schema_: Literal["funnel/register-entry/1"] = Field(default="funnel/register-entry/1", alias="schema")
+    ordinal: Count
+    series: Name
+    version: VersionText
+    name: str
+    secret: Symbols
+    inputs: Symbols
+    outputs: Symbols
+    guarantee: str = Field(min_length=1)
+    reserve: float = Field(gt=0, le=1)
+    mechanism: str
+    channel: Sha256
+    key_columns: tuple[str, ...] = Field(min_length=1)
+    key_kinds: tuple[Literal["text", "number"], ...]
+    fingerprint: str = Field(pattern=r"^[0-9a-f]{32}$")
+    counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
+    first: int = Field(ge=1)
+    files: Mapping[str, Sha256]
+    previous: Sha256 | None
+
+    @cached_property
+    def joint(self) -> Joint:
+        """The joint law of the version."""
+        return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder."""
+        return folder_name(self.ordinal, self.series, self.version)
+
+    @model_validator(mode="after")
+    def _in_itself(self) -> Self:
+        if self.name != f"{self.series}/{self.version}":
+            raise ValueError("has a name that is not its series and version")
+        if (self.previous is None) != (self.ordinal == 0):
+            raise ValueError("is the first one with another before it, or a later one with none")
+        if len(self.key_kinds) != len(self.key_columns):
+            raise ValueError("names another number of key kinds than of key columns")
+        if sorted(self.files) != sorted(TABLES):
+            raise ValueError("does not have the digests of its tables, or those of others")
+        built(lambda: self.joint)
+        built(lambda: self.outputs.alphabet())
+        return self
+
+
+class HeadEntry(Part):
+    """An entry as the head knows it: its folder, and the SHA-256 (hex) of entry.json and of people.parquet.
+
+    ``missing`` people of the version are not in people.parquet, because they are forgotten; its counts have them still.
+    """
+
+    folder: str = Field(
+        pattern=_FOLDER.pattern.replace("?P<ordinal>", "").replace("?P<series>", "").replace("?P<version>", "")
+    )
+    entry: Sha256
+    people: Sha256
+    missing: Count
+
+
+class RegisterHead(Document):
+    """What a register holds now, and the digests of all heads before: so an old backup is known as one; internal.
+
+    Attributes
+    ----------
+    register : str
+    serial : int
+        How many changes there were before the last one: versions published and people forgotten.
+    entries : tuple of HeadEntry
+        In order of publication.
+    forgotten : str or None
+        SHA-256 (hex) of the table of those who were forgotten; None while there is nobody in it.
+    earlier : tuple of str
+        SHA-256 (hex) of the heads before it, oldest first.
+    """
+
+    described: ClassVar[str] = "the head of a register"
+    schema_: Literal["funnel/register-head/1"] = Field(default="funnel/register-head/1", alias="schema")
+    register_: Name = Field(alias="register")
+    serial: Count
+    entries: tuple[HeadEntry, ...]
+    forgotten: Sha256 | None
+    earlier: tuple[Sha256, ...]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if [ordinal_of(entry.folder) for entry in self.entries] != list(range(len(self.entries))):
+            raise ValueError("does not name its entries in order, each once")
+        if self.serial != len(self.earlier):
+            raise ValueError("has another serial number than heads before it")
+        return self

@@ -1,0 +1,391 @@
+"""Following: the people of a snapshot with their histories, the snapshot that is drawn, and what was drawn of whom."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.errors import DataError
+from funnel.history import (
+    HISTORY_COLUMN,
+    Changes,
+    Chapter,
+    Observed,
+    Step,
+    decision_array,
+    drawing_protocol,
+)
+from funnel.history.decisions import channel_digest
+from funnel.joint import IntArray, Joint
+from funnel.progress import Progress
+from funnel.progress import quiet as silent
+from funnel.register.entry import PEOPLE
+from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
+from funnel.register.register import Register
+from funnel.release.files import FileRef, Sink, private_folder
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import KEY_COLUMN, InputEncoder, RecordKey
+from funnel.sampling.answers import answers
+from funnel.sampling.key_column import key_array, stored_digests
+from funnel.sampling.keyed import DIGEST_BYTES, DigestArray, decision_keys
+from funnel.sampling.row_words import RowWords, decision_key
+from funnel.sampling.spill import Spill
+from funnel.tables import arrow_numbers, open_paged
+
+HISTORIES, FOLLOWED = "histories.parquet", "followed.parquet"
+FORGOTTEN_NODE = -1
+"""In the place of a history: of people who are forgotten, and drawn from what depends on nothing."""
+
+FORGOTTEN_CHANNEL = "forgotten"
+"""In the place of the number of a channel: of the same people."""
+_SOUGHT = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int64), ("place", np.int64)])
+_PLACED = np.dtype([("place", np.int64), ("node", np.int64)])
+_DRAWN = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("node", np.int64)])
+_NODES = pa.schema([pa.field("node", pa.int64(), nullable=False)])
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """The people of a snapshot with their histories.
+
+    Attributes
+    ----------
+    observed : Observed
+        Counts alone; those who are forgotten count as new, they are in no history.
+    histories : FileRef
+        Parquet with the column ``node``: of every record of the snapshot, in its order, the history, and
+        `FORGOTTEN_NODE` of those who are forgotten.
+    forgotten : int
+        How many those are.
+    known : int
+        People of whom something was published before.
+    """
+
+    observed: Observed
+    histories: FileRef
+    forgotten: int
+    known: int
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPeople:
+    """What was drawn of whom, as the register is to keep it.
+
+    Attributes
+    ----------
+    chapter : Chapter
+    people : FileRef
+        The file of the people, to be moved into the entry.
+    rows : int
+        People in it.
+    """
+
+    chapter: Chapter
+    people: FileRef
+    rows: int
+
+
+def observe(
+    register: Register,
+    snapshot: Snapshot,
+    joint: Joint,
+    work: Path,
+    progress: Progress = silent,
+    bucket_rows: int = BUCKET_ROWS,
+) -> People:
+    """Find the history of everybody in a snapshot, and count how people changed since earlier versions.
+
+    Parameters
+    ----------
+    register : Register
+    snapshot : Snapshot
+        With digests of record keys under the register's secret.
+    joint : Joint
+        Of the snapshot; its inputs are what the channels read.
+    work : Path
+        Private folder for what is made on the way.
+    progress : callable, optional
+    bucket_rows : int, optional
+        For tests: people who are looked up in one go.
+
+    Raises
+    ------
+    LedgerError
+        If a file of the register is gone or was changed.
+    DataError
+        If the joint law is not that of the snapshot.
+
+    Notes
+    -----
+    O(n log n) time for n people of all versions, each file read once; memory grows with the versions, the histories and
+    the different changes, not with people.
+    """
+    a = len(joint.inputs)
+    cells = a * len(joint.secret)
+    private_folder(work)
+    entries = register.entries
+    changed = [Tally() for _ in entries]
+    last: set[int] = set()
+    histories, present = Tally(), Tally()
+    forgotten = known = 0
+    with ExitStack() as stack:
+        people = stack.enter_context(ByDigest(snapshot.rows, work, bucket_rows))
+        place = 0
+        for group in _groups(snapshot.data.checked(), [*_columns(joint), KEY_COLUMN]):
+            rows = np.empty(group.num_rows, dtype=_SOUGHT)
+            _fill(rows, stored_digests(group))
+            rows["cell"] = _cells(group, joint)
+            rows["place"] = np.arange(place, place + len(rows))
+            place += len(rows)
+            people.add(rows)
+            progress("looking up histories", place, 2 * snapshot.rows)
+        placed = stack.enter_context(Spill(-(-snapshot.rows // bucket_rows), work))
+        before = [SortedFile(*register.people(entry.ordinal)) for entry in entries]
+        gone = None if register.forgotten is None else SortedFile(*register.forgotten)
+        for sought, limit in zip(people.sorted(), limits(people.buckets), strict=True):
+            nodes = np.zeros(len(sought), dtype=np.int64)
+            latest = np.full(len(sought), -1, dtype=np.int64)
+            for ordinal, file in enumerate(before):
+                earlier = file.below(limit)
+                at = places(earlier, sought)
+                there = np.flatnonzero(at >= 0)
+                nodes[there], latest[there] = earlier["node"][at[there]], ordinal
+                changed[ordinal].add(earlier["cell"][at[there]].astype(np.int64) * cells + sought["cell"][there])
+            last.update(np.unique(latest[latest >= 0]).tolist())
+            histories.add(nodes * a + sought["cell"] % a)
+            present.add(sought["cell"])
+            known += int(np.count_nonzero(latest >= 0))
+            if gone is not None:
+                among = places(gone.below(limit), sought) >= 0
+                nodes[among] = FORGOTTEN_NODE
+                forgotten += int(np.count_nonzero(among))
+            _place(placed, sought["place"], nodes, bucket_rows)
+            progress("looking up histories", snapshot.rows + known, 2 * snapshot.rows)
+        found = _write_nodes(work / HISTORIES, placed, snapshot)
+    codes, records = present.counts()
+    counted = np.zeros(cells, dtype=np.int64)
+    counted[codes] = records
+    if not np.array_equal(counted, joint.counts.ravel()):
+        raise DataError("the joint law is not that of the snapshot; run the release again")
+    codes, records = histories.counts()
+    observed = Observed(joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records)
+    return People(observed, found, forgotten, known)
+
+
+def follow_snapshot(
+    snapshot: Snapshot,
+    people: People,
+    step: Step,
+    record_key: RecordKey,
+    work: Path,
+    progress: Progress = silent,
+) -> Snapshot:
+    """The snapshot as it is drawn: with the channel of everybody's history, and keys of what was decided about them.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    people : People
+        From `observe`.
+    step : Step
+    record_key : RecordKey
+        With the register's secret.
+    work : Path
+
+    Returns
+    -------
+    Snapshot
+        Of the same records in the same row groups: the column ``"history channel"`` beside them, and `KEY_COLUMN` with
+        keys of record and decision. Drawn with `funnel.history.drawing_protocol`. The same again for the same step.
+    """
+    if HISTORY_COLUMN in pq.read_schema(snapshot.data.path).names:
+        raise DataError(f"a column is named {HISTORY_COLUMN!r}, as the channels of histories are; rename it")
+    key = decision_key(record_key)
+    channels = pa.array([*map(str, range(len(step.library))), FORGOTTEN_CHANNEL], pa.string())
+    decisions = decision_array([*step.decision_digests(step.followed), _forgotten_decision(step)])
+    private_folder(work)
+    done = 0
+    path = work / FOLLOWED
+    writer = None
+    with ExitStack() as stack:
+        sink = stack.enter_context(Sink(path))
+        files = zip(_groups(snapshot.data.checked()), _groups(people.histories.checked()), strict=True)
+        for group, histories in files:
+            nodes = histories.column(0).to_numpy()
+            at = _followed(step, nodes)
+            channel = np.where(nodes == FORGOTTEN_NODE, len(step.library), np.append(step.drawn_from, 0)[at])
+            keys = decision_keys(stored_digests(group), decisions[at], key)
+            names = [name for name in group.schema.names if name != KEY_COLUMN]
+            column = pa.DictionaryArray.from_arrays(arrow_numbers(channel.astype(np.int32)), channels)
+            batch = pa.RecordBatch.from_arrays(
+                [*(group.column(name) for name in names), column, key_array(keys)],
+                names=[*names, HISTORY_COLUMN, KEY_COLUMN],
+            )
+            if writer is None:
+                writer = stack.enter_context(
+                    pq.ParquetWriter(sink, batch.schema, compression="zstd", use_dictionary=[*names, HISTORY_COLUMN])
+                )
+            writer.write_table(pa.Table.from_batches([batch]), row_group_size=batch.num_rows)
+            done += batch.num_rows
+            progress("noting histories", done, snapshot.rows)
+    return dataclasses.replace(snapshot, data=FileRef(str(path), sink.sha256))
+
+
+def drawn_people(
+    snapshot: Snapshot,
+    followed: Snapshot,
+    people: People,
+    step: Step,
+    words: RowWords,
+    pairs: IntArray | None,
+    work: Path,
+    progress: Progress = silent,
+    bucket_rows: int = BUCKET_ROWS,
+) -> DrawnPeople:
+    """Derive once more what was drawn of everybody, and write it down by the digests of their keys.
+
+    Parameters
+    ----------
+    snapshot, followed : Snapshot
+        As taken, and as drawn.
+    people : People
+    step : Step
+    words : RowWords
+        Those of the draw.
+    pairs : ndarray of int64, shape (a + 1, b), or None
+        What was counted of the draw by input and output of `drawing_protocol`, the last row of those who are forgotten:
+        it has to be the same.
+    work : Path
+        Where the file of the people is written.
+
+    Raises
+    ------
+    DataError
+        If answers are not those that were counted.
+    """
+    joint, drawing = step.joint, drawing_protocol(step)
+    b = len(drawing.outputs)
+    seen = np.zeros((len(drawing.inputs) + 1, b), dtype=np.int64)
+    found = Tally()
+    done = 0
+    columns = [*drawing.inputs.columns, KEY_COLUMN]
+    with ByDigest(snapshot.rows, private_folder(work), bucket_rows) as drawn:
+        groups = zip(
+            _groups(snapshot.data.checked(), [*_columns(joint), KEY_COLUMN]),
+            _groups(followed.data.checked(), columns),
+            _groups(people.histories.checked()),
+            strict=True,
+        )
+        for group, asked, histories in groups:
+            nodes = histories.column(0).to_numpy()
+            outputs = np.empty(len(nodes), dtype=np.int64)
+            start = 0
+            for some in answers([asked], drawing, words):
+                stop = start + len(some.outputs)
+                outputs[start:stop] = some.outputs
+                np.add.at(seen, (some.inputs, some.outputs.astype(np.int64)), 1)
+                start = stop
+            kept = np.flatnonzero(nodes != FORGOTTEN_NODE)
+            rows = np.empty(len(kept), dtype=_DRAWN)
+            _fill(rows, stored_digests(group)[kept])
+            rows["cell"] = _cells(group, joint)[kept]
+            # Numbered when all are known.
+            rows["node"] = nodes[kept] * b + outputs[kept]
+            found.add(rows["node"])
+            drawn.add(rows)
+            done += len(nodes)
+            progress("noting what was drawn", done, snapshot.rows)
+        if pairs is not None and not np.array_equal(seen, pairs):
+            raise DataError("the answers, derived again, are not those that were drawn; run the release again")
+        codes, _ = found.counts()
+        chapter = step.chapter(codes // b, codes % b)
+        sha256, written = write_people(work, _numbered(drawn.sorted(), codes, chapter.first))
+    return DrawnPeople(chapter, FileRef(str(work / PEOPLE), sha256), written)
+
+
+def _numbered(pieces: Iterator[PersonArray], codes: IntArray, first: int) -> Iterator[PersonArray]:
+    for piece in pieces:
+        piece["node"] = first + np.searchsorted(codes, piece["node"])
+        yield piece
+
+
+def _forgotten_decision(step: Step) -> bytes:
+    """What is decided about those who are forgotten: the same row for every input; no history is like it."""
+    channel = step.channel
+    silent_rows = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
+    said = channel_digest(silent_rows, channel.inputs, channel.outputs) + step.version.encode()
+    return hashlib.blake2b(said, digest_size=DIGEST_BYTES, person=b"funnel forgotten").digest()
+
+
+def _followed(step: Step, nodes: IntArray) -> IntArray:
+    """The place of every history among those that a step followed; the one after the last of those forgotten."""
+    at = np.minimum(np.searchsorted(step.followed, nodes), len(step.followed) - 1)
+    at[nodes == FORGOTTEN_NODE] = len(step.followed)
+    if (step.followed[at[nodes != FORGOTTEN_NODE]] != nodes[nodes != FORGOTTEN_NODE]).any():
+        raise DataError("somebody has a history that nothing was decided for; run the release again")
+    return np.asarray(at, dtype=np.int64)
+
+
+def _groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The row groups of a file, one after the other."""
+    with open_paged(path) as file:
+        for i in range(file.metadata.num_row_groups):
+            table = file.read_row_group(i, columns=columns, use_threads=False).combine_chunks()
+            yield from table.to_batches() or [_empty(table)]
+
+
+def _empty(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
+
+
+def _columns(joint: Joint) -> list[str]:
+    return list(dict.fromkeys([*joint.secret.columns, *joint.inputs.columns]))
+
+
+def _cells(group: pa.RecordBatch, joint: Joint) -> IntArray:
+    """The cell of every record, shape (rows,)."""
+    secret, inputs = InputEncoder(joint.secret).codes(group), InputEncoder(joint.inputs).codes(group)
+    if (secret < 0).any() or (inputs < 0).any():
+        raise DataError("a record of the snapshot is outside the joint law; run the release again")
+    return np.asarray(secret * len(joint.inputs) + inputs, dtype=np.int64)
+
+
+def _fill(rows: PersonArray, digests: DigestArray) -> None:
+    rows["high"], rows["low"] = digests[:, 0], digests[:, 1]
+
+
+def _place(spill: Spill, place: IntArray, nodes: IntArray, bucket_rows: int) -> None:
+    bucket = place // bucket_rows
+    order = np.argsort(bucket, kind="stable")
+    rows = np.empty(len(place), dtype=_PLACED)
+    rows["place"], rows["node"] = place[order], nodes[order]
+    spill.add(rows, np.bincount(bucket, minlength=len(spill.sizes())))
+
+
+def _write_nodes(path: Path, placed: Spill, snapshot: Snapshot) -> FileRef:
+    """Write the history of every record in the order, and the row groups, of the snapshot."""
+    held = np.empty(0, dtype=np.int64)
+    buckets = iter(range(len(placed.sizes())))
+    with Sink(path) as sink, pq.ParquetWriter(sink, _NODES, compression="zstd", use_dictionary=False) as writer:
+        for size in snapshot.sizes:
+            while len(held) < size:
+                bucket = next(buckets)
+                rows = placed.rows(bucket, bucket + 1)
+                held = np.concatenate([held, rows["node"][np.argsort(rows["place"])]])
+            batch = pa.RecordBatch.from_arrays([arrow_numbers(held[:size])], schema=_NODES)
+            writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
+            held = held[size:]
+    return FileRef(str(path), sink.sha256)
+
+
+def _changes(tally: Tally, cells: int) -> Changes:
+    codes, records = tally.counts()
+    return Changes(codes // cells, codes % cells, records)

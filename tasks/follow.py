@@ -1,0 +1,310 @@
+"""Follow: what is drawn of the people of a version, given everything that was published about them before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from funnel.audit.followed import FoundHistory
+from funnel.errors import ReleaseRefused, SpecError
+from funnel.guarantees import parse_guarantee
+from funnel.history import HISTORY_COLUMN, Step, drawing_protocol
+from funnel.history import follow as follow_people
+from funnel.history.drift import Drift, drift_between
+from funnel.joint import Joint
+from funnel.pipeline.tasks.step import step, tell
+from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.protocol import Protocol
+from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
+from funnel.register.register import Prepared, Register
+from funnel.release.coarse import coarsened
+from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.release.documents import JointDocument
+from funnel.release.drawn_from import DrawnFrom
+from funnel.release.files import remove_tree
+from funnel.release.layout import ReleaseFolder
+from funnel.release.record import History
+from funnel.release.rows import Rows
+from funnel.release.secret import ReleaseSecret
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import count_partition, partition_groups
+from funnel.sampling.engines import workers_of
+from funnel.sampling.row_words import WordKeys, words_for
+from funnel.spec import ReleaseSpec
+
+# In the workspace of the series, while a version is made: it says of every record what was published about it.
+FOLDER = "followed"
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """What a version is drawn from, and what the register needs to know of it.
+
+    Attributes
+    ----------
+    drawn : DrawnFrom
+    drift : mapping or None
+        How frequencies differ from the version before, where the spec says who its people are.
+    step : Step or None
+        What was decided for every history; None where nothing is added to a register.
+    people : People or None
+        Who has which history.
+    """
+
+    drawn: DrawnFrom
+    drift: Mapping[str, Any] | None = None
+    step: Step | None = None
+    people: People | None = None
+
+
+@step
+def follow(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    joint: Joint,
+    protocol: Protocol,
+    earlier: Sequence[Earlier],
+    register: Register | None,
+    workspace: Path,
+    secret: ReleaseSecret | None = None,
+) -> Followed:
+    """Decide what is drawn of everybody, given their histories; nothing of it where versions are about other people.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    decision : Draw or TakeOver
+    snapshot : Snapshot
+    joint : Joint
+    protocol : Protocol
+        Of this version alone: what is aimed at.
+    earlier : sequence of Earlier
+        All versions before it.
+    register : Register or None
+        That the people are known by, held by this run.
+    workspace : Path
+        Private folder of the series.
+    secret : ReleaseSecret, optional
+
+    Raises
+    ------
+    SpecError
+        If the guarantee, or the mechanism, is none that can be kept over several versions, or the register is about
+        another secret or other keys.
+    ReleaseRefused
+        If frequencies drifted and the spec refuses that, or what was held can no longer be drawn.
+    LedgerError
+        If a file of the register is gone or was changed.
+    """
+    if register is None:
+        record = None if spec.history is None else History(people=spec.history.people)
+        drift = None
+        if spec.history is not None and isinstance(decision, Draw):
+            drift = _told(spec, _drift_of_others(earlier, joint))
+        return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
+    if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
+        if decision.rows_of.folder is None:
+            raise ValueError("rows that are gone are not taken over")
+        return Followed(DrawnFrom.taken_over(ReleaseFolder(decision.rows_of.folder), snapshot, known))
+    if secret is None or spec.record_key is None or snapshot.key_kinds is None or spec.history is None:
+        raise ValueError("people who are followed have record keys")
+    if protocol.inputs.columns != joint.inputs.columns:
+        raise SpecError(
+            'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" leave '
+            "reads_secret out of [mechanism]"
+        )
+    register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+    work = workspace / FOLDER
+    people = observe(register, snapshot, joint, work, tell)
+    drift = _told(spec, _drift_of_same(spec, register, joint, people))
+    tell("following histories")
+    found = follow_people(
+        register.past,
+        people.observed,
+        parse_guarantee(spec.guarantee.canonical),
+        f"{spec.name}/{decision.version}",
+        target=protocol,
+        reserve=spec.history.reserve,
+        progress=tell,
+    )
+    key = secret.record_key(spec.record_key, read_from_vault)
+    followed = follow_snapshot(snapshot, people, found, key, work, tell)
+    drawing = drawing_protocol(found)
+    record = History.model_validate(
+        {
+            "people": "same",
+            "register": register.name,
+            "name": found.version,
+            "given": register.head_sha256,
+            "target": protocol.digest,
+            "drawing": drawing.digest,
+            "histories": found.histories,
+            "level": found.level.value,
+            "moved": found.moved,
+            "outside": found.outside,
+            "reserve": found.reserve,
+        }
+    )
+    if isinstance(decision, TakeOver):
+        _require_same(decision, record)
+    drawn = DrawnFrom(
+        _public(joint, found),
+        drawing,
+        _counted(spec, followed, len(found.library)),
+        followed,
+        protocol,
+        _found(register, people, found),
+        record,
+    )
+    return Followed(drawn, drift, found, people)
+
+
+def entry_of(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    followed: Followed,
+    rows: Rows,
+    register: Register,
+    workspace: Path,
+    secret: ReleaseSecret,
+) -> Prepared | None:
+    """Write what is about to be published about everybody into the register; None where nothing new is.
+
+    Answers are derived once more from the secret and what was decided, and have to be those that were drawn.
+
+    Raises
+    ------
+    DataError
+        If they are not.
+    """
+    if followed.step is None or followed.people is None or spec.record_key is None or snapshot.key_kinds is None:
+        return None
+    tell("noting what is published about whom")
+    drawn, found = followed.drawn, followed.step
+    key = secret.record_key(spec.record_key, read_from_vault)
+    words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
+    noted = drawn_people(snapshot, drawn.snapshot, followed.people, found, words, rows.pairs, workspace / FOLDER, tell)
+    return register.prepare(
+        noted.chapter,
+        noted.people,
+        noted.rows,
+        series=spec.name,
+        version=str(decision.version),
+        reserve=found.reserve,
+        key_columns=spec.record_key,
+        key_kinds=snapshot.key_kinds,
+        fingerprint=secret.fingerprint,
+    )
+
+
+def forget_followed(workspace: Path) -> None:
+    """Remove what was made of the register to draw from."""
+    remove_tree(workspace / FOLDER)
+
+
+def in_register(decision: TakeOver) -> History | None:
+    """What the record of rows that are taken over says of their entry; None where they have none yet."""
+    history = decision.rows_of.record.history
+    return None if history is None or history.entry is None else history
+
+
+def _require_same(decision: TakeOver, record: History) -> None:
+    """Make sure that rows that were held are drawn, given the register as it is, from what they were drawn from."""
+    held = decision.rows_of.record.history
+    if held is None or (held.given, held.drawing) != (record.given, record.drawing):
+        raise ReleaseRefused(
+            f"nothing was published: version {decision.rows_of.version} was held, and what is drawn given everything "
+            "published about its people is no longer what it was then; run funnel release --again, which holds another"
+        )
+
+
+def _public(joint: Joint, found: Step) -> Protocol:
+    """The effective channel as it is published: on a coarse grid: its exact weights would tell of single people."""
+    if (found.channel.weights == found.target.weights).all():
+        return found.target
+    effective = replace(found.channel, mechanism=found.target.mechanism)
+    return coarsened(joint, found.guarantee, effective)
+
+
+def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
+    """Records by secret and by what the drawing reads."""
+    order = {column: coding.labels for column, coding in followed.read_codings().items()}
+    order[HISTORY_COLUMN] = [*map(str, range(channels)), FORGOTTEN_CHANNEL]
+    columns = (HISTORY_COLUMN, *spec.publish)
+    tasks = [(followed.data.path, groups, spec.secret, columns, order) for groups in partition_groups(followed.sizes)]
+    parts: dict[int, Joint] = {}
+    with workers_of(spec.engine) as workers:
+        for i, part in workers.run(count_partition, tasks):
+            parts[i] = part
+    return Joint.from_parts([parts[i] for i in sorted(parts)], order)
+
+
+def _found(register: Register, people: People, found: Step) -> FoundHistory:
+    """What all versions together tell, for whoever answers for it."""
+    labels = {chapter.version: chapter.channel.outputs.labels for chapter in found.past.chapters}
+    witness = found.level.witness
+    ratio = witness.ratio
+    worst = () if found.worst is None else found.past.history(found.worst)
+    return FoundHistory(
+        register=register.name,
+        versions=len(found.past) + 1,
+        histories=found.histories,
+        known=people.known,
+        forgotten=people.forgotten,
+        channels=len(found.library),
+        level=found.level.value,
+        level_ratio=None if ratio is None else f"{ratio.numerator}/{ratio.denominator}",
+        worst=tuple((version, labels[version][output]) for version, output in worst),
+        worst_output=found.channel.outputs.labels[witness.output],
+        worst_secret=found.joint.secret.labels[witness.secret],
+        moved=found.moved,
+        outside=found.outside,
+        reserve=found.reserve,
+        utility=found.utility,
+        alone=found.alone,
+        bound=found.bound,
+        entropy=found.entropy,
+    )
+
+
+def _drift_of_same(spec: ReleaseSpec, register: Register, joint: Joint, people: People) -> Drift | None:
+    """Against the newest version of this series in the register, if somebody's last version it is."""
+    for ordinal, entry in reversed(list(enumerate(register.entries))):
+        if entry.series == spec.name:
+            changes = people.observed.changes.get(ordinal)
+            return None if changes is None else drift_between(entry.joint, joint, changes)
+    return None
+
+
+def _drift_of_others(earlier: Sequence[Earlier], joint: Joint) -> Drift | None:
+    """Against the newest version that is there, whose people are others."""
+    there = [one for one in earlier if one.published and one.folder is not None]
+    if not there:
+        return None
+    newest = max(there, key=lambda one: one.version)
+    if newest.folder is None or not (path := ReleaseFolder(newest.folder).joint).is_file():
+        return None
+    return drift_between(JointDocument.read(path).joint, joint)
+
+
+def _told(spec: ReleaseSpec, drift: Drift | None) -> dict[str, Any] | None:
+    """A drift as findings keep it.
+
+    Raises
+    ------
+    ReleaseRefused
+        If there is one and the spec refuses that.
+    """
+    if drift is None:
+        return None
+    if drift.drifted and spec.history is not None and spec.history.on_drift == "fail":
+        said = drift.sentence.rstrip(".").replace(". ", "; ")
+        raise ReleaseRefused(
+            f'nothing was drawn: the frequencies drifted since the version before, and [history] on_drift = "fail": '
+            f"{said}"
+        )
+    return {**drift.to_dict(), "sentence": drift.sentence}
