@@ -22,6 +22,8 @@ from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
+from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import keyed_claims
 from funnel.pipeline.expectations.laws import Laws
@@ -91,6 +93,8 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
+    prepared : Prepared, optional
+        The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
         What rows of people with histories were drawn from: the same records, with the channel of each history. None
         where rows are taken over: then it is no longer there.
@@ -107,6 +111,7 @@ class Finished:
     key: RecordKey | None = None
     followed: Snapshot | None = None
     derivation: int = DERIVATION
+    prepared: Prepared | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -220,7 +225,9 @@ class Finished:
         """What is expected of it."""
         from funnel.pipeline.expectations.finished_suite import declare_finished
 
-        return [*self.evidence.declared(), *declare_finished(self.said.csv, self.said.keyed, self.said.guarantee)]
+        said = self.said
+        finished = declare_finished(said.csv, said.keyed, said.guarantee, self.is_followed)
+        return [*self.evidence.declared(), *finished]
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables to judge."""
@@ -230,6 +237,7 @@ class Finished:
             "second_reader": self._second_reader,
             "source": self._source,
             "keys": self._keys,
+            "histories": self._histories,
             "recount": self._recount,
             "plain_level": self._level,
             "protocol_figures": self._protocol,
@@ -286,6 +294,33 @@ class Finished:
         # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
         # rows that are taken over were drawn: they were judged then.
         return [*(one for one in found if one.name != "answers"), Claim("answers")]
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether rows are drawn given everything published about the same people before; not if they are taken over.
+
+        Rows that are taken over were judged when they were drawn, and are in the register.
+        """
+        return self.said.people == "same" and not (self.taken_over and self.prepared is None)
+
+    def _histories(self) -> list[Claim]:
+        if self.prepared is None or self.history is None:
+            return [Claim(name, "cannot be judged: no register is handed on") for name in HISTORY_CLAIMS]
+        drawing = self.drawing_document
+        evidence = HistoryEvidence(
+            prepared=self.prepared,
+            promise=self.said.promise,
+            reserve=self.said.reserve,
+            name=f"{self.said.settings['name']}/{self.version}",
+            recount=self.recount,
+            released=self.laws.released,
+            drawing=None if drawing is None else drawing.content(),
+            drawn=self.evidence.pair_counts.sum(axis=0).tolist(),
+            stated=self.history.model_dump(by_alias=True),
+            snapshot=self.snapshot,
+            key=self.key,
+        )
+        return evidence.claims()
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint

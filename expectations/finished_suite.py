@@ -5,6 +5,7 @@ from __future__ import annotations
 from funnel.guarantees import Guarantee
 from funnel.pipeline.expectations import (
     finished,
+    history_claims,
     keyed_answers,
     package_claims,
     protocol_claims,
@@ -13,6 +14,7 @@ from funnel.pipeline.expectations import (
 )
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
 from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
 from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
 from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
@@ -24,7 +26,7 @@ from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReader
 from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
 
 
-def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee) -> list[ReleaseExpectation]:
+def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee, followed: bool = False) -> list[ReleaseExpectation]:
     """All expectations on a finished folder, each with a description in plain words.
 
     Parameters
@@ -35,6 +37,8 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee) -> list[Relea
         Whether records have keys.
     guarantee : Guarantee
         The declared bound.
+    followed : bool
+        Whether rows are drawn given everything published about the same people before.
     """
     copies: list[ReleaseExpectation] = [
         ExpectCsvToEqualTable(
@@ -46,6 +50,15 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee) -> list[Relea
         ExpectKeysToGiveAnswers(
             claims=list(keyed_answers.CLAIMS),
             description="Every record has the answer that its key and the release secret give it, derived again.",
+        )
+    ]
+    histories: list[ReleaseExpectation] = [
+        ExpectHistoriesToMeetBound(
+            claims=list(history_claims.CLAIMS),
+            description=(
+                f"Everything published about a person, in all versions together, keeps {guarantee}, decided again from "
+                "the register in whole numbers."
+            ),
         )
     ]
     return [
@@ -79,6 +92,7 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee) -> list[Relea
             claims=list(package_claims.CLAIMS),
             description="The data package names the files that are there, and tells what the spec and the recount say.",
         ),
+        *(histories if followed else []),
         _on_the_report(),
     ]
 

@@ -96,7 +96,7 @@ def evaluate(evidence: Judged) -> Evaluated:
     return Evaluated(tuple(judgements), results)
 
 
-def announced(evidence: Evidence, csv: bool, keyed: bool) -> tuple[tuple[str, str], ...]:
+def announced(evidence: Evidence, csv: bool, keyed: bool, followed: bool = False) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of the expectations that a release will be judged by, in their order.
 
     Parameters
@@ -107,10 +107,12 @@ def announced(evidence: Evidence, csv: bool, keyed: bool) -> tuple[tuple[str, st
         Whether the release has a csv.
     keyed : bool
         Whether records have keys.
+    followed : bool
+        Whether rows are drawn given everything published about the same people before.
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
 
-    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee)]
+    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed)]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 

@@ -87,7 +87,7 @@ def derived(key: RecordKey, kind: str, purpose: str, length: int) -> bytes:
 def key_digest(key: RecordKey, texts: Sequence[str], kinds: Sequence[str]) -> bytes:
     """The digest of one record's key, 16 bytes."""
     if len(texts) == 1 and kinds[0] == "number":
-        return _aes(derived(key, "integer", "record", 32), _block(texts[0]))
+        return aes_blocks(derived(key, "integer", "record", 32), _block(texts[0]))
     if len(texts) == 1:
         message, name = texts[0].encode(), "text"
     else:
@@ -105,7 +105,8 @@ def _block(text: str) -> bytes:
     return int(text).to_bytes(16, "little", signed=True)
 
 
-def _aes(key: bytes, blocks: bytes) -> bytes:
+def aes_blocks(key: bytes, blocks: bytes) -> bytes:
+    """AES-256 of every block of 16 bytes by itself."""
     cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     return cipher.update(blocks) + cipher.finalize()
 
@@ -153,9 +154,9 @@ def _drawn(
             digests = b"".join(batch.column(KEY_COLUMN).to_pylist())
             # Of a word of 64 bits the first 63 are compared with the sums of the weights.
             if not decided:
-                blocks = np.frombuffer(_aes(first, digests), dtype=np.uint8).reshape(-1, 16)
+                blocks = np.frombuffer(aes_blocks(first, digests), dtype=np.uint8).reshape(-1, 16)
                 digests = (blocks ^ decision).tobytes()
-            words = np.frombuffer(_aes(second, digests), dtype="<u8")[::2] >> np.uint64(1)
+            words = np.frombuffer(aes_blocks(second, digests), dtype="<u8")[::2] >> np.uint64(1)
             counted = np.zeros((outside + 1, b), dtype=np.int64)
             for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside):
                 outputs = np.searchsorted(limits[x], words[rows], side="right")

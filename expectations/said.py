@@ -89,6 +89,11 @@ class Said:
         return None if found is None else str(found)
 
     @property
+    def reserve(self) -> float:
+        """The share of the budget that is used while frequencies may still move."""
+        return float(self.section("history").get("reserve", 1.0))
+
+    @property
     def shuffled(self) -> bool:
         """Whether rows come in random order."""
         return bool(self.section("output").get("shuffle", True))

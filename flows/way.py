@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
-from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed
+from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, pending
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
@@ -213,17 +212,18 @@ def _go(
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot
-        verdict = validate(spec, decision, snapshot, folder, earlier, secret, given)
-        require_passed(verdict)
-        explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
-        if holding:
-            hold(decision, snapshot, verdict, series, folder, created, drawn.record)
-        else:
-            prepare = None
-            if register is not None and secret is not None:
-                prepare = partial(entry_of, spec, decision, snapshot, followed, rows, register, workspace, secret)
+        entry = entry_of(spec, decision, snapshot, followed, rows, register, workspace, secret)
+        places = (None, None) if entry is None or register is None else (register.root, entry.folder)
+        with pending(register, entry, keep=not holding):
+            verdict = validate(spec, decision, snapshot, folder, earlier, secret, given, *places)
+            require_passed(verdict)
+            explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
+            if holding:
+                hold(decision, snapshot, verdict, series, folder, created, drawn.record)
+        if not holding:
+            # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(
-                spec, decision, snapshot, verdict, series, folder, created, approval, drawn.record, prepare, register
+                spec, decision, snapshot, verdict, series, folder, created, approval, drawn.record, entry, register
             )
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))

@@ -213,14 +213,20 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
 @click.option(
     "--public", is_flag=True, help="Check only what the public files tell, also where the internal folder audit/ is."
 )
+@click.option(
+    "--register",
+    type=click.Path(path_type=Path),
+    help="The folder of the register of the people, where it is not in the workspace near RELEASE.",
+)
 @json_option
-def audit_command(release: str, key: str | None, public: bool, as_json: bool) -> None:
+def audit_command(release: str, key: str | None, public: bool, register: Path | None, as_json: bool) -> None:
     """Check a published RELEASE again, from its files alone.
 
     RELEASE is the folder of a version, or of a series (then its latest version is checked), or the URL of one. Every
     public file is checked: that it is signed, written to the byte as funnel writes it, and says what follows from the
     others; and that the released counts can have been drawn from the public shares. Where the internal folder audit/
-    is, the level under the estimated joint law and the draws are checked too. At a URL that folder is not looked for:
+    is, the level under the estimated joint law and the draws are checked too, and, of versions about the same people,
+    from their register, the level of everything published about them. At a URL that folder is not looked for:
     the publisher keeps it.
 
     Each check passes, fails, or could not be made. Exit status 0 if all passed; 7 if any failed; 13 if none failed and
@@ -250,7 +256,7 @@ def audit_command(release: str, key: str | None, public: bool, as_json: bool) ->
             told = Told(known, public, fetched=True, unlisted=fetched.unlisted, render=page_renderer())
         else:
             found = find_release(place)
-            root, told = str(found.root), Told(known, public, render=page_renderer())
+            root, told = str(found.root), Told(known, public, render=page_renderer(), register=register)
         console.progress("checking the release", 0, None)
         checks = recheck(found, told)
     console.print_checks(root, checks)

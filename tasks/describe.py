@@ -74,7 +74,7 @@ def describe(
         guarantee,
         findings,
         comparison,
-        announced(evidence, spec.output.csv, spec.record_key is not None),
+        announced(evidence, spec.output.csv, spec.record_key is not None, drawn.is_followed),
         version=str(decision.version),
         created=created,
         earlier=series.earlier,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -168,11 +169,11 @@ def entry_of(
     snapshot: Snapshot,
     followed: Followed,
     rows: Rows,
-    register: Register,
+    register: Register | None,
     workspace: Path,
-    secret: ReleaseSecret,
+    secret: ReleaseSecret | None,
 ) -> Prepared | None:
-    """Write what is about to be published about everybody into the register; None where nothing new is.
+    """Write what is about to be published about everybody beside the register; None where nothing new is.
 
     Answers are derived once more from the secret and what was decided, and have to be those that were drawn.
 
@@ -181,8 +182,10 @@ def entry_of(
     DataError
         If they are not.
     """
-    if followed.step is None or followed.people is None or spec.record_key is None or snapshot.key_kinds is None:
+    if register is None or secret is None or followed.step is None or followed.people is None:
         return None
+    if spec.record_key is None or snapshot.key_kinds is None:
+        raise ValueError("people who are followed have record keys")
     tell("noting what is published about whom")
     drawn, found = followed.drawn, followed.step
     key = secret.record_key(spec.record_key, read_from_vault)
@@ -199,6 +202,18 @@ def entry_of(
         key_kinds=snapshot.key_kinds,
         fingerprint=secret.fingerprint,
     )
+
+
+@contextmanager
+def pending(register: Register | None, entry: Prepared | None, keep: bool) -> Iterator[None]:
+    """Remove a prepared entry where its version is not going to be published: if this block fails, or always."""
+    kept = False
+    try:
+        yield
+        kept = keep
+    finally:
+        if register is not None and entry is not None and not kept:
+            register.discard(entry)
 
 
 def forget_followed(workspace: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
@@ -53,7 +53,7 @@ def publish(
     created: str,
     approval: Approval | None = None,
     history: History | None = None,
-    prepared: Callable[[], Prepared] | None = None,
+    entry: Prepared | None = None,
     register: Register | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
@@ -63,16 +63,16 @@ def publish(
     files are put there after the rename, and are a version from the moment its ``datapackage.json`` is there, the last
     of them.
 
-    Where people have histories, what was published about each of them is prepared before the rename, named by the
-    record, and settled in the register after it: a run that is killed leaves it to the next one, which finds out by the
+    Where people have histories, what was published about each of them was prepared before, is named by the record, and
+    settled in the register after it: a run that is killed leaves it to the next one, which finds out by the
     record whether the version got to its place.
 
     Parameters
     ----------
     history : History or None
         Who the people are, for the record.
-    prepared : callable, optional
-        Writes the entry of this version into the register.
+    entry : Prepared, optional
+        Of this version in the register of its people, as it was judged.
     register : Register, optional
 
     Raises
@@ -84,7 +84,6 @@ def publish(
     require_judged(folder.root, verdict)
     version = decision.version
     files = sign_release(spec, folder, str(version), created, verdict.files)
-    entry = None if prepared is None else prepared()
     if entry is not None and history is not None:
         history = history.model_copy(
             update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}

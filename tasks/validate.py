@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
@@ -25,6 +26,8 @@ def validate(
     earlier: Sequence[Earlier],
     secret: ReleaseSecret | None = None,
     followed: Snapshot | None = None,
+    register: Path | None = None,
+    coming: Path | None = None,
 ) -> Verdict:
     """Judge every public file of a coming version, and note the digests of what was judged.
 
@@ -37,6 +40,8 @@ def validate(
     ----------
     followed : Snapshot, optional
         The same records with the channel of each history and keys of decisions, where rows are drawn from these.
+    register, coming : Path, optional
+        Folders of the register of these people, and of the entry that is prepared for the version.
 
     Raises
     ------
@@ -46,6 +51,7 @@ def validate(
     tell("loading the validator")
     # Takes seconds to import: only runs that validate pay for it.
     from funnel.pipeline.expectations import Finished, judge
+    from funnel.pipeline.expectations.history_claims import Prepared
 
     tell("judging the release")
     # Before anything is read: what changes from here on is not what was judged.
@@ -55,5 +61,8 @@ def validate(
     # Rows that are taken over have the words of the version that they are of.
     before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
     derivation = decision.origin.derivation or DERIVATION
-    finished = Finished(spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation)
+    prepared = None if register is None or coming is None else Prepared(register, coming)
+    finished = Finished(
+        spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation, prepared
+    )
     return Verdict.of(judge(finished).results, files)

@@ -15,7 +15,7 @@ from funnel.guarantees import LIP
 from funnel.history import Observed, Past, Step, drawing_protocol
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
-from funnel.register.following import drawn_people, follow_snapshot, observe
+from funnel.register.following import DrawnPeople, drawn_people, follow_snapshot, observe
 from funnel.register.register import Prepared, Register
 from funnel.release.files import FileRef, write_whole
 from funnel.release.snapshot import Snapshot
@@ -126,18 +126,10 @@ def random_step(seed: int, version: str, past: Past, observed: Observed) -> Step
     )
 
 
-def publish(
-    register: Register,
-    wave: Wave,
-    seed: int,
-    version: str,
-    folder: Path,
-    *,
-    series: str = "panel",
-    bucket_rows: int = 16,
-    settle: bool = True,
-) -> tuple[Prepared, pd.DataFrame]:
-    """Publish a wave; the entry, and what was drawn of everybody: columns id, cell, history, output."""
+def draw(
+    register: Register, wave: Wave, seed: int, version: str, folder: Path, series: str = "panel", bucket_rows: int = 16
+) -> tuple[DrawnPeople, pd.DataFrame]:
+    """Draw a wave: what the register is to keep, and a table of the same: columns id, cell, history, output."""
     snapshot, joint = wave.snapshot(folder / f"{series}-{version}"), wave.joint()
     work = folder / f"{series}-{version}" / "work"
     people = observe(register, snapshot, joint, work, bucket_rows=bucket_rows)
@@ -156,7 +148,12 @@ def publish(
             "output": np.concatenate(outputs).astype(np.int64),
         }
     )
-    prepared = register.prepare(
+    return drawn, table
+
+
+def prepare(register: Register, drawn: DrawnPeople, version: str, series: str = "panel") -> Prepared:
+    """Prepare the entry of what was drawn."""
+    return register.prepare(
         drawn.chapter,
         drawn.people,
         drawn.rows,
@@ -167,6 +164,13 @@ def publish(
         key_kinds=("number",),
         fingerprint=KEY.fingerprint,
     )
-    if settle:
-        register.settle(prepared)
+
+
+def publish(
+    register: Register, wave: Wave, seed: int, version: str, folder: Path, series: str = "panel", bucket_rows: int = 16
+) -> tuple[Prepared, pd.DataFrame]:
+    """Publish a wave: its entry, and the table of `draw`."""
+    drawn, table = draw(register, wave, seed, version, folder, series, bucket_rows)
+    prepared = prepare(register, drawn, version, series)
+    register.settle(prepared)
     return prepared, table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from funnel.audit.arithmetic import (
@@ -18,6 +19,7 @@ from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, read_evidence
 from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
+from funnel.audit.histories import check_histories
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
 from funnel.audit.package import Facts, check_package, check_texts
@@ -51,6 +53,8 @@ class Told:
         Files at that URL that no document of the release lists.
     render : callable or None
         Makes the report again from its numbers.
+    register : Path or None
+        The folder of the register of the people, where it is not in a workspace near the release.
     """
 
     key: str | None = None
@@ -58,6 +62,7 @@ class Told:
     fetched: bool = False
     unlisted: tuple[str, ...] = ()
     render: Render | None = None
+    register: Path | None = None
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
@@ -180,6 +185,7 @@ def _internal(
         check_texts(package, _said(evidence.spec)),
         check_record(folder, evidence, document, package, facts),
         kept,
+        *check_histories(folder, name, evidence, document, told.register),
     ]
 
 

@@ -46,6 +46,11 @@ class DrawnFrom:
     history: FoundHistory | None = None
     record: History | None = None
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether rows are drawn given everything published about the same people, for an entry of their own."""
+        return self.record is not None and self.record.people == "same" and self.record.entry is None
+
     @classmethod
     def alone(cls, protocol: Protocol, snapshot: Snapshot, record: History | None) -> Self:
         """Of a version whose people have no history that is known."""

@@ -1,0 +1,247 @@
+"""History claims: what the register of a coming version says of its people, held against everything else there is."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.history_answers import wrong_answers
+from funnel.recount import Promise, Recount, ReleasedProtocol
+from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.promise import read_promise
+from funnel.recount.register_files import Entry
+from funnel.recount.rows import connect
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import KEY_COLUMN, RecordKey
+
+CLAIMS = ("register", "entry", "people", "answers", "drawing", "channel", "bound", "findings")
+# A level that is found twice, by floats with a proven error and by whole numbers.
+_LEVEL = 1e-7
+# How far a weight of the published channel may be from that of all histories: some steps of its own grid, which is
+# coarse so that it tells nothing of single people, or a thousandth.
+_STEPS, _MIXED = 3, 1e-3
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The entry of a coming version, whole on disk and not yet one of the register.
+
+    Attributes
+    ----------
+    register : Path
+        The folder of the register.
+    coming : Path
+        The folder of the entry.
+    """
+
+    register: Path
+    coming: Path
+
+
+@dataclass(frozen=True)
+class HistoryEvidence:
+    """What a coming version is judged by, with the versions before it about the same people.
+
+    Attributes
+    ----------
+    prepared : Prepared
+    promise : Promise
+        The bound in the text of the spec.
+    reserve : float
+        That the text of the spec names.
+    name : str
+        ``"<series>/<version>"``.
+    recount : Recount
+        Counts from the source itself.
+    released : ReleasedProtocol
+        What ``protocol.json`` says.
+    drawing : mapping or None
+        What the rows were drawn with, where that is not the published protocol: content of a protocol document.
+    drawn : sequence of int, length b
+        Rows of every output of the published protocol.
+    stated : mapping
+        What the findings say of all versions together.
+    snapshot : Snapshot
+    key : RecordKey or None
+    """
+
+    prepared: Prepared
+    promise: Promise
+    reserve: float
+    name: str
+    recount: Recount
+    released: ReleasedProtocol
+    drawing: Mapping[str, Any] | None
+    drawn: list[int]
+    stated: Mapping[str, Any]
+    snapshot: Snapshot
+    key: RecordKey | None
+
+    @cached_property
+    def found(self) -> RegisterHistories:
+        """What the register tells, with the coming version."""
+        return recount_histories(self.prepared.register, self.prepared.coming, self.promise)
+
+    @property
+    def entry(self) -> Entry:
+        """Of the coming version."""
+        return self.found.entries[-1]
+
+    @property
+    def version(self) -> VersionHistories:
+        """What the coming version tells."""
+        return self.found.versions[-1]
+
+    def claims(self) -> list[Claim]:
+        """All that has to hold of it."""
+        return [
+            _none("register", self.found.complaints),
+            all_of("entry", self._entry()),
+            all_of("people", self._people()),
+            self._answers(),
+            all_of("drawing", self._drawing()),
+            self._channel(),
+            _none("bound", self.version.broken),
+            all_of("findings", self._findings()),
+        ]
+
+    def _entry(self) -> Iterator[Claim]:
+        chapter, recount, entry = self.entry.chapter, self.recount, self.entry
+        for complaint in self.version.complaints:
+            yield Claim("", complaint)
+        yield same("name", chapter.name, self.name)
+        yield claim("bound", read_promise(chapter.guarantee) == self.promise, "is not the one in the text of the spec")
+        yield same("reserve", float(chapter.reserve), float(self.reserve))
+        columns = (entry.secret_columns, entry.input_columns, entry.output_columns)
+        told = (recount.secret_columns, recount.published_columns, self.released.output_columns)
+        yield claim("columns", columns == told, "are not those of the spec")
+        fits = set(chapter.secret) == set(recount.secret) and set(chapter.inputs) == set(recount.inputs)
+        yield claim("alphabets", fits, "have other values than the source")
+        if fits:
+            counts = [n for row in recount.table(chapter.secret, chapter.inputs) for n in row]
+            yield claim("counts", list(chapter.counts) == counts, "differ from those of the source")
+        if self.key is not None:
+            yield same("secret", entry.fingerprint, self.key.fingerprint)
+
+    def _people(self) -> Iterator[Claim]:
+        there, rows = _in_snapshot(self.entry, self.snapshot)
+        gone = rows - self.version.people
+        yield claim("digests", there == self.version.people, "are not all those of the records, each with its values")
+        yield claim("missing", gone == self._forgotten, f"are {gone:,}, and {self._forgotten:,} of them are forgotten")
+
+    @property
+    def _forgotten(self) -> int:
+        return int(self.stated["forgotten"])
+
+    def _answers(self) -> Claim:
+        if self.key is None:
+            return Claim("answers", "cannot be derived: the run hands on no release secret")
+        wrong = wrong_answers(self.found.entries, self.key)
+        return claim("answers", not wrong, f"of {wrong:,} people are not those that key, history and secret give")
+
+    def _drawing(self) -> Iterator[Claim]:
+        by_output = dict(zip(self.entry.chapter.outputs, self.version.by_output, strict=True))
+        drawn = dict(zip(self.released.outputs, self.drawn, strict=True))
+        fits = set(by_output) == set(drawn)
+        yield claim("outputs", fits, "are not those of the published protocol")
+        if fits:
+            left = [drawn[y] - count for y, count in by_output.items()]
+            right = min(left) >= 0 and sum(left) == self._forgotten
+            yield claim("rows", right, "of an output are not as many as the register has people with it")
+        yield claim("channels", self._drawn_from_channels(), "that rows were drawn from are not those of the register")
+
+    def _drawn_from_channels(self) -> bool:
+        """Whether the drawing has, for every channel and input, the weights that the register keeps."""
+        chapter = self.entry.chapter
+        if self.drawing is None:
+            return False
+        inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
+        outputs = [tuple(symbol) for symbol in self.drawing["outputs"]["symbols"]]
+        if outputs != list(chapter.outputs):
+            return False
+        columns = list(zip(*self.drawing["weights"], strict=True))
+        met = set()
+        for symbol, column in zip(self.drawing["inputs"]["symbols"], columns, strict=True):
+            k, x = int(symbol[0]), inputs.get(tuple(symbol[1:]))
+            if x is None or k not in chapter.channels:
+                return False
+            met.add((k, x))
+            if [dict(row).get(x, 0) for row in chapter.channels[k]] != [int(weight) for weight in column]:
+                return False
+        return met >= set(self.version.by_channel)
+
+    def _channel(self) -> Claim:
+        """That the published channel is the effective one, as far as its grid tells it."""
+        chapter, released = self.entry.chapter, self.released
+        grid = math.gcd(released.denominator, *(weight for row in released.weights for weight in row))
+        reach = max(_STEPS * grid, _MIXED * released.denominator + 2 * grid)
+        if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
+            return Claim("channel", "has other values than the register")
+        xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
+        ys = [released.outputs.index(symbol) for symbol in chapter.outputs]
+        far = sum(
+            abs(released.weights[y][x] - weight) > reach
+            for y, row in zip(ys, self.entry.effective, strict=True)
+            for x, weight in zip(xs, row, strict=True)
+        )
+        return claim("channel", not far, f"has {far:,} weights that are not those of all histories together")
+
+    def _findings(self) -> Iterator[Claim]:
+        version, stated = self.version, self.stated
+        level = stated["level"]
+        close = isinstance(level, float) and math.isclose(level, version.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
+        yield claim("level", close, f"is {level!r}, and it is {version.level!r} over all histories")
+        yield same("moved", stated["moved"], version.moved)
+        yield same("outside", stated["outside"], version.outside)
+        yield same("histories", stated["histories"], version.histories)
+        yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
+        yield same("versions", stated["versions"], len(self.found.entries))
+        yield same("register", stated["register"], self.prepared.register.name)
+
+
+def _none(name: str, complaints: tuple[str, ...]) -> Claim:
+    return all_of(name, (Claim("", complaint) for complaint in complaints))
+
+
+def _in_snapshot(entry: Entry, snapshot: Snapshot) -> tuple[int, int]:
+    """How many people of an entry are in a snapshot with the same values, and how many records that has."""
+    chapter = entry.chapter
+    secrets = {symbol: s for s, symbol in enumerate(chapter.secret)}
+    inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
+    # A published column may be secret too.
+    columns = list(dict.fromkeys((*entry.secret_columns, *entry.input_columns, KEY_COLUMN)))
+    rows = 0
+
+    def batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in file.iter_batches(columns=columns):
+            texts = {name: batch.column(name).cast(pa.string()).to_pylist() for name in columns[:-1]}
+            s = zip(*(texts[name] for name in entry.secret_columns), strict=True)
+            x = zip(*(texts[name] for name in entry.input_columns), strict=True)
+            cells = [secrets.get(one, -1) * chapter.a + inputs.get(other, 0) for one, other in zip(s, x, strict=True)]
+            digests = np.frombuffer(b"".join(batch.column(KEY_COLUMN).to_pylist()), dtype="<u8").reshape(-1, 2)
+            rows += batch.num_rows
+            yield pa.record_batch(
+                [pa.array(digests[:, 0]), pa.array(digests[:, 1]), pa.array(cells, pa.int32())], ["high", "low", "cell"]
+            )
+
+    with (
+        tempfile.TemporaryDirectory(prefix="funnel-people-") as scratch,
+        connect(Path(scratch)) as database,
+        pq.ParquetFile(snapshot.data.path) as file,
+    ):
+        schema = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("cell", pa.int32())])
+        database.register("records", pa.RecordBatchReader.from_batches(schema, batches(file)))
+        query = "SELECT count(*) FROM records JOIN read_parquet(?) USING (high, low, cell)"
+        ((there,),) = database.execute(query, [str(entry.people)]).fetchall()
+    return int(there), rows

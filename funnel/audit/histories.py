@@ -1,0 +1,115 @@
+"""Everything published about the people of a release, in all versions of their register, computed again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.evidence import Evidence
+from funnel.audit.history import find_records
+from funnel.errors import FunnelError, PipelineError
+from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.promise import read_promise
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.record import History
+
+NAME = "histories"
+# A level that is found twice, by floats with a proven error and by whole numbers.
+_LEVEL = 1e-7
+
+
+def check_histories(
+    folder: ReleaseFolder, name: str, evidence: Evidence, document: ProtocolDocument, register: Path | None
+) -> list[Check]:
+    """Whether all versions about the same people keep the bound together; nothing where they are about other people.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    name : str
+        Of the series.
+    evidence : Evidence
+    document : ProtocolDocument
+    register : Path or None
+        The folder of the register, where it is not in a workspace near the release.
+
+    Notes
+    -----
+    Nothing of it is shared with what decided and drew: people are counted by DuckDB, and laws are computed and decided
+    on by `funnel.recount`.
+    """
+    history = evidence.record.history
+    if history is None or history.people != "same":
+        return []
+    place = register or _near(folder, name, str(history.register_name))
+    if place is None:
+        why = (
+            f"the register {history.register_name} is not near this folder, so what all versions about the same people "
+            "tell together cannot be computed; name its folder with --register"
+        )
+        return [unchecked(NAME, why)]
+    try:
+        found = recount_histories(place)
+    except PipelineError as error:
+        return [unchecked(NAME, str(error))]
+    except FunnelError as error:
+        return [judged(NAME, [str(error)], "")]
+    return [judged(NAME, _complaints(found, history, evidence, document), _holds(found, history))]
+
+
+def _near(folder: ReleaseFolder, name: str, register: str) -> Path | None:
+    records = find_records(folder, name)
+    place = None if records is None else records.parents[1] / "registers" / register
+    return place if place is not None and place.is_dir() else None
+
+
+def _complaints(
+    found: RegisterHistories, history: History, evidence: Evidence, document: ProtocolDocument
+) -> Iterator[str]:
+    for version in found.versions:
+        yield from (f"{version.name}: {said}" for said in version.broken)
+    yield from found.complaints
+    for version in found.versions:
+        yield from (f"{version.name}: {said}" for said in version.complaints)
+    if history.head not in found.heads:
+        yield "the register is older than this version, as an old backup is"
+    this, entry = found.version(str(history.name)), found.entry(str(history.name))
+    if this is None or entry is None:
+        yield f"the register knows of no version {history.name}"
+        return
+    if entry.digest != history.entry:
+        yield "its entry in the register is not the one that it was published with"
+    if this.promise != read_promise(document.guarantee.declared):
+        yield "its entry in the register is of another bound"
+    if this.people + this.missing != evidence.record.rows:
+        yield "the register has another number of people for it"
+    yield from _figures(this, history, evidence)
+
+
+def _figures(this: VersionHistories, history: History, evidence: Evidence) -> Iterator[str]:
+    stated = evidence.findings.history
+    told = [history] if stated is None else [history, stated]
+    if stated is None:
+        yield "what was found then says nothing of all versions together"
+    for one in told:
+        if one.level is None or not math.isclose(one.level, this.level, rel_tol=_LEVEL, abs_tol=_LEVEL):
+            yield f"the level over all histories is {this.level:.12g} nats, and another one was stated"
+        if one.histories != this.histories:
+            yield f"its people had {this.histories:,} histories, and another number was stated"
+        # Nobody can tell any more what became of people who are forgotten.
+        for what, number, known in (("moved", one.moved, this.moved), ("outside", one.outside, this.outside)):
+            if number is None or not known <= number <= known + this.missing:
+                yield f"{known:,} of its people are {what} by the frequencies, and another number was stated"
+
+
+def _holds(found: RegisterHistories, history: History) -> str:
+    this = found.version(str(history.name))
+    if this is None:
+        return ""
+    return (
+        f"level {this.level:.12g} nats over {this.histories:,} histories of {len(found.versions)} versions, declared "
+        f"{this.promise.kind}, and {this.moved:,} people moved by the frequencies"
+    )

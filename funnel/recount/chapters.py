@@ -1,0 +1,225 @@
+"""Chapters: what one version told the people of a register, as plain whole numbers, and the tree of their histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from funnel.errors import DataError
+from funnel.recount.channel import Symbols
+
+WHOLE = 2**63
+NEW = 0
+"""The node of the empty history: people about whom nothing was published."""
+
+# For every output the inputs that can give it, with their weights of 2^63.
+Rows = tuple[tuple[tuple[int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One version of a register.
+
+    A cell is ``s * a + x``; a node is a history: the node 0 is the empty one, and the nodes of a version are numbered
+    from ``first``.
+
+    Attributes
+    ----------
+    ordinal : int
+        Its place among the versions, from 0.
+    name : str
+    secret, inputs, outputs : tuple of tuple of str
+    counts : tuple of int, length c a
+        Records by cell.
+    changes : mapping of ordinal to mapping of (cell there, cell here) to int
+        People in an earlier version and in this one.
+    channels : mapping of int to Rows
+        Distinct channels R.
+    followed : mapping of node to int
+        The channel that people with a history draw from.
+    first : int
+    parents, drawn : tuple of int
+        Of the nodes of this version: the history before, and the output.
+    guarantee : str
+        The declared bound, as text.
+    reserve : Fraction
+        The share of the budget that is used up while frequencies may still move.
+
+    Raises
+    ------
+    DataError
+        If a number lies outside of what it counts, weights do not add up to 2^63, or a history has no channel.
+    """
+
+    ordinal: int
+    name: str
+    secret: Symbols
+    inputs: Symbols
+    outputs: Symbols
+    counts: tuple[int, ...]
+    changes: Mapping[int, Mapping[tuple[int, int], int]]
+    channels: Mapping[int, Rows]
+    followed: Mapping[int, int]
+    first: int
+    parents: tuple[int, ...]
+    drawn: tuple[int, ...]
+    guarantee: str
+    reserve: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        wrong = next(self._complaints(), None)
+        if wrong is not None:
+            raise DataError(f"the register is damaged: in version {self.name!r} {wrong}; restore it from a backup")
+
+    def _complaints(self) -> Iterator[str]:
+        if len(self.counts) != self.c * self.a or min(self.counts, default=-1) < 0 or not sum(self.counts):
+            yield "the counts do not fit the alphabets"
+        if any(not 0 <= v < self.ordinal for v in self.changes):
+            yield "changes are counted from a version that is not earlier"
+        if any(count <= 0 for table in self.changes.values() for count in table.values()):
+            yield "a change is counted that nobody made"
+        if any(not 0 <= after < self.c * self.a for table in self.changes.values() for _, after in table):
+            yield "a change leads to a value that does not exist"
+        for rows in self.channels.values():
+            totals = [0] * self.a
+            for row in rows:
+                for x, weight in row:
+                    if not 0 <= x < self.a or not 0 < weight <= WHOLE:
+                        yield "a channel has a weight outside of its range"
+                        return
+                    totals[x] += weight
+            if len(rows) != self.b or any(total != WHOLE for total in totals):
+                yield "the weights of a channel do not add up to 2^63 for every input"
+        if any(channel not in self.channels for channel in self.followed.values()):
+            yield "a history draws from a channel that is not there"
+        if len(self.parents) != len(self.drawn) or any(not 0 <= y < self.b for y in self.drawn):
+            yield "a history ends with an output that does not exist"
+        if any(parent not in self.followed for parent in self.parents):
+            yield "a history goes on from one that has no channel"
+        if any(not 0 <= node < self.first for node in self.followed):
+            yield "a history is followed that did not exist before"
+        if len(set(zip(self.parents, self.drawn, strict=True))) != len(self.parents):
+            yield "a history is there twice"
+        if not 0 < self.reserve <= 1:
+            yield "the reserve is not in (0, 1]"
+
+    @property
+    def c(self) -> int:
+        """Values of the secret."""
+        return len(self.secret)
+
+    @property
+    def a(self) -> int:
+        """Inputs."""
+        return len(self.inputs)
+
+    @property
+    def b(self) -> int:
+        """Outputs."""
+        return len(self.outputs)
+
+    def shares(self, earlier: int | None) -> tuple[int, ...]:
+        """Whom the prior counts, by secret, length c: people in an earlier version and in this one; None: all."""
+        if earlier is None:
+            return tuple(sum(self.counts[s * self.a : (s + 1) * self.a]) for s in range(self.c))
+        found = [0] * self.c
+        for (_, after), count in self._changes(earlier).items():
+            found[after // self.a] += count
+        return tuple(found)
+
+    def carrying(self, earlier: int) -> Carrying:
+        """How the law of a history that ends in an earlier version is carried to this one."""
+        rows: dict[int, dict[int, int]] = {}
+        for (before, after), count in self._changes(earlier).items():
+            rows.setdefault(before, {})[after] = count
+        shared = self.shares(earlier)
+        other = {cell: n for cell, n in enumerate(self.counts) if n and shared[cell // self.a]}
+        return Carrying(rows, other)
+
+    def _changes(self, earlier: int) -> Mapping[tuple[int, int], int]:
+        if not self.changes.get(earlier):
+            raise DataError(
+                f"the register is damaged: version {self.name!r} has no changes from version number {earlier}, which "
+                "people come from; restore it from a backup"
+            )
+        return self.changes[earlier]
+
+
+@dataclass(frozen=True)
+class Carrying:
+    """The law of a cell given a cell of an earlier version, in whole numbers.
+
+    Attributes
+    ----------
+    rows : mapping of cell to mapping of cell to int
+        For cells that people in both versions had: where how many of them are.
+    other : mapping of cell to int
+        For all other cells: the records of the later version whose secret people in both versions have.
+    """
+
+    rows: Mapping[int, Mapping[int, int]]
+    other: Mapping[int, int]
+
+    @cached_property
+    def sizes(self) -> Mapping[int, int]:
+        """People of every row."""
+        return {before: sum(row.values()) for before, row in self.rows.items()}
+
+    @cached_property
+    def size(self) -> int:
+        """Records of `other`."""
+        return sum(self.other.values())
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Histories of all versions; entry n of each list is of the node n, and that of node 0 says nothing.
+
+    Raises
+    ------
+    DataError
+        If versions or nodes are not numbered without a gap.
+    """
+
+    chapters: Sequence[Chapter]
+
+    def __post_init__(self) -> None:
+        number = 1
+        for place, chapter in enumerate(self.chapters):
+            if chapter.ordinal != place or chapter.first != number:
+                raise DataError(
+                    f"the register is damaged: version {chapter.name!r} does not follow the versions before it; "
+                    "restore it from a backup"
+                )
+            number += len(chapter.parents)
+
+    @cached_property
+    def parents(self) -> list[int]:
+        """The history before."""
+        return [NEW, *(parent for chapter in self.chapters for parent in chapter.parents)]
+
+    @cached_property
+    def outputs(self) -> list[int]:
+        """What was published last."""
+        return [NEW, *(y for chapter in self.chapters for y in chapter.drawn)]
+
+    @cached_property
+    def versions(self) -> list[int | None]:
+        """The version that it was published in; None for new people."""
+        return [None, *(chapter.ordinal for chapter in self.chapters for _ in chapter.parents)]
+
+    def history(self, node: int) -> tuple[tuple[str, int], ...]:
+        """The pairs of version and output that lead to a node."""
+        found: list[tuple[str, int]] = []
+        while node != NEW:
+            version = self.versions[node]
+            assert version is not None
+            found.append((self.chapters[version].name, self.outputs[node]))
+            node = self.parents[node]
+        return tuple(reversed(found))
+
+    def last_used(self) -> dict[int, int]:
+        """For every history that people go on from: the last version that they do so in."""
+        return {node: chapter.ordinal for chapter in self.chapters for node in chapter.followed}

@@ -1,0 +1,300 @@
+"""Histories: what everything published about the people of a register tells of them, computed a second time.
+
+From the folder of a register and the text of a guarantee alone: counts from its people by DuckDB, laws of histories in
+whole numbers with proven limits, conditions decided on them, or in fractions where they do not decide.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from funnel.recount.chapters import Chapter, Tree
+from funnel.recount.history_bounds import (
+    HistoryFinding,
+    Side,
+    Undecided,
+    Worst,
+    judge_history,
+    level_above,
+    sides_of,
+)
+from funnel.recount.path_laws import ExactLaws, HistoryLaw, PathLaws
+from funnel.recount.promise import Promise, read_promise
+from funnel.recount.register_files import (
+    FORGOTTEN,
+    Entry,
+    chain_complaints,
+    entry_folders,
+    file_digest,
+    head_complaints,
+    read_entry,
+    read_head,
+)
+from funnel.recount.register_people import (
+    Followed,
+    counted_complaints,
+    followed_by,
+    forgotten_complaints,
+    history_complaints,
+    impossible_answers,
+    order_complaints,
+    unfollowed,
+)
+from funnel.recount.rows import connect
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class VersionHistories:
+    """What a version tells of people about whom other versions told something before.
+
+    Attributes
+    ----------
+    name : str
+        Of the version in the register.
+    promise : Promise
+        The bound on everything published.
+    level : float
+        The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
+    histories : int
+        Different histories that people had before it.
+    people, moved, outside : int
+        Of the version; those whose history by itself is outside the bound, as frequencies have moved; and those of them
+        who can get an output that is outside of it.
+    by_output : tuple of int, length b
+        How many people got an output.
+    by_channel : mapping of (channel, input) to int
+        How many people drew from a channel with an input.
+    missing : int
+        People who were counted then and are forgotten.
+    complaints : tuple of str
+        In what way files do not agree, as parts of sentences.
+    broken : tuple of str
+        In what way the bound is not kept.
+    """
+
+    name: str
+    promise: Promise
+    level: float
+    histories: int
+    people: int
+    moved: int
+    outside: int
+    by_output: tuple[int, ...]
+    by_channel: Mapping[tuple[int, int], int]
+    missing: int
+    complaints: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RegisterHistories:
+    """What was found in a register.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+    versions : tuple of VersionHistories
+        In the order of publication; those that were asked for.
+    complaints : tuple of str
+        About the register as a whole.
+    heads : tuple of str
+        SHA-256 of all its heads, the newest last.
+    """
+
+    entries: tuple[Entry, ...]
+    versions: tuple[VersionHistories, ...]
+    complaints: tuple[str, ...]
+    heads: tuple[str, ...]
+
+    def entry(self, name: str) -> Entry | None:
+        """The entry of a version; None if the register does not know it."""
+        return next((one for one in self.entries if one.chapter.name == name), None)
+
+    def version(self, name: str) -> VersionHistories | None:
+        """What was found of a version; None if the register does not know it."""
+        return next((one for one in self.versions if one.name == name), None)
+
+
+def recount_histories(register: Path, coming: Path | None = None, promise: Promise | None = None) -> RegisterHistories:
+    """Judge what the versions of a register tell together.
+
+    Parameters
+    ----------
+    register : Path
+        The folder of the register.
+    coming : Path, optional
+        The folder of an entry that is prepared and not yet one of the register. Then it alone is judged by the bound;
+        else all versions are.
+    promise : Promise, optional
+        What the last version promises; what its entry says, if it is left out.
+
+    Raises
+    ------
+    DataError
+        If a file of the register is missing, was changed or cannot be read.
+    SpecError
+        If the promise says nothing about everything that is published.
+    PipelineError
+        If DuckDB is not installed.
+
+    Notes
+    -----
+    O(people) by DuckDB in bounded memory, and O(histories · changes) products of whole numbers a version.
+    """
+    with tempfile.TemporaryDirectory(prefix="funnel-histories-") as scratch, connect(Path(scratch)) as database:
+        folders = entry_folders(register) if coming is None or register.exists() else []
+        entries = tuple(read_entry(database, folder) for folder in (*folders, *([] if coming is None else [coming])))
+        # A prepared entry has the head that the register is to have.
+        head = read_head(register if coming is None else coming)
+        complaints = [*chain_complaints(entries), *head_complaints(head, entries)]
+        if folders and coming is not None:
+            complaints += head_complaints(read_head(register), entries[:-1])
+        forgotten = register / FORGOTTEN
+        if head.forgotten is not None:
+            if file_digest(forgotten) != head.forgotten:
+                complaints.append("the people who are forgotten are not those that the head of the register names")
+            complaints += forgotten_complaints(database, forgotten, entries)
+        missing = [one.missing for one in head.named]
+        missing += [0] * (len(entries) - len(missing))
+        judging = _Judging(database, Tree([entry.chapter for entry in entries]), entries, missing, coming is not None)
+        return RegisterHistories(entries, tuple(judging.versions(promise)), tuple(complaints), head.digests)
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """A register that is judged; ``coming`` where its last version is not published yet."""
+
+    database: duckdb.DuckDBPyConnection
+    tree: Tree
+    entries: tuple[Entry, ...]
+    missing: Sequence[int]
+    coming: bool
+
+    def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
+        """All of them, or the last one if it is coming."""
+        exact = ExactLaws(self.tree)
+        for chapter, laws in PathLaws(self.tree).versions():
+            last = chapter.ordinal == len(self.entries) - 1
+            if self.coming and not last:
+                for _ in laws:
+                    pass
+                continue
+            entry = self.entries[chapter.ordinal]
+            followed = followed_by(self.database, self.tree, entry)
+            declared = promise if last and promise is not None else read_promise(chapter.guarantee)
+            complaints = tuple(self._complaints(entry, followed))
+            missing = self.missing[chapter.ordinal]
+            yield _judged(self.tree, chapter, laws, exact, followed, declared, missing, complaints)
+
+    def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
+        before = self.entries[: entry.chapter.ordinal]
+        yield from order_complaints(self.database, entry)
+        wrong, last = unfollowed(self.database, self.tree, before, entry)
+        if wrong:
+            yield f"{wrong:,} people have a history that does not go on from their own"
+        if impossible := impossible_answers(self.database, self.tree, entry):
+            yield f"{impossible:,} people have an answer that their channel never gives"
+        yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
+        yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
+
+
+def _judged(
+    tree: Tree,
+    chapter: Chapter,
+    laws: Iterator[HistoryLaw],
+    exact: ExactLaws,
+    followed: Followed,
+    promise: Promise,
+    missing: int,
+    complaints: Sequence[str],
+) -> VersionHistories:
+    sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
+    shares: dict[int | None, tuple[int, ...]] = {}
+    tally = _Tally(tree, chapter, [None] * len(sides))
+    for law in laws:
+        if law.earlier not in shares:
+            shares[law.earlier] = chapter.shares(law.earlier)
+        rows = chapter.channels[chapter.followed[law.node]]
+        try:
+            found = judge_history(sides, inner, law, rows, shares[law.earlier])
+        except Undecided:
+            law = _whole(law, exact.law(law.node, chapter.ordinal))
+            found = judge_history(sides, inner, law, rows, shares[law.earlier])
+        tally.add(law.node, found, followed.people.get(law.node, 0))
+    return VersionHistories(
+        name=chapter.name,
+        promise=promise,
+        level=tally.level(promise, sides),
+        histories=len(chapter.followed),
+        people=sum(followed.people.values()),
+        moved=tally.moved,
+        outside=tally.outside,
+        by_output=followed.by_output,
+        by_channel=followed.by_channel,
+        missing=missing,
+        complaints=tuple(complaints),
+        broken=tuple(tally.broken()),
+    )
+
+
+def _whole(law: HistoryLaw, cells: Sequence[Fraction]) -> HistoryLaw:
+    """A law in fractions as whole numbers in the same proportion."""
+    common = math.lcm(*(cell.denominator for cell in cells))
+    return HistoryLaw(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
+
+
+class _Tally:
+    """What was found of the histories of a version so far."""
+
+    def __init__(self, tree: Tree, chapter: Chapter, worst: list[Worst | None]) -> None:
+        self._tree, self._chapter, self._worst = tree, chapter, worst
+        self._place: tuple[int, Worst] | None = None
+        self._failed: dict[str, list[str]] = {}
+        self.moved = self.outside = 0
+
+    def add(self, node: int, found: HistoryFinding, people: int) -> None:
+        """One history more."""
+        if found.moved:
+            self.moved += people
+            self.outside += people if found.outside else 0
+        else:
+            self._worst = [
+                new if old is None or _larger(new, old) else old
+                for old, new in zip(self._worst, found.worst, strict=True)
+            ]
+        if not found.holds:
+            what = "is outside the bound by itself, and an output tells more than it does"
+            self._fail(what if found.moved else "leaves the bound with some output", node)
+        elif not found.reserved:
+            self._fail("uses up the reserve", node)
+
+    def _fail(self, what: str, node: int) -> None:
+        self._failed.setdefault(what, []).append(str(node))
+
+    def level(self, promise: Promise, sides: Sequence[Side]) -> float:
+        """Of histories that are not moved."""
+        known = [one if one is not None else Worst(1, 1, 0, -1, 0) for one in self._worst]
+        return level_above(promise, sides, known)
+
+    def broken(self) -> Iterator[str]:
+        """Sentences about histories that break the bound."""
+        for what, nodes in self._failed.items():
+            more = f" (and so do {len(nodes) - 1:,} more)" if len(nodes) > 1 else ""
+            yield f"the history of number {nodes[0]}, of {self._length(int(nodes[0]))} versions, {what}{more}"
+
+    def _length(self, node: int) -> int:
+        return len(self._tree.history(node))
+
+
+def _larger(one: Worst, other: Worst) -> bool:
+    mine, theirs = one.ratio, other.ratio
+    return theirs is not None and (mine is None or mine > theirs)

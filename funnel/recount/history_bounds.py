@@ -1,0 +1,337 @@
+"""History bounds: whether what was published about people, with what is published now, keeps what the spec promises.
+
+Given a history h and an output y, the posterior of the secret is ``v_s = N_s / Σ N`` with ``N_s = Σ_x P(s, x | h)
+R(y | x, h)``. Of a posterior every promise asks for some inequalities ``A <= e^ε B``, with A and B linear in v and not
+negative (METHOD sections 2 and 9):
+
+    lift of s           A = v_s         B = p_s          e^ε of the upper budget
+    inverse lift of s   A = p_s         B = v_s          e^ε of the lower budget
+    odds of s and t     A = v_s / p_s   B = v_t / p_t    ldp
+
+The level is the largest ``ln A/B``. A history that breaks one by itself, as frequencies have moved, is *moved*. Then no
+output may be worse in any respect: ``A - e^ε B <= max(0, A' - e^ε B')`` with A' and B' of the history by itself, which
+whole numbers meet up to `TOLERANCE`, by which a lift may be larger, or an inverse lift smaller, than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from flint import arb, ctx
+
+from funnel.errors import FunnelError, SpecError
+from funnel.recount.chapters import Rows
+from funnel.recount.intervals import at_most_exp, ball, fraction_above, log_above
+from funnel.recount.path_laws import BITS, HistoryLaw
+from funnel.recount.promise import Promise
+
+TOLERANCE = Fraction(1, 10**9)
+"""How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
+
+_KINDS = ("lip", "alip", "ldp", "perfect")
+_ONE = 1 << BITS
+_BITS_OF_EXP = 256
+
+
+@dataclass(frozen=True)
+class Side:
+    """One kind of inequality.
+
+    Attributes
+    ----------
+    name : str
+        "lift", "inverse" or "odds".
+    nats : Fraction
+        Its budget.
+    """
+
+    name: str
+    nats: Fraction
+
+    @cached_property
+    def limits(self) -> tuple[Fraction, Fraction]:
+        """Rationals below and above e^nats, equal to it for 0."""
+        if self.nats == 0:
+            return Fraction(1), Fraction(1)
+        with ctx.workprec(_BITS_OF_EXP):
+            grown = ball(self.nats).exp()
+            return _rational(grown.lower()), _rational(grown.upper())
+
+    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """``(A, B, s)`` of every inequality, both times one positive number that depends on the masses' sum alone.
+
+        Parameters
+        ----------
+        masses : sequence of int
+            N_s, in proportion to the posterior.
+        shares : sequence of int
+            In proportion to the prior.
+        """
+        known = [s for s, share in enumerate(shares) if share]
+        if self.name == "odds":
+            for s in known:
+                for t in known:
+                    if s != t:
+                        yield masses[s] * shares[t], masses[t] * shares[s], s
+            return
+        whole, total = sum(masses), sum(shares)
+        for s in known:
+            part, average = masses[s] * total, shares[s] * whole
+            yield (part, average, s) if self.name == "lift" else (average, part, s)
+
+
+def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
+    """The inequalities of a promise, with its budgets times a factor.
+
+    Raises
+    ------
+    SpecError
+        If it says nothing about posteriors of the secret.
+    """
+    if promise.kind not in _KINDS:
+        raise SpecError(
+            f"{promise.kind} is no bound on what is learned of the secret from everything that was published; "
+            f"use one of {', '.join(_KINDS)}"
+        )
+    if promise.kind == "ldp":
+        return (Side("odds", promise.number("epsilon") * factor),)
+    if promise.kind == "alip":
+        sides = (("lift", promise.numbers["upper"]), ("inverse", promise.numbers["lower"]))
+        return tuple(Side(name, nats * factor) for name, nats in sides if nats is not None)
+    nats = Fraction(0) if promise.kind == "perfect" else promise.number("epsilon") * factor
+    return Side("lift", nats), Side("inverse", nats)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest ``A/B`` of a side: at most ``above/below``, and at least that times ``1 - 2^-BITS · excess``.
+
+    Attributes
+    ----------
+    above, below : int
+        ``below`` is 0 where it is infinite.
+    excess : int
+    output, secret : int
+        Where it is; output -1 of a history by itself.
+    """
+
+    above: int
+    below: int
+    excess: int
+    output: int
+    secret: int
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """A number that it is at most; None if it is infinite."""
+        if not self.below:
+            return None
+        return Fraction(self.above * _ONE, self.below * (_ONE - self.excess)) if self.excess < _ONE else None
+
+    def within(self, side: Side) -> bool | None:
+        """Whether it is at most e^nats; None if the limits do not tell."""
+        if not self.below:
+            return False
+        if not self.excess:
+            return at_most_exp(Fraction(self.above, self.below), side.nats)
+        low, high = side.limits
+        if self.excess >= _ONE:
+            return None
+        if self.above * _ONE * low.denominator <= low.numerator * self.below * (_ONE - self.excess):
+            return True
+        if self.above * (_ONE - self.excess) * high.denominator > high.numerator * self.below * _ONE:
+            return False
+        return None
+
+    def nats(self) -> float:
+        """Its logarithm, rounded up."""
+        ratio = self.ratio
+        return float("inf") if ratio is None else log_above(max(ratio, Fraction(1)))
+
+
+@dataclass(frozen=True)
+class HistoryFinding:
+    """What an observer who knows a history learns from the next output.
+
+    Attributes
+    ----------
+    alone : tuple of Worst
+        By side: the history by itself.
+    worst : tuple of Worst
+        By side: over all outputs that can be drawn.
+    moved : bool
+        Whether the history by itself is outside the bound.
+    outside : bool
+        Whether some output that can be drawn is.
+    worse : Worst or None
+        Of a moved history: an inequality that an output breaks by more than the history does.
+    reserved : bool
+        Whether a history that is inside of the smaller budget by itself stays there.
+    """
+
+    alone: tuple[Worst, ...]
+    worst: tuple[Worst, ...]
+    moved: bool
+    outside: bool
+    worse: Worst | None
+    reserved: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise is kept: inside the bound, or, where the history by itself is not, not worse than it."""
+        return self.worse is None if self.moved else not self.outside
+
+
+class Undecided(FunnelError):
+    """The limits on a law do not tell; its fractions do."""
+
+    def __init__(self) -> None:
+        super().__init__("limits on the law of a history do not decide a bound; this is a defect, please report it")
+
+
+def judge_history(
+    sides: Sequence[Side], inner: Sequence[Side], law: HistoryLaw, rows: Rows, shares: Sequence[int]
+) -> HistoryFinding:
+    """What an observer learns who knows a history.
+
+    Parameters
+    ----------
+    sides, inner : sequence of Side
+        For the declared budget, and for the share of it that the reserve leaves.
+    law : HistoryLaw
+    rows : Rows
+        The channel that people with the history draw from.
+    shares : sequence of int, length c
+        The prior.
+
+    Raises
+    ------
+    Undecided
+        If the limits on the law are too wide to decide.
+
+    Notes
+    -----
+    O(c w) products for w weights that are not zero, and O(b c) comparisons; O(b c²) for ldp.
+    """
+    c, excess = len(shares), law.excess
+    masses = _by_secret(law.cells, c)
+    posteriors = list(_posteriors(law.cells, rows, c))
+    alone = tuple(_worst(side, shares, excess, [(-1, masses)]) for side in sides)
+    worst = tuple(_worst(side, shares, excess, posteriors) for side in sides)
+    moved, outside = not _all_within(alone, sides), not _all_within(worst, sides)
+    worse = None
+    if moved:
+        worse = _worse(sides, shares, excess, masses, posteriors)
+    reserved = inner == sides or not _all_within(alone, inner) or _all_within(worst, inner)
+    return HistoryFinding(alone, worst, moved, outside, worse, reserved)
+
+
+def _all_within(worst: Sequence[Worst], sides: Sequence[Side]) -> bool:
+    return all(_decided(one.within(side)) for one, side in zip(worst, sides, strict=True))
+
+
+def _decided(found: bool | None) -> bool:
+    if found is None:
+        raise Undecided
+    return found
+
+
+def _by_secret(cells: Sequence[int], c: int) -> list[int]:
+    a = len(cells) // c
+    return [sum(cells[s * a : (s + 1) * a]) for s in range(c)]
+
+
+def _posteriors(cells: Sequence[int], rows: Rows, c: int) -> Iterator[tuple[int, list[int]]]:
+    """``(y, N)`` of the outputs that can be drawn."""
+    a = len(cells) // c
+    for y, row in enumerate(rows):
+        masses = [sum(cells[start + x] * weight for x, weight in row) for start in range(0, len(cells), a)]
+        if any(masses):
+            yield y, masses
+
+
+def _worst(side: Side, shares: Sequence[int], excess: int, posteriors: Sequence[tuple[int, Sequence[int]]]) -> Worst:
+    above, below, output, secret = 1, 1, -1, 0
+    for y, masses in posteriors:
+        for up, down, s in side.terms(masses, shares):
+            if up * below > above * down:
+                above, below, output, secret = up, down, y, s
+                if not down:
+                    return Worst(1, 0, excess, y, s)
+    return Worst(above, below, excess, output, secret)
+
+
+def _worse(
+    sides: Sequence[Side],
+    shares: Sequence[int],
+    excess: int,
+    alone: Sequence[int],
+    posteriors: Sequence[tuple[int, Sequence[int]]],
+) -> Worst | None:
+    """An inequality that an output breaks by more than the history by itself."""
+    before = sum(alone)
+    for side in sides:
+        by_history = list(side.terms(alone, shares))
+        for y, masses in posteriors:
+            whole = sum(masses)
+            for (up, down, s), (up_alone, down_alone, _) in zip(side.terms(masses, shares), by_history, strict=True):
+                # Both as parts of one: those of the history times N, those of the output times the sum of the history.
+                terms = (up * before, down * before, up_alone * whole, down_alone * whole)
+                if not _decided(_no_worse(side, terms, excess)):
+                    return Worst(up, down, excess, y, s)
+    return None
+
+
+def _no_worse(side: Side, terms: tuple[int, int, int, int], excess: int) -> bool | None:
+    """Whether an output is no worse than the history, from limits on A, B, A' and B'; None if they do not tell.
+
+    Each of the four, divided by the sum that it is a part of, is known up to a relative error of 4 excess.
+    """
+    up, down, up_alone, down_alone = terms
+    low, high = side.limits
+    if not excess and up * low.denominator <= low.numerator * down:
+        return True
+    if 4 * excess >= _ONE:
+        return None
+    error = Fraction(4 * excess, _ONE)
+    room = 1 + TOLERANCE
+
+    def allowed(by_history: bool, limit: Fraction, error: Fraction) -> bool:
+        # A lift is on the side of A, that of an inverse lift on the side of B; the other one has no room. Both sides
+        # are linear in e^ε, so that what holds at either end of its limits holds between them.
+        most = up_alone - limit * down_alone - error * (up_alone + limit * down_alone) if by_history else Fraction()
+        if side.name == "inverse":
+            return up * (1 + error) - most <= room * limit * down * (1 - error)
+        return up * (1 + error) <= room * (limit * down * (1 - error) + most)
+
+    for by_history in (False, True):
+        if allowed(by_history, low, error) and allowed(by_history, high, error):
+            return True
+    if any(allowed(by_history, limit, -error) for by_history in (False, True) for limit in (low, high)):
+        return None
+    return False
+
+
+def _rational(point: arb) -> Fraction:
+    mantissa, exponent = (int(part) for part in point.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def level_above(promise: Promise, sides: Sequence[Side], worst: Sequence[Worst]) -> float:
+    """The level of a promise that these ratios amount to, in nats, rounded up.
+
+    Of two budgets it is what the larger one would have to be while they keep their proportion.
+    """
+    levels = []
+    for side, one in zip(sides, worst, strict=True):
+        nats = one.nats()
+        if nats == 0.0 or side.nats == promise.budget:
+            levels.append(nats)
+        elif side.nats == 0 or nats == float("inf"):
+            levels.append(float("inf"))
+        else:
+            levels.append(fraction_above(Fraction(nats) * promise.budget / side.nats))
+    return max(levels, default=0.0)

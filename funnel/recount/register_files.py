@@ -1,0 +1,335 @@
+"""Register files: the entries of a register read anew, checked against the digests that they and the head state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from funnel.errors import DataError
+from funnel.recount.channel import Symbols
+from funnel.recount.chapters import Chapter, Rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+ENTRY, HEAD = "entry.json", "head.json"
+PEOPLE, FORGOTTEN = "people.parquet", "forgotten.parquet"
+_COLUMNS = {
+    "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
+    "changes.parquet": {"version": "INTEGER", "before": "INTEGER", "after": "INTEGER", "records": "BIGINT"},
+    "channels.parquet": {"channel": "INTEGER", "input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
+    "followed.parquet": {"node": "BIGINT", "channel": "INTEGER"},
+    "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
+    FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
+    PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "node": "BIGINT"},
+}
+_FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
+_LARGEST = 1 << 28
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a register keeps of one version.
+
+    Attributes
+    ----------
+    folder : Path
+    chapter : Chapter
+    effective : tuple of tuple of int, b × a
+        The channel that was published.
+    fingerprint : str
+        Of the secret that records are known by.
+    key_columns : tuple of str
+    secret_columns, input_columns, output_columns : tuple of str
+    digest, previous : str or None
+        SHA-256 of this ``entry.json``, and what it says of the one before.
+    """
+
+    folder: Path
+    chapter: Chapter
+    effective: tuple[tuple[int, ...], ...]
+    fingerprint: str
+    key_columns: tuple[str, ...]
+    secret_columns: tuple[str, ...]
+    input_columns: tuple[str, ...]
+    output_columns: tuple[str, ...]
+    digest: str
+    previous: str | None
+
+    @property
+    def people(self) -> Path:
+        """The table of its people."""
+        return self.folder / PEOPLE
+
+
+def entry_folders(register: Path) -> list[Path]:
+    """The folders of the entries of a register, in the order of publication.
+
+    Raises
+    ------
+    DataError
+        If there is no such folder, or one of its entries is missing.
+    """
+    try:
+        found = sorted(path for path in register.iterdir() if _FOLDER.fullmatch(path.name) and path.is_dir())
+    except OSError:
+        raise DataError(f"the register {register} cannot be read; name its folder") from None
+    for place, path in enumerate(found):
+        if int(path.name.partition("-")[0]) != place:
+            raise damaged(path, f"is not number {place}, which is missing")
+    return found
+
+
+def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
+    """Read one entry, with all of its tables but that of the people.
+
+    Raises
+    ------
+    DataError
+        If a file is gone, was changed since the entry was written, or does not fit the others.
+    """
+    text = _content(folder / ENTRY)
+    try:
+        said = json.loads(text, parse_float=str)
+        files = {str(name): str(digest) for name, digest in said["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise damaged(folder / ENTRY, "is no entry of a register") from None
+    tables = {}
+    for name, columns in _COLUMNS.items():
+        if name in (PEOPLE, FORGOTTEN):
+            continue
+        if files.get(name) != file_digest(folder / name):
+            raise damaged(folder / name, "was changed since it was written")
+        require_columns(database, folder / name)
+        chosen = ", ".join(columns)
+        tables[name] = _rows(database, folder / name, f"SELECT {chosen} FROM read_parquet(?)")
+    try:
+        return _entry(folder, said, tables, hashlib.sha256(text).hexdigest())
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise damaged(folder / ENTRY, "does not fit its tables") from None
+
+
+def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int, ...]]], digest: str) -> Entry:
+    secret, inputs, outputs = (_symbols(said[name]) for name in ("secret", "inputs", "outputs"))
+    a, b = len(inputs), len(outputs)
+    changes: dict[int, dict[tuple[int, int], int]] = {}
+    for version, before, after, records in tables["changes.parquet"]:
+        of_version = changes.setdefault(version, {})
+        if (before, after) in of_version:
+            raise ValueError
+        of_version[before, after] = records
+    nodes = tables["nodes.parquet"]
+    followed = {row[0]: row[1] for row in tables["followed.parquet"]}
+    if len(followed) != len(tables["followed.parquet"]) or any(len(row) != a for row in said["counts"]):
+        raise ValueError
+    chapter = Chapter(
+        ordinal=_whole(said["ordinal"]),
+        name=str(said["name"]),
+        secret=secret,
+        inputs=inputs,
+        outputs=outputs,
+        counts=tuple(_whole(count) for row in said["counts"] for count in row),
+        changes=changes,
+        channels=_channels(tables["channels.parquet"], b),
+        followed=followed,
+        first=_whole(said["first"]),
+        parents=tuple(parent for parent, _ in nodes),
+        drawn=tuple(output for _, output in nodes),
+        guarantee=str(said["guarantee"]),
+        reserve=Fraction(str(said["reserve"])),
+    )
+    return Entry(
+        folder=folder,
+        chapter=chapter,
+        effective=_effective(tables["effective.parquet"], b, a),
+        fingerprint=str(said["fingerprint"]),
+        key_columns=tuple(said["key_columns"]),
+        secret_columns=tuple(said["secret"]["columns"]),
+        input_columns=tuple(said["inputs"]["columns"]),
+        output_columns=tuple(said["outputs"]["columns"]),
+        digest=digest,
+        previous=said["previous"],
+    )
+
+
+def _channels(rows: Sequence[tuple[int, ...]], b: int) -> dict[int, Rows]:
+    found: dict[int, list[dict[int, int]]] = {}
+    for channel, x, y, weight in rows:
+        of_channel = found.setdefault(channel, [{} for _ in range(b)])
+        if y < 0 or x in of_channel[y]:
+            raise ValueError
+        of_channel[y][x] = weight
+    return {k: tuple(tuple(sorted(row.items())) for row in of_channel) for k, of_channel in found.items()}
+
+
+def _effective(rows: Sequence[tuple[int, ...]], b: int, a: int) -> tuple[tuple[int, ...], ...]:
+    # The input -1 stands for records outside the alphabet.
+    table = [[0] * a for _ in range(b)]
+    for x, y, weight in rows:
+        if not -1 <= x < a or not 0 <= y < b:
+            raise ValueError
+        if x >= 0:
+            table[y][x] = weight
+    return tuple(map(tuple, table))
+
+
+def _symbols(said: dict[str, Any]) -> Symbols:
+    symbols = tuple(tuple(map(str, symbol)) for symbol in said["symbols"])
+    if not symbols or len(set(symbols)) != len(symbols):
+        raise ValueError
+    return symbols
+
+
+def _whole(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise ValueError
+    return number
+
+
+@dataclass(frozen=True)
+class Named:
+    """An entry as the head of a register names it.
+
+    Attributes
+    ----------
+    folder : str
+    entry, people : str
+        SHA-256 of ``entry.json`` and of the table of its people.
+    missing : int
+        People who are counted in the entry and not in that table, as they are forgotten.
+    """
+
+    folder: str
+    entry: str
+    people: str
+    missing: int
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a register.
+
+    Attributes
+    ----------
+    named : tuple of Named
+    forgotten : str or None
+        SHA-256 of the table of those who are forgotten.
+    digests : tuple of str
+        SHA-256 of the heads before it, and of itself.
+    """
+
+    named: tuple[Named, ...]
+    forgotten: str | None
+    digests: tuple[str, ...]
+
+
+def read_head(folder: Path) -> Head:
+    """The head that a folder holds.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it cannot be read.
+    """
+    path = folder / HEAD
+    try:
+        content = _content(path)
+        said = json.loads(content)
+        named = [
+            Named(str(one["folder"]), str(one["entry"]), str(one["people"]), _whole(one["missing"]))
+            for one in said["entries"]
+        ]
+        digests = (*map(str, said["earlier"]), hashlib.sha256(content).hexdigest())
+        return Head(tuple(named), said["forgotten"], digests)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise damaged(path, "is no head of a register") from None
+
+
+def head_complaints(head: Head, entries: Sequence[Entry]) -> Iterator[str]:
+    """What the head of a register says otherwise than the entries that are there.
+
+    Raises
+    ------
+    DataError
+        If the people of an entry cannot be read.
+    """
+    if len(head.named) != len(entries):
+        yield "the head of the register names other entries than there are"
+        return
+    for one, found in zip(head.named, entries, strict=True):
+        # An entry that is prepared has a name that begins otherwise.
+        if not found.folder.name.endswith(one.folder):
+            yield "the head of the register names other entries than there are"
+        if one.entry != found.digest:
+            yield f"the entry {one.folder} is not the one that the head of the register names"
+        if one.people != file_digest(found.people):
+            yield f"the people of {one.folder} are not those that the head of the register names"
+
+
+def chain_complaints(entries: Sequence[Entry]) -> Iterator[str]:
+    """Entries that do not name the one before them."""
+    previous = None
+    for entry in entries:
+        if entry.previous != previous:
+            yield f"the entry {entry.folder.name} does not follow the one before it"
+        previous = entry.digest
+
+
+def require_columns(database: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """See that a table of a register has its columns, and no others.
+
+    Raises
+    ------
+    DataError
+        If it has others, or is no parquet file.
+    """
+    found = _rows(database, path, "SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_parquet(?))")
+    if dict(found) != _COLUMNS[path.name]:
+        raise damaged(path, "has other columns than it should")
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file of a register.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    try:
+        with path.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError:
+        raise damaged(path, "is gone or cannot be read") from None
+
+
+def damaged(path: Path, what: str) -> DataError:
+    """The error of a file of a register that is not what it should be."""
+    return DataError(f"{path} {what}; restore the register from a backup")
+
+
+def _rows(database: duckdb.DuckDBPyConnection, path: Path, query: str) -> list[Any]:
+    import duckdb
+
+    try:
+        return database.execute(query, [str(path)]).fetchall()
+    except duckdb.Error:
+        raise damaged(path, "cannot be read as parquet") from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(_LARGEST + 1)
+    except OSError:
+        raise damaged(path, "is gone or cannot be read") from None
+    if len(content) > _LARGEST:
+        raise damaged(path, "is larger than any such file")
+    return content

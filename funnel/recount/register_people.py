@@ -1,0 +1,259 @@
+"""Register people: who is in a register, what became of them and what was drawn, counted anew by DuckDB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from funnel.recount.chapters import NEW, WHOLE, Tree
+from funnel.recount.register_files import Entry, damaged, require_columns
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The people of a version, by the history that they had before it.
+
+    Attributes
+    ----------
+    people : mapping of node to int
+    by_channel : mapping of (channel, input) to int
+        How many drew from a channel with an input.
+    by_output : tuple of int, length b
+        How many got an output.
+    """
+
+    people: Mapping[int, int]
+    by_channel: Mapping[tuple[int, int], int]
+    by_output: tuple[int, ...]
+
+
+def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Iterator[str]:
+    """People who are there twice or not in order, or whose value or history is none of the version."""
+    require_columns(database, entry.people)
+    chapter = entry.chapter
+    first, last = chapter.first, chapter.first + len(chapter.parents) - 1
+    ((unordered, strange, missing),) = _rows(
+        database,
+        entry.people,
+        """
+        SELECT
+          count(*) FILTER (before_high > high OR (before_high = high AND before_low >= low)),
+          count(*) FILTER (cell NOT BETWEEN 0 AND ? OR node NOT BETWEEN ? AND ?),
+          count(*) FILTER (high IS NULL OR low IS NULL OR cell IS NULL OR node IS NULL)
+        FROM (
+          SELECT *, lag(high) OVER (ORDER BY file_row_number) AS before_high,
+            lag(low) OVER (ORDER BY file_row_number) AS before_low
+          FROM read_parquet($FILE, file_row_number = true)
+        )
+        """,
+        [chapter.c * chapter.a - 1, first, last],
+    )
+    if unordered:
+        yield f"{unordered:,} people are there twice, or not in the order of their digests"
+    if strange or missing:
+        yield f"{strange + missing:,} people have a value or a history that is none of this version"
+
+
+def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
+    """Records by cell."""
+    return Counter(dict(_rows(database, entry.people, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
+
+
+def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
+    """People in both versions, by the cells that they had."""
+    rows = _rows(
+        database,
+        later.people,
+        """
+        SELECT before.cell, after.cell, count(*)
+        FROM read_parquet($FILE) AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
+        """,
+        [str(earlier.people)],
+    )
+    return Counter({(before, after): count for before, after, count in rows})
+
+
+def unfollowed(
+    database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry], entry: Entry
+) -> tuple[int, set[int]]:
+    """How many people have a history that does not go on from their own, and the versions that people come from.
+
+    The history of a person is what the last earlier version that has the person says.
+    """
+    versions = " UNION ALL ".join(
+        f"SELECT high, low, node, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries
+    )
+    known = "SELECT high, low, max_by(node, ordinal) AS node FROM (" + versions + ") GROUP BY high, low"
+    if not entries:
+        known = "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0::BIGINT AS node WHERE false"
+    rows = _rows(
+        database,
+        entry.people,
+        f"""
+        SELECT coalesce(earlier.node, {NEW}), people.node, count(*)
+        FROM read_parquet($FILE) AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
+        """,
+        [str(one.people) for one in entries],
+    )
+    wrong, last = 0, set()
+    for before, after, count in rows:
+        if not 0 < after < len(tree.parents) or tree.parents[after] != before:
+            wrong += count
+        if 0 <= before < len(tree.versions) and (version := tree.versions[before]) is not None:
+            last.add(version)
+    return wrong, last
+
+
+def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> Followed:
+    """Whom the version is about, by what they drew from and got.
+
+    Raises
+    ------
+    DataError
+        If somebody has a history that the version does not know.
+    """
+    chapter = entry.chapter
+    people: Counter[int] = Counter()
+    by_channel: Counter[tuple[int, int]] = Counter()
+    by_output = [0] * chapter.b
+    query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
+    for node, x, count in _rows(database, entry.people, query):
+        if not chapter.first <= node < chapter.first + len(chapter.parents):
+            raise damaged(entry.people, "has people with a history that is none of this version")
+        before = tree.parents[node]
+        people[before] += count
+        by_channel[chapter.followed[before], x] += count
+        by_output[tree.outputs[node]] += count
+    return Followed(people, by_channel, tuple(by_output))
+
+
+def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> int:
+    """People whose answer their channel never gives for their input."""
+    chapter = entry.chapter
+    possible = {(k, y, x) for k, rows in chapter.channels.items() for y, row in enumerate(rows) for x, _weight in row}
+    query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
+    return sum(
+        count
+        for node, x, count in _rows(database, entry.people, query)
+        if (chapter.followed[tree.parents[node]], tree.outputs[node], x) not in possible
+    )
+
+
+def counted_complaints(
+    database: duckdb.DuckDBPyConnection,
+    entries: Sequence[Entry],
+    entry: Entry,
+    last: set[int],
+    missing: Sequence[int],
+    coming: bool,
+) -> Iterator[str]:
+    """Counts of an entry that are not those of its people.
+
+    Parameters
+    ----------
+    database : DuckDB connection
+    entries : sequence of Entry
+        Those before it.
+    entry : Entry
+    last : set of int
+        Versions that people come from.
+    missing : sequence of int
+        By version, how many people were counted and are forgotten.
+    coming : bool
+        Whether nobody was forgotten since the changes were counted.
+    """
+    chapter = entry.chapter
+    counted = counts_of(database, entry)
+    stated = {cell: count for cell, count in enumerate(chapter.counts) if count}
+    gone = missing[chapter.ordinal]
+    if _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
+        yield "its counts of secret and input are not those of its people"
+    if without := last - set(chapter.changes):
+        yield f"it lacks the changes from version number {min(without)}, which people come from"
+    for ordinal, table in sorted(chapter.changes.items()):
+        exactly = coming or not (gone or missing[ordinal])
+        if _differ(table, changes_of(database, entries[ordinal], entry), exactly):
+            yield f"its changes from version {entries[ordinal].chapter.name!r} are not those of its people"
+
+
+def forgotten_complaints(
+    database: duckdb.DuckDBPyConnection, forgotten: Path, entries: Sequence[Entry]
+) -> Iterator[str]:
+    """People who are forgotten and still there."""
+    require_columns(database, forgotten)
+    for entry in entries:
+        query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
+        ((still,),) = _rows(database, entry.people, query, [str(forgotten)])
+        if still:
+            yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
+
+
+def history_complaints(entry: Entry, followed: Followed, missing: int, coming: bool) -> Iterator[str]:
+    """Histories and the published channel of an entry that are not those of its people.
+
+    The published channel is the mean of all channels, over the people who drew from each; its weights are whole numbers
+    that add up to 2^63, so that each may be off by as many as there are outputs. People who were forgotten before the
+    version count as new people there. Once some of a version are forgotten that was published, nobody can tell any
+    more, and only that its weights add up is looked at.
+    """
+    chapter = entry.chapter
+    if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
+        yield "the weights of the effective channel do not add up to 2^63"
+    if missing and not coming:
+        return
+    by_channel = Counter(dict(followed.by_channel))
+    seen: Counter[int] = Counter()
+    for (_, x), count in followed.by_channel.items():
+        seen[x] += count
+    for x in range(chapter.a):
+        without = sum(chapter.counts[x :: chapter.a]) - seen[x]
+        if without > 0 and NEW in chapter.followed:
+            by_channel[chapter.followed[NEW], x] += without
+    if set(chapter.followed) - ({NEW} if missing else set()) != set(followed.people) - ({NEW} if missing else set()):
+        yield "it has channels for other histories than its people had"
+    if wrong := _not_the_mean(entry, by_channel):
+        yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
+
+
+def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int]) -> int:
+    chapter = entry.chapter
+    people = [0] * chapter.a
+    drawn = [[0] * chapter.a for _ in range(chapter.b)]
+    by_input: dict[int, dict[int, int]] = {}
+    for (k, x), count in by_channel.items():
+        people[x] += count
+        by_input.setdefault(k, {})[x] = count
+    for k, counts in by_input.items():
+        for y, row in enumerate(chapter.channels[k]):
+            for x, weight in row:
+                drawn[y][x] += counts.get(x, 0) * weight
+    return sum(
+        people[x] > 0 and abs(entry.effective[y][x] * people[x] - drawn[y][x]) > chapter.b * people[x]
+        for y in range(chapter.b)
+        for x in range(chapter.a)
+    )
+
+
+def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool) -> bool:
+    if exactly:
+        return dict(stated) != dict(counted)
+    return any(count > stated.get(key, 0) for key, count in counted.items())
+
+
+def _rows(
+    database: duckdb.DuckDBPyConnection, path: Path, query: str, values: Sequence[object] = ()
+) -> list[tuple[Any, ...]]:
+    """The answer to a query on a table of people, which it names $FILE."""
+    import duckdb
+
+    file = str(path).replace("'", "''")
+    try:
+        return database.execute(query.replace("$FILE", f"'{file}'"), list(values)).fetchall()
+    except duckdb.Error:
+        raise damaged(path, "cannot be counted") from None

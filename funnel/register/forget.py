@@ -1,0 +1,195 @@
+"""Forget: one person, or several, erased from a register, and what follows from that for later versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.errors import DataError, LedgerError, SpecError
+from funnel.register.entry import FORGOTTEN, PEOPLE
+from funnel.register.people import PersonArray, SortedFile, places, write_people
+from funnel.register.register import COMING, PREPARING, Register
+from funnel.release.files import FileRef, private_folder, remove_tree
+from funnel.sampling import RecordKey, key_digests
+
+_DIGESTS = np.dtype([("high", np.uint64), ("low", np.uint64)])
+_WORK = f"{PREPARING}forgetting"
+_WHOLE = {"number": pa.int64(), "text": pa.string()}
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was erased.
+
+    Attributes
+    ----------
+    people : int
+        How many of those asked for were in the register.
+    unknown : int
+        How many were not: nothing of theirs was there to erase.
+    rows : int
+        What was published about them, over all versions.
+    versions : tuple of str
+        Names of the versions that they were in.
+    entirely : bool
+        Whether the digests of their keys were erased too.
+    head_sha256 : str
+        Of the register's head.json afterwards.
+    """
+
+    people: int
+    unknown: int
+    rows: int
+    versions: tuple[str, ...]
+    entirely: bool
+    head_sha256: str
+
+    def sentence(self) -> str:
+        """What that means, for whoever asked."""
+        who = "1 person was" if self.people == 1 else f"{self.people:,} people were"
+        them = "them" if self.people != 1 else "this person"
+        erased = f"{who} erased from the register: {self.rows:,} answers in {len(self.versions)} versions"
+        if self.entirely:
+            return (
+                f"{erased}, and the digests of the keys; in a later version {them} would be taken for new people, what "
+                "was published before would not be taken into account, and the bound would not hold for both together"
+            )
+        return (
+            f"{erased}; the digests of the keys alone are kept, so that in a later version {them} gets an answer that "
+            "depends on nothing, and the bound still holds"
+        )
+
+
+def digests_of(people: Sequence[Mapping[str, str]], register: Register, record_key: RecordKey) -> PersonArray:
+    """The digests of keys that are given as texts, in their order and each once.
+
+    Parameters
+    ----------
+    people : sequence of mapping of str to str
+        For every person the value of each column of the record key.
+    register : Register
+        Says whether keys are text or whole numbers.
+    record_key : RecordKey
+        With the register's secret.
+
+    Raises
+    ------
+    SpecError
+        If columns are missing or others are named, or a value is no whole number where keys are. No value is named.
+    """
+    columns = register.entries[-1].key_columns if register.entries else record_key.columns
+    kinds = register.entries[-1].key_kinds if register.entries else ("text",) * len(columns)
+    for person in people:
+        if sorted(person) != sorted(columns):
+            raise SpecError(f"a person is known by {', '.join(columns)}; give a value for each of these and no other")
+    try:
+        table = pa.table(
+            {
+                name: pa.array([_value(person[name], kind) for person in people], _kind_of(people, name, kind))
+                for name, kind in zip(columns, kinds, strict=True)
+            }
+        )
+    except ValueError as error:
+        raise SpecError("a key is no whole number, and the keys of this register are; give them as digits") from error
+    digests = key_digests(table, record_key)
+    found = np.empty(len(digests), dtype=_DIGESTS)
+    found["high"], found["low"] = digests[:, 0], digests[:, 1]
+    return np.unique(found)
+
+
+def forget(register: Register, asked: PersonArray, *, entirely: bool = False) -> Forgotten:
+    """Erase what was published about people, in all versions of a register; all of it or, when it fails, nothing.
+
+    The counts of the versions stay: they are of all people together. So does what was published: it cannot be taken
+    back.
+
+    Parameters
+    ----------
+    register : Register
+        Held, and reconciled.
+    asked : ndarray of structured rows
+        From `digests_of`.
+    entirely : bool
+        Whether to erase the digests of their keys too. By default they are kept, and later versions give these people
+        an answer that depends on nothing.
+
+    Raises
+    ------
+    DataError
+        If none of them is in the register.
+    LedgerError
+        If a version is being published, or a file is gone or was changed.
+
+    Notes
+    -----
+    Every file of people is read and written once, in constant memory.
+    """
+    head = register.head
+    if head is None:
+        raise DataError(f"the register {register.name} is empty: nothing was published about anybody")
+    if any(register.root.glob(f"{COMING}*")):
+        raise LedgerError(f"a version about the people of the register {register.name} is being published; wait for it")
+    work = private_folder(register.root / _WORK)
+    files: dict[str, FileRef] = {}
+    entries = list(head.entries)
+    known = np.zeros(len(asked), dtype=bool)
+    versions = []
+    rows = 0
+    try:
+        for ordinal, entry in enumerate(register.entries):
+            target = private_folder(work / entry.folder)
+            erasing = _Erasing(SortedFile(*register.people(ordinal)), asked)
+            sha256, _ = write_people(target, erasing.kept())
+            if erasing.count:
+                files[f"{entry.folder}/{PEOPLE}"] = FileRef(str(target / PEOPLE), sha256)
+                missing = entries[ordinal].missing + erasing.count
+                entries[ordinal] = entries[ordinal].model_copy(update={"people": sha256, "missing": missing})
+                versions.append(entry.name)
+                rows += erasing.count
+                known |= erasing.found
+        erasing = _Erasing(None if register.forgotten is None else SortedFile(*register.forgotten), asked)
+        before = list(erasing.kept())
+        if not known.any() and not (entirely and erasing.count):
+            again = "; they were erased before" if erasing.count else ""
+            raise DataError(f"nobody of those asked for is in the register {register.name}{again}; nothing was changed")
+        kept = np.unique(np.concatenate([*before, asked[:0] if entirely else asked[known | erasing.found]]))
+        forgotten = None
+        if len(kept):
+            forgotten, _ = write_people(work, [kept], FORGOTTEN)
+            files[FORGOTTEN] = FileRef(str(work / FORGOTTEN), forgotten)
+        register.replace(files, register.following(tuple(entries), forgotten))
+    finally:
+        remove_tree(work)
+    people = int(np.count_nonzero(known | erasing.found if entirely else known))
+    return Forgotten(people, len(asked) - people, rows, tuple(versions), entirely, register.head_sha256 or "")
+
+
+class _Erasing:
+    """A file of people without some of them, and which of them were there."""
+
+    def __init__(self, file: SortedFile | None, asked: PersonArray) -> None:
+        self._file, self._asked = file, asked
+        self.found = np.zeros(len(asked), dtype=bool)
+        self.count = 0
+
+    def kept(self) -> Iterator[PersonArray]:
+        """The others, in their order."""
+        for piece in () if self._file is None else self._file.pieces():
+            at = places(piece, self._asked)
+            there = at >= 0
+            self.found |= there
+            self.count += int(np.count_nonzero(there))
+            yield np.delete(piece, at[there])
+
+
+def _value(text: str, kind: str) -> int | str:
+    return int(text) if kind == "number" else text
+
+
+def _kind_of(people: Sequence[Mapping[str, str]], name: str, kind: str) -> pa.DataType:
+    # Digests are the same for all types of whole numbers; only the largest do not fit the signed one.
+    large = kind == "number" and any(int(person[name]) >= 2**63 for person in people)
+    return pa.uint64() if large else _WHOLE[kind]

@@ -1,0 +1,53 @@
+"""Kills at every point where something is changed on disk: nothing after it happens, not even tidying up."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+_CHANGES = (
+    (pathlib.Path, "rename"),
+    (pathlib.Path, "replace"),
+    (pathlib.Path, "unlink"),
+    (pathlib.Path, "mkdir"),
+    (os, "fsync"),
+    (shutil, "move"),
+    (shutil, "rmtree"),
+)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@contextmanager
+def killed_after(changes: int) -> Iterator[Callable[[], bool]]:
+    """Let so many changes on disk happen, and then no more; gives whether the kill came.
+
+    As with SIGKILL, what would run while the exception passes changes nothing either.
+    """
+    left = changes
+    came = False
+
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def change(*arguments: Any, **options: Any) -> Any:
+            nonlocal left, came
+            if left == 0:
+                came = True
+                raise Killed
+            left -= 1
+            return real(*arguments, **options)
+
+        return change
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in _CHANGES:
+            patch.setattr(owner, name, counted(getattr(owner, name)))
+        with suppress(Killed):
+            yield lambda: came
