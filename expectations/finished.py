@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,6 +169,25 @@ class Finished:
     def versions(self) -> int | None:
         """Published about the same people, this one included."""
         return None if self.history is None else self.history.versions
+
+    @property
+    def _effective(self) -> dict[tuple[str, ...], list[Fraction]] | None:
+        """Shares of outputs for every input, over all histories; None where nobody has one."""
+        found = self.drawing_document
+        if found is None:
+            return None
+        drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
+        columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
+        sums: dict[tuple[str, ...], list[int]] = {}
+        records: Counter[tuple[str, ...]] = Counter()
+        for symbol, counts in zip(found.drawn_by.symbols, zip(*found.counts, strict=True), strict=True):
+            count, x = sum(counts), symbol[1:]
+            records[x] += count
+            # Those who are forgotten draw from what depends on nothing.
+            column = columns.get(symbol, drawn.marginal)
+            told = sums.setdefault(x, [0] * len(column))
+            sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
+        return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
 
     @property
     def _alone(self) -> PlainInformation | None:
@@ -356,8 +376,8 @@ class Finished:
         read = range(a) if given is None else [inputs.get(symbol[1:], a) for symbol in given.inputs.symbols]
         found: Counter[tuple[int, int]] = Counter()
         for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
-            s, x = cell // (b * (len(read) + 1)), cell // b % (len(read) + 1)
-            found[s, read[x] if x < len(read) else a] += count
+            place = cell // b % (len(read) + 1)
+            found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
         if given is not None and wrong:
             wrong = self._beyond_forgotten(expected, found, a)
@@ -390,7 +410,7 @@ class Finished:
 
     def _protocol(self) -> list[Claim]:
         canonical = self.folder.protocol.read_bytes() == self.document.to_bytes()
-        return protocol_claims(self.protocol, canonical, self.laws, self.level, self.said)
+        return protocol_claims(self.protocol, canonical, self.laws, self.level, self.said, self._effective)
 
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from funnel.errors import SpecError
@@ -25,11 +26,17 @@ CLAIMS = (
     "probabilities of outputs",
     "posteriors",
     "marginal",
+    "effective channel",
 )
 
 
 def protocol_claims(
-    content: Mapping[str, Any], canonical: bool, laws: Laws, level: PlainLevel, said: Said
+    content: Mapping[str, Any],
+    canonical: bool,
+    laws: Laws,
+    level: PlainLevel,
+    said: Said,
+    effective: Mapping[Symbol, Sequence[Fraction]] | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``protocol.json``.
 
@@ -45,6 +52,8 @@ def protocol_claims(
         Of the same, for the bound of the spec.
     said : Said
         What the text of the spec says.
+    effective : mapping of input to b fractions, optional
+        What the channels of all histories come to, where people have histories.
     """
     stated = content["guarantee"]
     step = share_step(laws.recount.rows)
@@ -58,7 +67,26 @@ def protocol_claims(
         _prior(content["prior"], laws, step),
         *_outputs(content, laws, step),
         _marginal(laws, content["prior"], step),
+        _effective(laws, effective),
     ]
+
+
+def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None) -> Claim:
+    """Where people have histories: that the protocol is what their channels come to, rounded to the grid it is on."""
+    if effective is None:
+        return Claim("effective channel")
+    every = [*laws.marginal, *(weight for column in laws.weights.values() for weight in column)]
+    unit = min((weight & -weight for weight in every if weight), default=1)
+    steps = len(laws.outputs)
+    for x, column in laws.weights.items():
+        told = effective.get(x)
+        if told is None:
+            return Claim("effective channel", f"tells of {_named(x)}, which nobody draws by")
+        gaps = sorted(abs(weight - laws.denominator * share) for weight, share in zip(column, told, strict=True))
+        # The rest of a column went to its largest weight.
+        if any(gap > unit for gap in gaps[:-1]) or gaps[-1] > steps * unit:
+            return Claim("effective channel", f"is not what the channels of all histories come to, at {_named(x)}")
+    return Claim("effective channel")
 
 
 def guarantee_claim(name: str, stated: object, said: Said) -> Claim:

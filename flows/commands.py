@@ -145,10 +145,24 @@ def _sentence(result: dict[str, Any]) -> str:
         f"{result['rows']:,} records by {result['mechanism']}, {result['share']:.1%} of the information kept, exact "
         f"level {result['level']:.12g} within {result['guarantee']}{reused}"
     )
+    if (history := result.get("history")) is not None:
+        what += _of_history(history)
     if result["status"] == "held":
         return f"Held version {version} for approval, unpublished: {what}."
     by = f", approved by {result['approved_by']}" if "approved_by" in result else ""
     return f"Published version {version}: {what}{by}."
+
+
+def _of_history(history: dict[str, Any]) -> str:
+    """What all versions about the same people tell together, as a further part of a sentence."""
+    versions, moved = history["versions"], ""
+    if history["moved"]:
+        moved = f" but for {history['outside']:,} people whom frequencies, and no draw, had moved out of it"
+    first = "the first version about these people" if versions == 1 else f"all {versions} versions about these people"
+    return (
+        f"; {first} together: level {history['level']:.12g} over {history['histories']:,} histories{moved}, "
+        f"{history['share']:.1%} kept before rounding, {history['share_alone']:.1%} if this version stood alone"
+    )
 
 
 def _look(spec: ReleaseSpec, console: Console) -> dict[str, Any] | None:

@@ -40,8 +40,19 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
             return None
         if series.held.waiting is None:
             return unchanged(spec, series, version, cached)
+        if _moved_on(spec, series):
+            return None
         # Where nobody is asked any more, what is held is to be published.
         return waits(series, version, cached) if spec.approval.required else None
+
+
+def _moved_on(spec: ReleaseSpec, series: Series) -> bool:
+    """Whether something was published about the people of the version that is held since it was drawn."""
+    waiting = series.held.waiting
+    if waiting is None or spec.register is None:
+        return False
+    history = waiting.held.record.history
+    return (None if history is None else history.given) != Register.of(spec.workspace_folder, spec.register).head_sha256
 
 
 def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[str]) -> dict[str, Any]:

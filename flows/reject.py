@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from funnel.pipeline.flows.look import rejected
-from funnel.pipeline.tasks.step import plain_errors
+from funnel.pipeline.ledger.account import accounting
+from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.release.approval import Approval, Outcome
 from funnel.release.layout import Version
 from funnel.release.series import open_series
@@ -29,7 +30,9 @@ def reject(spec: ReleaseSpec, said: Approval, version: Version | None = None) ->
     FunnelError
         If none is held, or another one.
     """
-    with open_series(spec) as series:
+    with open_series(spec) as series, accounting(spec, series, progress=tell) as account:
         found = series.held.require_waiting(version)
         series.held.close(Outcome(version=str(found), outcome="rejected", at=said.at, by=said.by, reason=said.note))
-        return rejected(series, found, [])
+        told = rejected(series, found, [])
+        account.refused(f"version {found} was held, and rejected by {said.by}: {said.note}", found)
+        return told

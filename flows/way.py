@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +15,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
+from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.estimate import estimate
@@ -30,8 +33,8 @@ from funnel.register.register import Register
 from funnel.release.approval import Approval
 from funnel.release.decision import (
     Draw,
-    Earlier,
     Rejected,
+    Submitted,
     TakeOver,
     Unchanged,
     Waiting,
@@ -106,8 +109,8 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
-    with open_series(spec) as series, open_people(spec, series) as register:
-        return _go(spec, series, register, again, rotate, None)
+    with _opened(spec) as (series, register, account):
+        return _go(spec, series, register, account, again, rotate, None)
 
 
 @plain_errors
@@ -133,15 +136,29 @@ def go_approved(
     FunnelError
         With one clear sentence; the version is then still held.
     """
-    with open_series(spec) as series, open_people(spec, series) as register:
+    with _opened(spec) as (series, register, account):
         series.held.check(series.held.require_waiting(version))
-        return _go(spec, series, register, False, False, approval)
+        return _go(spec, series, register, account, False, False, approval)
+
+
+@contextmanager
+def _opened(spec: ReleaseSpec) -> Iterator[tuple[Series, Register | None, Account]]:
+    """Hold a series, its people and their place in the ledger; each agrees with what is published."""
+    with (
+        open_series(spec) as series,
+        accounting(spec, series, progress=tell) as account,
+        open_people(spec, series) as register,
+    ):
+        if register is not None:
+            account.require_register(register)
+        yield series, register, account
 
 
 def _go(
     spec: ReleaseSpec,
     series: Series,
     register: Register | None,
+    account: Account,
     again: bool,
     rotate: bool,
     approval: Approval | None,
@@ -189,7 +206,7 @@ def _go(
     for warning in warnings:
         tell(f"warning: {warning}")
     holding = spec.approval.required and approval is None
-    published = None
+    published = late = None
     followed = follow(spec, decision, snapshot, joint, protocol, earlier, register, workspace, secret)
     drawn = followed.drawn
     with series.incoming() as folder:
@@ -223,12 +240,28 @@ def _go(
         if not holding:
             # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(
-                spec, decision, snapshot, verdict, series, folder, created, approval, drawn.record, entry, register
+                spec,
+                decision,
+                snapshot,
+                verdict,
+                series,
+                folder,
+                created,
+                account,
+                approval,
+                drawn.record,
+                entry,
+                register,
             )
+            late = account.published()
     if waiting is not None and waiting.version != decision.version:
         warnings.append(superseded(waiting.version))
     _tidy(workspace, snapshot, secret if published is not None else None)
-    settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+    if late is None:
+        settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+    else:
+        # A run that finds this settled would not look into the ledger.
+        warnings.append(late)
     told = {
         **(held(series, decision.version) if published is None else _placed(published, approval)),
         "guarantee": findings.guarantee,
@@ -276,9 +309,9 @@ def _tidy(workspace: Path, snapshot: Snapshot, secret: ReleaseSecret | None) -> 
     forget_other_snapshots(snapshot)
 
 
-def _moved_on(waiting: Earlier, head: str | None) -> str:
+def _moved_on(waiting: Submitted, head: str | None) -> str:
     """What has changed since a version was held."""
-    history = waiting.record.history
+    history = waiting.held.record.history
     if history is not None and history.given != head:
         return "another version about the same people was published, or one of them forgotten,"
     return "the source, the spec or funnel has changed"

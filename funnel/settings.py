@@ -508,7 +508,7 @@ class LedgerSettings(Section):
                 "must be a database, such as postgresql+psycopg://ledger@db.example/funnel or "
                 "sqlite:////srv/ledger.sqlite, or environment:NAME"
             )
-        if re.match(r"[a-z+]+://[^/@]*:[^/@]*@", value):
+        if re.search(r"://[^?]*:[^?]*@|[?&]\w*password=", value, re.IGNORECASE):
             raise ValueError(
                 "holds a password, which has no place in a spec; put the whole URL into an environment variable and "
                 "name it: environment:NAME"

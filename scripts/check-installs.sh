@@ -69,7 +69,7 @@ print(*sorted({name.partition("/")[0] for name in zipfile.ZipFile(sys.argv[1]).n
 
 # A folder with somebody's own packages of the names that the pipeline has in this project.
 somewhere=$work/somewhere
-for name in tasks flows expectations; do
+for name in tasks flows expectations ledger; do
     mkdir -p "$somewhere/$name"
     echo 'raise ImportError("somebody'"'"'s own package was imported")' >"$somewhere/$name/__init__.py"
 done
@@ -104,7 +104,7 @@ check() {
         "$env/bin/funnel" audit releases/adult-education >/dev/null 2>&1 || refuse "the release does not pass its audit"
         rm -rf releases .funnel data/.funnel data/releases
     )
-    say "Python $version: the pipeline releases in a folder with other packages tasks, flows and expectations"
+    say "Python $version: the pipeline releases in a folder with other packages tasks, flows, expectations and ledger"
     rm -rf "$env"
 }
 

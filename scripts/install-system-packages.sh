@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
 # Installs the system packages that the tests need and no Python registry holds:
-#   chromium   Debian's browser; a test opens the audit report in it, offline, and reads the page.
+#   chromium    Debian's browser; a test opens the audit report in it, offline, and reads the page.
+#   postgresql  Debian's database server; tests of the ledger start one of their own, in a folder of theirs. The cluster
+#               that Debian makes and starts with the package is not made.
 # The library and the pipeline themselves need no system package.
 set -euo pipefail
 
-if [[ -x /usr/bin/chromium ]]; then
-    echo "install-system-packages: chromium is present, nothing to install."
+# The server's programs are not on the path in Debian, since several versions may be installed.
+has_chromium() { [[ -x /usr/bin/chromium ]]; }
+has_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
+
+missing=()
+has_chromium || missing+=(chromium)
+has_postgresql || missing+=(postgresql)
+if [[ ${#missing[@]} -eq 0 ]]; then
+    echo "install-system-packages: chromium and postgresql are present, nothing to install."
     exit 0
 fi
 
 refuse() {
-    echo "install-system-packages: the package 'chromium' is missing and cannot be installed here, because $1; install it so that /usr/bin/chromium exists." >&2
+    echo "install-system-packages: missing here and not installed, because $1: ${missing[*]}; install them so that /usr/bin/chromium and /usr/lib/postgresql/VERSION/bin/initdb exist." >&2
     exit 1
 }
 
@@ -23,9 +32,26 @@ if [[ $(id -u) -ne 0 ]]; then
     as_root=(sudo -n)
 fi
 
-echo "install-system-packages: installing Debian's chromium with apt-get, for the browser test of the report."
+echo "install-system-packages: installing Debian's ${missing[*]} with apt-get, for the tests of the report and of the ledger."
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 "$@" </dev/null; }
+install() { apt install -y --no-install-recommends "$@" || refuse "apt-get install failed"; }
 apt update || refuse "apt-get update failed"
-apt install -y --no-install-recommends chromium || refuse "apt-get install failed"
-[[ -x /usr/bin/chromium ]] || refuse "apt-get installed it but /usr/bin/chromium is not there"
-echo "install-system-packages: chromium is installed."
+
+if ! has_chromium; then
+    install chromium
+    has_chromium || refuse "apt-get installed it but /usr/bin/chromium is not there"
+fi
+
+if ! has_postgresql; then
+    # Read by the package when it is configured; what it said before is put back, for whoever installs another version.
+    settings=/etc/postgresql-common/createcluster.conf
+    install postgresql-common
+    kept=$(mktemp)
+    cp "$settings" "$kept"
+    put_back() { "${as_root[@]}" cp "$kept" "$settings" && rm -f "$kept"; }
+    trap put_back EXIT
+    echo 'create_main_cluster = false' | "${as_root[@]}" tee -a "$settings" >/dev/null
+    install postgresql
+    has_postgresql || refuse "apt-get installed it but /usr/lib/postgresql/VERSION/bin/initdb is not there"
+fi
+echo "install-system-packages: ${missing[*]} installed."

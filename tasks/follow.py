@@ -15,12 +15,13 @@ from funnel.history import HISTORY_COLUMN, Step, drawing_protocol
 from funnel.history import follow as follow_people
 from funnel.history.drift import Drift, drift_between
 from funnel.joint import Joint
+from funnel.naming import name_outputs
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.register import Prepared, Register
-from funnel.release.coarse import coarsened
+from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
 from funnel.release.drawn_from import DrawnFrom
@@ -131,6 +132,9 @@ def follow(
         reserve=spec.history.reserve,
         progress=tell,
     )
+    public = _public(joint, found)
+    # What an output may come from is more than it is under the protocol of this version alone, and its name says it.
+    found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     key = secret.record_key(spec.record_key, read_from_vault)
     followed = follow_snapshot(snapshot, people, found, key, work, tell)
     drawing = drawing_protocol(found)
@@ -152,7 +156,7 @@ def follow(
     if isinstance(decision, TakeOver):
         _require_same(decision, record)
     drawn = DrawnFrom(
-        _public(joint, found),
+        public,
         drawing,
         _counted(spec, followed, len(found.library)),
         followed,
@@ -238,16 +242,17 @@ def _require_same(decision: TakeOver, record: History) -> None:
 
 
 def _public(joint: Joint, found: Step) -> Protocol:
-    """The effective channel as it is published: on a coarse grid: its exact weights would tell of single people."""
+    """The effective channel as it is published: rounded, since exact weights would tell of single people, and named."""
     if (found.channel.weights == found.target.weights).all():
         return found.target
     effective = replace(found.channel, mechanism=found.target.mechanism)
-    return coarsened(joint, found.guarantee, effective)
+    rounded = rounded_channel(joint, found.guarantee, effective)
+    return replace(rounded, outputs=name_outputs(rounded.weights, rounded.inputs, rounded.outputs.columns))
 
 
 def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
     """Records by secret and by what the drawing reads."""
-    order = {column: coding.labels for column, coding in followed.read_codings().items()}
+    order: dict[str, Sequence[str]] = {c: coding.labels for c, coding in followed.read_codings().items()}
     order[HISTORY_COLUMN] = [*map(str, range(channels)), FORGOTTEN_CHANNEL]
     columns = (HISTORY_COLUMN, *spec.publish)
     tasks = [(followed.data.path, groups, spec.secret, columns, order) for groups in partition_groups(followed.sizes)]

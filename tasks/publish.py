@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from funnel.errors import ReleaseRefused
+from funnel.pipeline.ledger.account import Account
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.register import Prepared, Register
 from funnel.release.accounted import require_accounted
@@ -51,6 +52,7 @@ def publish(
     series: Series,
     folder: ReleaseFolder,
     created: str,
+    account: Account,
     approval: Approval | None = None,
     history: History | None = None,
     entry: Prepared | None = None,
@@ -63,12 +65,17 @@ def publish(
     files are put there after the rename, and are a version from the moment its ``datapackage.json`` is there, the last
     of them.
 
+    The ledger is told before the rename that the version is about to be published: without that nothing is. Whoever
+    calls tells it afterwards that it is.
+
     Where people have histories, what was published about each of them was prepared before, is named by the record, and
     settled in the register after it: a run that is killed leaves it to the next one, which finds out by the
     record whether the version got to its place.
 
     Parameters
     ----------
+    account : Account
+        This run's part in the ledger.
     history : History or None
         Who the people are, for the record.
     entry : Prepared, optional
@@ -79,6 +86,8 @@ def publish(
     ------
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
+    LedgerError
+        If the ledger cannot be told; nothing is published then.
     """
     # Only what was judged is signed.
     require_judged(folder.root, verdict)
@@ -89,8 +98,8 @@ def publish(
             update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}
         )
     complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval, history)
-    # The ledger: an event "publishing" is appended here, and "published" after the entry is settled.
     tell("publishing")
+    account.publishing(folder)
     series.publish(folder, version, verdict, tell)
     if entry is not None and register is not None:
         register.settle(entry)

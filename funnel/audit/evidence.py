@@ -29,6 +29,7 @@ from funnel.joint import IntArray, Joint
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
+from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
@@ -53,6 +54,7 @@ class Evidence:
     findings: FindingsDocument
     verdict: Verdict
     record: Record
+    drawing: DrawingDocument | None = None
 
 
 def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Check, Evidence | None]:
@@ -61,13 +63,16 @@ def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Ch
         spec = ReleaseSpec.parse(_text(folder.spec), folder.spec)
         joint = _document(JointDocument, folder.joint).joint
         _document(DrawsDocument, folder.draws)
+        drawing = _document(DrawingDocument, folder.drawing) if folder.drawing.exists() else None
+        drawn_with = document.protocol if drawing is None else drawing.protocol
         evidence = Evidence(
             spec,
             joint,
-            read_draws(read_document(folder.draws), document.protocol, str(folder.draws)),
+            read_draws(read_document(folder.draws), drawn_with, str(folder.draws)),
             _document(FindingsDocument, folder.findings),
             _document(Verdict, folder.verdict),
             _document(Record, folder.record),
+            drawing,
         )
     except FunnelError as error:
         return judged("evidence", [str(error)], ""), None
@@ -116,6 +121,8 @@ def check_evidence(evidence: Evidence, document: ProtocolDocument, table: Table 
         checks.append(
             judged("counts", [] if same else ["the released counts are not those that were drawn"], "as drawn")
         )
+    if evidence.drawing is not None or _is_followed(evidence.record):
+        checks.append(judged("drawing", _drawing_complaints(evidence, document), "by the history of every record"))
     checks.append(_check_draws(evidence, document))
     return checks
 
@@ -263,7 +270,42 @@ def _verdict_complaints(evidence: Evidence) -> Iterator[str]:
         yield "nothing was judged"
 
 
+def _is_followed(record: Record) -> bool:
+    return record.history is not None and record.history.people == "same"
+
+
+def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
+    """Whether what rows were drawn with, given each history, fits the records and what the record of the version says.
+
+    Whether it is what the register says of all histories is another check, as is the channel that it comes to.
+    """
+    drawing, record = evidence.drawing, evidence.record
+    if drawing is None or not _is_followed(record):
+        yield "rows are drawn given histories, or they are not: the record and the files do not say the same"
+        return
+    if record.history is not None and record.history.drawing != drawing.digest:
+        yield "it is not the one that the record names"
+    if drawing.outputs != document.outputs:
+        yield "it has other outputs than the published protocol"
+    place = {symbol: x for x, symbol in enumerate(evidence.joint.inputs.symbols)}
+    found = np.zeros_like(evidence.joint.counts)
+    secrets = {symbol: s for s, symbol in enumerate(evidence.joint.secret.symbols)}
+    if {symbol[1:] for symbol in drawing.drawn_by.symbols} != set(place) or set(drawing.secret.symbols) != set(secrets):
+        yield "its records have other values than the joint law"
+        return
+    rows = [secrets[symbol] for symbol in drawing.secret.symbols]
+    for symbol, counts in zip(drawing.drawn_by.symbols, zip(*drawing.counts, strict=True), strict=True):
+        found[rows, place[symbol[1:]]] += np.array(counts)
+    if not np.array_equal(found, evidence.joint.counts):
+        yield "its records are not those of the joint law"
+    drawn = dict(zip(drawing.drawn_by.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
+    expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]
+    if [*expected, sum(drawn.values())] != evidence.pairs.sum(axis=1).tolist():
+        yield "its records did not draw once each"
+
+
 def _check_draws(evidence: Evidence, document: ProtocolDocument) -> Check:
-    consistency = draw_consistency(evidence.pairs, document.protocol)
+    drawn_with = document.protocol if evidence.drawing is None else evidence.drawing.protocol
+    consistency = draw_consistency(evidence.pairs, drawn_with)
     said = f"p = {consistency.p_value:.3g} over {consistency.tests} tests, input by input"
     return judged("draws", [] if consistency.p_value >= SIGNIFICANCE else [said], said)

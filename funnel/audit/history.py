@@ -61,7 +61,8 @@ def check_record(
         if judged_files:
             yield from _file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
         origin = record.origin
-        if origin.protocol != document.digest:
+        aimed_at = None if record.history is None else record.history.target
+        if origin.protocol != (aimed_at or document.digest):
             yield "it is of another protocol"
         if origin.fields != document.outputs.columns or origin.guarantee != document.guarantee.declared:
             yield "it is of other columns or another guarantee"

@@ -1,4 +1,4 @@
-"""The pipeline around the method: flows, tasks and expectations, which are folders at the top of the project."""
+"""The pipeline around the method: flows, tasks, expectations and the ledger, folders at the top of the project."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from funnel.errors import PipelineError
 
-_PACKAGES = ("prefect", "great_expectations", "pandas", "jinja2", "matplotlib")
+_PACKAGES = ("prefect", "great_expectations", "pandas", "jinja2", "matplotlib", "sqlalchemy", "alembic")
 
 
 def check_installed() -> None:

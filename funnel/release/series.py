@@ -61,6 +61,11 @@ class Series:
         return cls(root, Records(workspace / spec.name / "records" / place), remote)
 
     @property
+    def place(self) -> str:
+        """Short digest of where it is, seen from the workspace: one name may stand for several folders."""
+        return self.records.folder.name
+
+    @property
     def published(self) -> list[Version]:
         """Versions that are there, oldest first."""
         return versions(self.root) if self.remote is None else self.remote.published

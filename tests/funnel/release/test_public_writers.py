@@ -34,6 +34,7 @@ SOURCES = {
     "funnel.pipeline.flows": ROOT / "flows",
     "funnel.pipeline.tasks": ROOT / "tasks",
     "funnel.pipeline.expectations": ROOT / "expectations",
+    "funnel.pipeline.ledger": ROOT / "ledger",
 }
 # Every file of a version but its internal folder and what is inside that.
 PUBLIC = {"data", "csv", "protocol", "package", "report", "numbers", "signature"} & set(vars(ReleaseFolder))
@@ -84,7 +85,9 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
         for path in sorted(folder.rglob("*.py")):
             inside = path.relative_to(folder)
             # The links into the top folders are walked there.
-            if package == "funnel" and inside.parts[:2] in [("pipeline", part) for part in ("flows", "tasks")]:
+            if package == "funnel" and inside.parts[:2] in [
+                ("pipeline", part) for part in ("flows", "tasks", "ledger")
+            ]:
                 continue
             if package == "funnel" and inside.parts[:2] == ("pipeline", "expectations"):
                 continue

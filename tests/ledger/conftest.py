@@ -1,0 +1,24 @@
+"""What tests of the ledger share: a PostgreSQL server, and a ledger in each kind of database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.ledger.servers import Server, running_server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest) -> str | None:
+    """Where a ledger is: the file in its workspace, or an empty database of a real server."""
+    if request.param == "sqlite":
+        return None
+    server: Server = request.getfixturevalue("postgres")
+    return server.database()
