@@ -113,7 +113,10 @@ def report_claims(
         guarantee_claim("bound", numbers["guarantee"], said),
         level_claim("level", figures["level"], level),
         all_of("channel", _channel(numbers, protocol, laws, said)),
-        all_of("figures", [*_figures(numbers, laws, said), *_history(figures, laws, versions, alone), *_kept(numbers, before)]),
+        all_of(
+            "figures",
+            [*_figures(numbers, laws, said), *_history(figures, laws, versions, alone), *_kept(numbers, before)],
+        ),
         all_of("frequencies", _frequencies(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),

@@ -133,7 +133,9 @@ def _random_source(spec: ReleaseSpec) -> str:
 def _kept_before(earlier: Sequence[Earlier]) -> tuple[KeptByVersion, ...]:
     """What the public reports of earlier versions about the same people tell, oldest first; of those still there."""
     found = []
-    for one in sorted((one for one in earlier if one.published and one.folder is not None), key=lambda one: one.version):
+    for one in sorted(
+        (one for one in earlier if one.published and one.folder is not None), key=lambda one: one.version
+    ):
         if one.folder is None or not (path := ReleaseFolder(one.folder).numbers).is_file():
             continue
         told = PublicReport.read(path)

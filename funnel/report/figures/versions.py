@@ -19,17 +19,17 @@ class VersionLine:
 
     label: str
     kept: float
-    alone: float
+    alone: float | None
 
     @property
     def start(self) -> float:
         """The lower of both."""
-        return min(self.kept, self.alone)
+        return self.kept if self.alone is None else min(self.kept, self.alone)
 
     @property
     def width(self) -> float:
         """From one to the other."""
-        return round(abs(self.kept - self.alone), 1)
+        return 0.0 if self.alone is None else round(abs(self.kept - self.alone), 1)
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,13 @@ class VersionChart:
     description: str
 
 
-def version_chart(versions: Sequence[tuple[str, float, float]]) -> VersionChart:
-    """The chart of some versions, each with the share of H(X) that it keeps and that it alone would have kept."""
-    shares = [share for _, *both in versions for share in both]
+def version_chart(versions: Sequence[tuple[str, float, float | None]]) -> VersionChart:
+    """The chart of some versions, each with the share of H(X) that it keeps, and that it alone would have if known."""
+    shares = [share for _, *both in versions for share in both if share is not None]
     least, most, step = _axis(min(shares, default=0.0), max(shares, default=1.0))
     lines = tuple(
-        VersionLine(name, _place(kept, least, most), _place(alone, least, most)) for name, kept, alone in versions
+        VersionLine(name, _place(kept, least, most), None if alone is None else _place(alone, least, most))
+        for name, kept, alone in versions
     )
     marks = [least + i * step for i in range(round((most - least) / step) + 1)]
     return VersionChart(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.audit.attacks import Attack, attack, both_versions, kept_answers, true_value, worst_first
+from funnel.audit.attacks import Attack, attack, both_versions, true_value, worst_first
 from funnel.audit.learned import learn
 from funnel.errors import DataError
 from funnel.joint import FloatArray, IntArray, Joint
@@ -85,9 +85,8 @@ def versions(
         elif other is None or other.inputs.columns != protocol.inputs.columns:
             reason = "its protocol is gone" if other is None else "it reads other columns"
             figures.append(AttackFigures(knows=what, reason=reason))
-        elif _same_words(one.record.origin, origin):
-            linked = kept_answers(read.p, protocol.weights_for(read.inputs), other.weights_for(read.inputs))
-            figures.append(_figures(f"{what}: answers by the same words", linked))
+        elif other.digest == protocol.digest and _same_words(one.record.origin, origin):
+            figures.append(_figures(f"{what}: the same answers", attack(read.counts[:, :, np.newaxis], channel)))
         else:
             figures.append(_figures(f"{what}: drawn afresh", both_versions(read.p, channel, _channel(other, read))))
     figures.append(_figures("ever more fresh draws, until what the protocol reads is known", true_value(read.p)))
@@ -95,13 +94,12 @@ def versions(
 
 
 def _same_words(before: Origin, origin: Origin) -> bool:
-    """Whether a record drew with the same word in both versions; see `funnel.release.decision`."""
-    return origin.secret is not None and (before.fields, before.secret, before.record_key, before.key_kinds) == (
-        origin.fields,
-        origin.secret,
-        origin.record_key,
-        origin.key_kinds,
-    )
+    """Whether a record drew with the same word in both versions, as their protocol is the same."""
+
+    def known_by(one: Origin) -> tuple[object, ...]:
+        return one.fields, one.secret, one.record_key, one.key_kinds, one.derivation
+
+    return origin.secret is not None and known_by(before) == known_by(origin)
 
 
 def learned(known: Beside, joint: Joint, protocol: Protocol) -> LearnedFigures:
