@@ -213,6 +213,7 @@ class Console:
             )
         out.print(Text(said), soft_wrap=True)
         out.print(_reserve_table(found))
+        out.print(Text(_CAPTION if found.versions else "* as the spec has it"), soft_wrap=True)
         if found.beginnings:
             out.print(Text("to say more later about values that do not change, begin with a part of the bound:"))
             out.print(_beginning_table(found))
@@ -283,7 +284,6 @@ def _reserve_table(found: Outlook) -> Table:
         people = (f"{cost.moved:,}", f"{cost.outside:,}", chances) if later else ()
         mark = " *" if cost.reserve == found.reserve else "  "
         table.add_row(f"{cost.reserve:g}{mark}", f"{cost.kept:.1%}", *people)
-    table.caption, table.caption_justify = _CAPTION if later else "* as the spec has it", "left"
     return table
 
 

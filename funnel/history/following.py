@@ -107,7 +107,9 @@ def follow(
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint, declared, target)
     standing = stand(past, observed, allowed)
-    if len(standing.nodes) == 1 and standing.nodes[0] == 0:
+    # A target for the whole budget leaves no reserve, also of new people.
+    reserved = declared if reserve == 1 else inner
+    if len(standing.nodes) == 1 and standing.nodes[0] == 0 and reserved.holds_for(joint, target.weights):
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:

@@ -14,6 +14,7 @@ from funnel.history.movement import movements, new_people
 from funnel.measures import mutual_information
 from funnel.register.register import Register
 from funnel.release.decision import Earlier
+from funnel.release.document import dump
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
 from funnel.release.internal_report import (
     AttackFigures,
@@ -77,7 +78,7 @@ def history_figures(
 
 def drift_figures(findings: Findings) -> DriftFigures | None:
     """How frequencies differ from those of the version before; None where nobody compared them."""
-    return None if findings.drift is None else DriftFigures.model_validate(dict(findings.drift))
+    return None if findings.drift is None else DriftFigures.model_validate_json(dump(findings.drift))
 
 
 def guesses_of_all(step: Step) -> tuple[AttackFigures, ...]:
