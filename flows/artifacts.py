@@ -74,7 +74,7 @@ def _together(findings: PublicFindings) -> list[str]:
     found = findings.history
     if found is None:
         return []
-    versions = "the first version" if found.versions == 1 else f"all {found.versions:,} versions"
+    versions = "this and all later versions" if found.versions == 1 else f"all {found.versions:,} versions"
     return [
         f"- **About the same people**: one bound for {versions} together; this one alone would have kept "
         f"{found.share_alone:.1%}; frequencies alone move at most {found.outside_at_most:.1%} of the people out of it"
