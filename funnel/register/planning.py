@@ -59,7 +59,7 @@ def plan_version(
     if spec.register is None or spec.history is None:
         return tuple(None for _ in compared)
     past, observed = _people(spec, joint, progress, read)
-    found = []
+    found: list[Outlook | None] = []
     for guarantee, rows in compared:
         row = _chosen(spec, rows)
         if row is None or row.protocol is None:
