@@ -26,7 +26,7 @@ from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
-from funnel.pipeline.expectations.keyed_answers import keyed_claims
+from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
@@ -306,14 +306,12 @@ class Finished:
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
         given = self.drawing_document is not None
-        protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
-        pairs, drawn_again = self.evidence.pair_counts, self.followed is not None or not given
-        found = keyed_claims(self.spec, self.snapshot, self.key, protocol, pairs, self.followed) if drawn_again else []
-        if self.derivation == DERIVATION and drawn_again:
-            return found
+        if self.derivation == DERIVATION and (self.followed is not None or not given):
+            protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
+            return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.evidence.pair_counts, self.followed)
         # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
         # rows that are taken over were drawn: they were judged then.
-        return [*(one for one in found if one.name != "answers"), Claim("answers")]
+        return [digests_claim(self.spec, self.snapshot, self.key), Claim("answers")]
 
     @property
     def is_followed(self) -> bool:

@@ -19,6 +19,8 @@ from funnel.release.documents import joint_document
 from funnel.sample_size import too_few
 from funnel.spec import ReleaseSpec
 
+# Relatively: so that the budget of a reserve, which is a product, is surely not exceeded.
+_INSIDE = 1e-9
 PROTOCOL, COMPARISON = "protocol.json", "comparison.json"
 
 
@@ -51,7 +53,12 @@ def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
     cache = Cache(workspace / "protocols")
     asked = spec.mechanism
     key = cache.key(
-        joint_document(joint).content(), spec.guarantee.canonical, asked.name, asked.reads_secret, asked.time_limit
+        joint_document(joint).content(),
+        spec.guarantee.canonical,
+        *(() if (share := _reserve(spec)) == 1 else (share,)),
+        asked.name,
+        asked.reads_secret,
+        asked.time_limit,
     )
     found = cache.find(key)
     if found is None:
@@ -68,6 +75,10 @@ def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
 
 def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
     bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
+    declared, share = bound, _reserve(spec)
+    if share < 1 and not bound.is_perfect:
+        # What is published first takes no more than what comes later: else there is nothing left to be moved by.
+        bound = bound.with_budget(bound.budget * share * (1 - _INSIDE))
     rows = contenders(joint, bound, asked.name, asked.reads_secret, asked.time_limit, tell)
     chosen = choose(rows)
     # A draw spends what may be told of people, so one that is of no use is not made.
@@ -76,13 +87,18 @@ def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     tell("fewer digits")
-    protocol = coarsened(joint, bound, chosen.protocol)
+    protocol = replace(coarsened(joint, bound, chosen.protocol), guarantee=str(declared))
     drawn = replace(
         chosen,
         protocol=protocol,
         utility=mutual_information(joint, protocol),
         share=normalised_mutual_information(joint, protocol),
-        level=bound.level(joint, protocol).value,
+        level=declared.level(joint, protocol).value,
     )
     told = [drawn if row is chosen else row for row in rows]
     return {PROTOCOL: protocol.to_json().encode(), COMPARISON: comparison_document(told).to_bytes()}
+
+
+def _reserve(spec: ReleaseSpec) -> float:
+    """The share of the budget that is used while frequencies may still move."""
+    return 1.0 if spec.history is None else spec.history.reserve

@@ -84,7 +84,7 @@ class Allowed:
         return pairs
 
     def no_worse(self, lifts: FloatArray, before: FloatArray, error: float) -> BoolArray:
-        """Whether no output is worse than the history itself, up to half of `TOLERANCE`, for certain.
+        """Whether outputs are no worse than the history itself, up to half of `TOLERANCE`, for certain.
 
         Parameters
         ----------
@@ -95,23 +95,23 @@ class Allowed:
 
         Returns
         -------
-        ndarray of bool, shape (k,)
+        ndarray of bool, shape (k, b)
         """
         slack = _SEVERAL * error
         room = (1 + float(TOLERANCE) / 2) * (1 - slack)
-        holds = np.ones(len(lifts), dtype=bool)
+        holds = np.ones((len(lifts), lifts.shape[2]), dtype=bool)
         if self.up is not None:
             most = np.maximum(float(self.up), before * (1 - slack))
-            holds &= (lifts * (1 + slack) <= most[:, :, None] * room).all(axis=(1, 2))
+            holds &= (lifts * (1 + slack) <= most[:, :, None] * room).all(axis=1)
         if self.down is not None:
             least = np.minimum(1 / float(self.down), before * (1 + slack))
-            holds &= (lifts * room >= least[:, :, None] * (1 + slack)).all(axis=(1, 2))
+            holds &= (lifts * room >= least[:, :, None] * (1 + slack)).all(axis=1)
         if self.apart is not None:
             apart = float(self.apart)
             for s in range(lifts.shape[1]):
                 excess = np.maximum(0.0, before[:, s, None] * (1 - slack) - apart * before * (1 + slack))
                 others = apart * lifts + excess[:, :, None]
-                holds &= (lifts[:, s, None, :] * (1 + slack) <= others * room).all(axis=(1, 2))
+                holds &= (lifts[:, s, None, :] * (1 + slack) <= others * room).all(axis=1)
         return holds
 
     def nats(self, lifts: FloatArray, guarantee: Guarantee) -> FloatArray:

@@ -150,7 +150,10 @@ class History:
                 f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(key)}"
             )
         record_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
-        rows = pa.Table.from_batches(read_batches(table, list(dict.fromkeys(key + secret + inputs)), BATCH_ROWS))
+        batches = list(read_batches(table, list(dict.fromkeys(key + secret + inputs)), BATCH_ROWS))
+        if not any(batch.num_rows for batch in batches):
+            raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
+        rows = pa.Table.from_batches(batches)
         joint = Joint.from_table(rows, secret, inputs)
         people = self._people.numbers_of(rows, key)
         xs = input_codes(rows, joint.inputs)
@@ -231,7 +234,7 @@ class _People:
         if missing := count_missing_keys(rows, record_key):
             raise missing_keys_error(missing, record_key)
         kinds = tuple(key_kind(rows.schema.field(name).type) for name in key)
-        if self._kinds is not None and kinds != self._kinds:
+        if self._kinds is not None and kinds != self._kinds and None not in kinds:
             raise DataError(
                 f"the keys {list(key)} are of other types than before, so nobody would be found again; "
                 "make them text or whole numbers as in the versions before"

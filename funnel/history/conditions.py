@@ -14,6 +14,10 @@ from funnel.joint import FloatArray
 _THIN = 1e-9
 # How exactly, relatively, a row has to stand still where it must.
 STILL = 1e-10
+# What sums of products may be off by, relatively.
+_ROUNDING = 1e-13
+# The same for one entry of a row, which is a sum over the secrets.
+_NOTHING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,8 @@ class Conditions:
         held = alone > -_THIN * size.sum(axis=2)
         level = np.where(held, alone, 0.0)
         rows -= level[:, :, None] * given[:, None, :]
+        # A price of a row that is nothing but rounding would be worth anything.
+        rows[np.abs(rows) <= _NOTHING * size] = 0.0
         return cls(
             rows,
             np.where(held, 0.0, np.maximum(-rows.sum(axis=2), 0.0)),
@@ -69,6 +75,24 @@ class Conditions:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def silent(self) -> npt.NDArray[np.bool_]:
+        """Which histories have nothing left to say: all rows that meet the conditions are constant; shape (m,).
+
+        The law of the input is a vertex of the region (METHOD section 9): where all outputs have to stand still, as
+        many conditions that are independent on the inputs that are possible as leave one dimension.
+        """
+        possible = self.given > 0
+        number = possible.sum(axis=1)
+        silent = number <= 1
+        doubtful = np.flatnonzero(~silent & (number <= self.held.sum(axis=1) + 1))
+        if len(doubtful):
+            # Columns divided by what they are made of: whether they depend is not a matter of how common an input is.
+            scale = np.where(possible, self.given, 1.0)[doubtful, None, :]
+            rank = np.linalg.matrix_rank(self.rows[doubtful] * self.held[doubtful, :, None] / scale, rtol=1e-9)
+            silent[doubtful] = rank >= number[doubtful] - 1
+        return np.asarray(silent)
+
     def needs(self, channel: FloatArray) -> FloatArray:
         """How much of a constant row each output (b,) of a channel (b, a) needs to meet the conditions; shape (m, b).
 
@@ -78,8 +102,8 @@ class Conditions:
         m, k, a = self.rows.shape
         beyond = (self.rows.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
         scale = (self.size.reshape(m * k, a) @ channel.T).reshape(m, k, len(channel))
-        # What is below the rounding of the sums themselves is none.
-        over = np.maximum(beyond - 1e-15 * scale, 0.0)
+        # What is beyond by rounding alone is not.
+        over = np.where(beyond > _ROUNDING * scale, beyond, 0.0)
         room = self.slack[:, :, None]
         needed = np.divide(over, room, out=np.zeros_like(over), where=room > 0)
         needed[self.held[:, :, None] & (np.abs(beyond) > STILL * scale)] = np.inf

@@ -9,26 +9,28 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
-from funnel.history.library import constant_channels, effective_weights, mixed
+from funnel.history.library import constant_channels, effective_weights, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.programme import Rows, best_rows
+from funnel.history.programme import Rows, RowSearch
 from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
-from funnel.history.together import best_together, gains_at
+from funnel.history.together import best_together, constants_needed, gains_at
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
-from funnel.protocol import Protocol, WeightArray
+from funnel.protocol import WORD_BITS, Protocol, WeightArray
 from funnel.rounding import marginal_weights
 from funnel.solver.budget import Budget
 from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
-# The smallest share of a constant row that is tried where W alone is outside the bound.
-_FIRST_SHARE = 2.0**-40
+# Seconds of work for the rows of histories, and the share of it that one search for rows may take.
+_SECONDS, _SHARE = 20.0, 0.25
+# Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
+_HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 
 
 def follow(
@@ -40,7 +42,7 @@ def follow(
     target: Protocol | None = None,
     bound: float | None = None,
     reserve: float = 1.0,
-    budget: Budget | None = None,
+    budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Step:
     """Decide the next version: a channel for every history that people have, at one bound for all versions together.
@@ -71,7 +73,9 @@ def follow(
         where the target is found here.
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
-    budget : Budget, optional
+    budget : float or Budget, optional
+        Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
+        the rows of histories, and as much as it takes for the target.
     progress : Progress
 
     Returns
@@ -101,7 +105,7 @@ def follow(
     inner = declared if declared.is_perfect else declared.with_budget(declared.budget * reserve * (1 - _INSIDE))
     if target is None:
         progress("optimum of the version alone", 0, None)
-        solution = optimal(joint, inner, time_limit=budget)
+        solution = optimal(joint, inner, time_limit=None if budget is None else Budget.of(budget).part(_SHARE))
         target = solution.protocol
         if bound is None and reserve == 1:
             bound = solution.bound + _hair(joint, declared)
@@ -113,7 +117,8 @@ def follow(
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
-        proven = _best(standing, observed, allowed, declared, inner, target, budget, progress)
+        work = Budget.of(_SECONDS if budget is None else budget)
+        proven = _best(standing, observed, allowed, declared, inner, target, work, progress)
     proven, channel = _alone(standing, observed, allowed, declared, target, proven)
     people = standing.people
     return Step(
@@ -167,7 +172,7 @@ def _best(
     declared: PosteriorGuarantee,
     inner: PosteriorGuarantee,
     target: Protocol,
-    budget: Budget | None,
+    budget: Budget,
     progress: Progress,
 ) -> Proven:
     """The best rows over all histories, proven."""
@@ -175,8 +180,17 @@ def _best(
     cones = [cone_over(inner, prior) for prior in standing.priors]
     joint = observed.joint
 
-    def solve(gains: FloatArray) -> Rows:
-        return best_rows(laws, masses, standing.prior_of, cones, gains, budget=budget, progress=progress)
+    search = RowSearch(laws, masses, standing.prior_of, cones)
+    # Every search may take as much, so that histories share channels in the same groups and each begins where the last
+    # one ended.
+    limited = math.isfinite(budget.remaining)
+    each = _SHARE * budget.remaining
+
+    def solve(gains: FloatArray) -> Rows | None:
+        if budget.expired or (limited and budget.remaining < each):
+            return None
+        part = budget.part(min(1.0, each / budget.remaining)) if limited else budget
+        return search.best(gains, budget=part, progress=progress)
 
     alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)
@@ -203,7 +217,8 @@ def _alone(
 ) -> tuple[Proven, Protocol]:
     """Rows for which W meets the guarantee for the version alone, and W: observers who cannot link versions count too.
 
-    Where it does not, all rows are mixed with one constant row, by the smallest share of a grid that is enough.
+    Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that says
+    nothing is allowed whatever the history, and so is its sum with one that is.
     """
     joint = observed.joint
     places = np.searchsorted(standing.nodes, observed.nodes)
@@ -214,33 +229,22 @@ def _alone(
     weights = effective(proven)
     if declared.holds_for(joint, weights):
         return proven, _protocol(joint, declared, target, weights)
-    constant = marginal_weights(joint, weights) / 2.0**63
-    share = _smallest_share(joint, declared, weights, constant)
+    cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
+    likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))
+    needed = constants_needed(cone @ joint.p, np.ldexp(weights.astype(np.float64), -WORD_BITS))
+    # What rounds to nothing would stay nothing when there must be more of it.
+    needed = np.where(needed > 0, needed + _HAIR, 0.0)
     count = len(proven.library)
-    likeliest = np.full(len(standing.nodes), int(constant.argmax()))
-    while share < 1:
-        library = mixed(proven.library, np.full(count, share), np.tile(constant, (count, 1)))
+    for more in _MORE:
+        library = with_constants(proven.library, np.tile(more * needed, (count, 1)))
         candidate = proven_weights(standing, allowed, declared, library, proven.drawn_from, likeliest)
         weights = effective(candidate)
         if declared.holds_for(joint, weights):
             return candidate, _protocol(joint, declared, target, weights)
-        share *= 2
     silent = constant_channels(likeliest[:1], *proven.library.shape[1:])
-    candidate = proven_weights(
-        standing, allowed, declared, silent, np.zeros(len(standing.nodes), dtype=np.int64), likeliest
-    )
+    everybody = np.zeros(len(standing.nodes), dtype=np.int64)
+    candidate = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
     return candidate, _protocol(joint, declared, target, effective(candidate))
-
-
-def _smallest_share(joint: Joint, declared: PosteriorGuarantee, weights: WeightArray, constant: FloatArray) -> float:
-    """The smallest power of two, or three halves of one, for which W mixed with a constant row meets the guarantee."""
-    share = _FIRST_SHARE
-    while share < 1:
-        for part in (share, 1.25 * share, 1.5 * share, 1.75 * share):
-            if part < 1 and declared.holds_for(joint, mixed(weights[None], np.array([part]), constant[None])[0]):
-                return part
-        share *= 2
-    return 1.0
 
 
 def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:

@@ -50,11 +50,13 @@ def balanced(weights: WeightArray) -> WeightArray:
     return filled
 
 
-def mixed(weights: WeightArray, shares: FloatArray, constants: FloatArray) -> WeightArray:
-    """(1 - share) R + share q 1ᵀ of channels (n, b, a), shares (n,) and laws q (n, b), as whole numbers again."""
+def with_constants(weights: WeightArray, constants: FloatArray) -> WeightArray:
+    """(R + q 1ᵀ) / (1 + Σ_y q_y) of channels (n, b, a) and q >= 0, (n, b), as whole numbers again.
+
+    What an output says comes closer to what is known anyway, the more q it gets; others say what they said.
+    """
     rows = np.ldexp(weights.astype(np.float64), -WORD_BITS)
-    rows *= (1 - shares)[:, None, None]
-    rows += (shares[:, None] * constants)[:, :, None]
+    rows += constants[:, :, None]
     rows /= rows.sum(axis=1, keepdims=True)
     return balanced(np.ldexp(np.minimum(rows, 1.0), WORD_BITS).astype(np.uint64))
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.grouping import Members, grouped, halves
-from funnel.history.tangent import Tangent, programme_work
+from funnel.history.tangent import ENOUGH, Start, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -108,17 +109,29 @@ def best_rows(
     Raises
     ------
     SolverError
-        If a programme fails.
+        If a programme fails, or something is not a finite number.
 
     Notes
     -----
     O(m c a log m) for the groups, O(m k a b) for each time that all members are judged. The answer does not depend on
     the number of threads.
     """
-    search = _Search(laws, masses, prior_of, cones, gains, Budget.of(budget), progress)
-    most = channels or max(1, _LIBRARY // gains.size)
-    search.run(most)
-    return search.rows()
+    search = RowSearch(laws, masses, prior_of, cones)
+    return search.best(gains, budget=budget, channels=channels, progress=progress)
+
+
+def _canonical(laws: FloatArray, masses: FloatArray, prior_of: IntArray) -> Members:
+    """An order of histories that does not depend on the one they come in: by cone, law and mass, bit by bit."""
+    table = np.column_stack([prior_of, *(_bits(values) for values in (laws, masses))])
+    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))[:, 0]
+    return np.argsort(keys, kind="stable")
+
+
+def _bits(values: FloatArray) -> IntArray:
+    # Adding zero makes a negative one positive.
+    return np.asarray(
+        (np.ascontiguousarray(values).reshape(len(values), math.prod(values.shape[1:])) + 0.0).view(np.int64)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,61 +157,112 @@ class _Shared:
     work: float = 0.0
 
 
-class _Search:
-    """The state of `best_rows`: groups, channels found, and the best of them for every history so far."""
+@dataclass(eq=False)
+class _Group:
+    """Histories that share a programme, and where it ended."""
 
-    def __init__(
-        self,
-        laws: FloatArray,
-        masses: FloatArray,
-        prior_of: IntArray,
-        cones: Sequence[FloatArray],
-        gains: FloatArray,
-        budget: Budget,
-        progress: Progress,
-    ) -> None:
-        self._laws, self._masses, self._prior_of, self._gains = laws, masses, prior_of, gains
+    members: Members
+    start: Start | None = None
+
+
+class RowSearch:
+    """`best_rows` for gains that change: groups are made once, and programmes begin where they ended before.
+
+    Parameters
+    ----------
+    laws, masses, prior_of, cones
+        As for `best_rows`.
+
+    Raises
+    ------
+    SolverError
+        If something is not a finite number.
+    """
+
+    def __init__(self, laws: FloatArray, masses: FloatArray, prior_of: IntArray, cones: Sequence[FloatArray]) -> None:
+        if not all(np.isfinite(numbers).all() for numbers in (laws, masses, *cones)):
+            raise SolverError("the laws or conditions of the histories are not finite numbers; please report it")
+        order = _canonical(laws, masses, prior_of)
+        self._back = np.argsort(order)
+        self._laws, self._masses, self._prior_of = laws[order], masses[order], prior_of[order]
         self._cones = [binding_rows(np.asarray(cone, dtype=np.float64)) for cone in cones]
-        self._budget, self._progress = budget, progress
-        self._weights = np.maximum(masses.sum(axis=1), 1e-300)
+        self._weights = np.maximum(self._masses.sum(axis=1), 1e-300)
+        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        held, silent = (np.zeros(len(laws), dtype=np.bool_) for _ in range(2))
+        for part, conditions in self._conditions():
+            held[part], silent[part] = conditions.held.any(axis=1), conditions.silent
+        self._silent = silent
+        # Histories with room in all their conditions, and those that are held in one, the heaviest first.
+        self._open, held_ones = np.flatnonzero(~silent & ~held), np.flatnonzero(~silent & held)
+        self._held = held_ones[np.argsort(-self._weights[held_ones], kind="stable")]
+        self._groups: list[_Group] = []
+        self._grouped_for = 0
+
+    def best(
+        self,
+        gains: FloatArray,
+        *,
+        budget: float | Budget | None = None,
+        channels: int | None = None,
+        progress: Progress = quiet,
+    ) -> Rows:
+        """The best rows for these gains, as `best_rows`.
+
+        With as many channels as in the call before, the groups are the same, and so are the conditions that bound.
+        """
+        if not np.isfinite(gains).all():
+            raise SolverError("the gains of the histories are not finite numbers; please report it")
+        self._gains, self._budget, self._progress = gains, Budget.of(budget), progress
         # Constant rows are always allowed, so the best of them is where everybody begins.
-        constants = masses @ gains.T
+        constants = self._masses @ gains.T
         self._output = constants.argmax(axis=1)
-        self._value = constants[np.arange(len(masses)), self._output]
-        self._bound = masses @ gains.max(axis=0)
-        self._channel = np.full(len(laws), -1, dtype=np.int64)
-        self._level = np.zeros(len(laws), dtype=np.int8)
+        self._value = constants[np.arange(len(constants)), self._output]
+        self._bound = self._masses @ gains.max(axis=0)
+        # Who has nothing left to say has no better row than the best constant one.
+        self._bound[self._silent] = self._value[self._silent]
+        self._channel = np.full(len(constants), -1, dtype=np.int64)
+        self._level = np.zeros(len(constants), dtype=np.int8)
         self._found: list[tuple[FloatArray, FloatArray]] = []
         self._solved = 0
-        self._each = programme_work(*gains.shape, max((len(cone) for cone in self._cones), default=0))
-        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        self._each = programme_work(gains.shape[0], gains.shape[1], max((len(cone) for cone in self._cones), default=0))
+        self._run(channels or max(1, _LIBRARY // gains.size))
+        return self._rows()
 
-    def run(self, most: int) -> None:
+    def _run(self, most: int) -> None:
         """Solve up to so many programmes where they help most."""
-        groups: list[Members] = []
         first = self._affordable(most)
-        if first == 0 or len(self._laws) == 0:
+        if first == 0 or len(self._open) + len(self._held) == 0:
             return
-        start = self._start(first)
-        alone = first >= len(self._laws)
-        wanted = len(self._laws) if alone else max(len(start), int(_FIRST * first))
-        groups = grouped(self._laws, self._weights, start, wanted)
-        self._solve(groups, most)
+        if self._groups and self._grouped_for == first:
+            self._solve(self._groups, most)
+            return
+        self._grouped_for = first
+        alone = first >= len(self._open) + len(self._held)
+        # A channel in which all outputs stand still for one law does so for no other.
+        single = len(self._held) if alone else min(len(self._held), first // 2)
+        rest = (self._alike(self._open, first - single) + self._alike(self._held[single:], 1))[: first - single]
+        wanted = len(self._open) if alone else max(len(rest), int(_FIRST * (first - single)))
+        parts = [np.array([one]) for one in self._held[:single]] + grouped(self._laws, self._weights, rest, wanted)
+        self._groups = [_Group(part) for part in parts]
+        self._solve(self._groups, most)
         while not alone:
             left = min(most, self._solved + self._affordable(most)) - self._solved
-            missing = np.array([self._missing(group) for group in groups])
-            order = np.argsort(-missing, kind="stable")[: max(1, int(_ROUND * len(groups)))]
-            least = _GAP * abs(math.fsum(self._value.tolist())) / len(groups)
-            chosen = [int(g) for g in order if missing[g] > least and len(groups[g]) > 1][: left // 2]
+            missing = np.array([self._missing(group) for group in self._groups])
+            order = np.argsort(-missing, kind="stable")[: max(1, int(_ROUND * len(self._groups)))]
+            least = _GAP * abs(math.fsum(self._value.tolist())) / len(self._groups)
+            chosen = [int(g) for g in order if missing[g] > least and len(self._groups[g].members) > 1][: left // 2]
             if not chosen:
                 return
-            cut = [half for g in chosen for half in halves(self._laws, self._weights, groups[g])]
-            kept = set(chosen)
-            groups = [group for g, group in enumerate(groups) if g not in kept] + cut
-            self._solve(cut, most)
+            # Each half stands where its group stood, so that neighbours stay alike.
+            halved = {g: [_Group(half) for half in self._halves(g)] for g in chosen}
+            self._groups = [part for g, group in enumerate(self._groups) for part in halved.get(g, [group])]
+            self._solve([half for g in sorted(halved) for half in halved[g]], most)
 
-    def rows(self) -> Rows:
-        """The library of what histories draw from, in the order of the first history that does."""
+    def _halves(self, number: int) -> tuple[Members, Members]:
+        return halves(self._laws, self._weights, self._groups[number].members)
+
+    def _rows(self) -> Rows:
+        """The library of what histories draw from, and which each draws from."""
         outputs, inputs = self._gains.shape
         kind = np.where(self._channel < 0, self._output, 0)
         keys = np.stack([self._channel, self._level.astype(np.int64), kind], axis=1)
@@ -210,44 +274,44 @@ class _Search:
             if channel < 0:
                 library[place, output] = 1.0
             else:
-                library[place] = _mixed(*self._found[channel], level)
-        return Rows(library, rank[inverse.ravel()], self._value, self._bound, self._solved)
+                shared, constant = self._found[channel]
+                library[place] = _mixed(shared, constant, level)
+        back = self._back
+        return Rows(library, rank[inverse.ravel()][back], self._value[back], self._bound[back], self._solved)
 
     def _affordable(self, most: int) -> int:
         """How many more programmes the budget allows, by what they took so far."""
         left = max(0.0, self._budget.remaining) if not self._budget.expired else 0.0
         return min(most - self._solved, int(min(left / self._each, 2.0**40)))
 
-    def _start(self, number: int) -> list[Members]:
-        """Histories by their cone, whether they are held, and their likeliest input; the held ones alone if they can.
+    def _alike(self, members: Members, number: int) -> list[Members]:
+        """Histories by their cone and their likeliest input, or by their cone alone where that makes too many groups.
 
-        A channel in which all outputs stand still for one law does so for no other.
+        At most the given number: the heaviest.
         """
-        held = np.concatenate([conditions.held.any(axis=1) for _, conditions in self._conditions()])
-        likeliest = self._laws.sum(axis=1).argmax(axis=1)
-        keys = np.stack([held.astype(np.int64), self._prior_of, likeliest], axis=1)
-        _, inverse = np.unique(keys, axis=0, return_inverse=True)
-        order = np.argsort(inverse.ravel(), kind="stable")
-        edges = np.flatnonzero(np.diff(inverse.ravel()[order])) + 1
-        start = [np.asarray(part) for part in np.split(order, edges)]
-        if len(start) <= number:
-            return start
-        _, inverse = np.unique(keys[:, :2], axis=0, return_inverse=True)
-        return [np.flatnonzero(inverse.ravel() == group) for group in range(int(inverse.max()) + 1)][:number]
+        likeliest = self._laws[members].sum(axis=1).argmax(axis=1)
+        for keys in (np.stack([self._prior_of[members], likeliest], axis=1), self._prior_of[members][:, None]):
+            _, inverse = np.unique(keys, axis=0, return_inverse=True)
+            order = np.argsort(inverse.ravel(), kind="stable")
+            parts = np.split(members[order], np.flatnonzero(np.diff(inverse.ravel()[order])) + 1)
+            if len(parts) <= number:
+                break
+        parts = [part for part in parts if len(part)]
+        return sorted(parts, key=lambda part: -float(self._weights[part].sum()))[: max(0, number)]
 
     def _conditions(self) -> Iterator[tuple[slice, Conditions]]:
         """The conditions of all histories in pieces of one cone, in their order."""
-        step = max(1, _CHUNK // max(1, self._laws[0].size * 4))
+        step = max(1, _CHUNK // max(1, 4 * math.prod(self._laws.shape[1:])))
         changes = np.flatnonzero(np.diff(self._prior_of)) + 1
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(self._laws)], strict=True):
             for start in range(begin, end, step):
                 part = slice(start, min(end, start + step))
                 yield part, Conditions.of(self._laws[part], self._cones[self._prior_of[start]])
 
-    def _missing(self, group: Members) -> float:
-        return float((self._bound[group] - self._value[group]).sum())
+    def _missing(self, group: _Group) -> float:
+        return float((self._bound[group.members] - self._value[group.members]).sum())
 
-    def _solve(self, groups: list[Members], most: int) -> None:
+    def _solve(self, groups: list[_Group], most: int) -> None:
         """A channel for each group, judged for all its members; as far as the budget goes."""
         chains = [groups[start : start + _CHAIN] for start in range(0, len(groups), _CHAIN)]
         done, total = 0, len(groups)
@@ -257,8 +321,8 @@ class _Search:
                 return
             now, chains = chains[: min(allowed, 64)], chains[min(allowed, 64) :]
             for chain, found in zip(now, self._pool.map(self._chain, now), strict=True):
-                for members, shared in zip(chain, found, strict=True):
-                    self._keep(members, shared)
+                for group, shared in zip(chain, found, strict=True):
+                    self._keep(group.members, shared)
                 done += len(chain)
             self._progress("best rows for histories", done, total)
 
@@ -275,11 +339,13 @@ class _Search:
         self._budget.spend(shared.work)
         self._each += (shared.work - self._each) / self._solved
 
-    def _chain(self, groups: list[Members]) -> list[_Shared]:
+    def _chain(self, groups: list[_Group]) -> list[_Shared]:
         """The channels of some groups, one after the other."""
         outputs, inputs = self._gains.shape
-        found, tangents = [], {}
-        for members in groups:
+        found: list[_Shared] = []
+        tangents: dict[int, Tangent] = {}
+        for group in groups:
+            members = group.members
             cone = self._cones[self._prior_of[members[0]]]
             tangent = tangents.get(len(cone))
             if tangent is None:
@@ -288,20 +354,29 @@ class _Search:
             law = np.tensordot(weights / weights.sum(), self._laws[members], axes=1)
             mean = Conditions.of(law[None], cone)
             before = tangent.work
-            channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0))
-            prices = prices / weights.sum()
-            found.append(self._judged(members, channel, prices, cone, tangent.work - before))
+            channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0), group.start)
+            step = max(1, _CHUNK // self._gains.size)
+            parts = [members[start : start + step] for start in range(0, len(members), step)]
+            conditions = [Conditions.of(self._laws[part], cone) for part in parts]
+            if len(members) > 1 and not mean.held.any():
+                channel = tangent.bind(channel, conditions, mean)
+            group.start = tangent.start()
+            prices = prices / weights.sum() if self._masses[members].any() else np.zeros_like(prices)
+            found.append(self._judged(parts, conditions, channel, prices, tangent.work - before))
         return found
 
     def _judged(
-        self, members: Members, channel: FloatArray, prices: FloatArray, cone: FloatArray, work: float
+        self,
+        parts: list[Members],
+        members_conditions: list[Conditions],
+        channel: FloatArray,
+        prices: FloatArray,
+        work: float,
     ) -> _Shared:
         """What a channel and multipliers for a unit of mass mean for the members of a group."""
-        step = max(1, _CHUNK // self._gains.size)
-        parts = [members[start : start + step] for start in range(0, len(members), step)]
+        members = np.concatenate(parts)
         needs, bounds = [], []
-        for part in parts:
-            conditions = Conditions.of(self._laws[part], cone)
+        for part, conditions in zip(parts, members_conditions, strict=True):
             needs.append(conditions.needs(channel))
             weights = self._weights[part]
             paid = np.matmul(prices, conditions.rows)
@@ -316,12 +391,15 @@ class _Search:
         with np.errstate(divide="ignore"):
             halved = np.floor(-np.log2(share[usable]))
         levels[usable] = np.where(share[usable] > 0, _LEVELS - np.clip(halved, 0, _LEVELS - 1), 0)
+        if constant.sum() <= ENOUGH:
+            # One channel for all: what that costs is less than another channel would be worth.
+            levels[usable] = _LEVELS
         levels[~usable] = -1
         taken = np.where(levels > 0, 2.0 ** (np.maximum(levels, 1) - _LEVELS), 0.0)
         masses = self._masses[members]
         own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
         values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
-        judging = 4.0 * len(members) * self._gains.size * (len(cone) + 1)
+        judging = 10.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
         return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
 
 

@@ -12,13 +12,13 @@ from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
 from funnel.history.allowed import Allowed, exact_lifts, lifts_of
 from funnel.history.exact_law import WholeNumbers
 from funnel.history.law import BoolArray
-from funnel.history.library import constant_channels, distinct_channels, integer_library, mixed
+from funnel.history.library import constant_channels, distinct_channels, integer_library, with_constants
 from funnel.history.standing import Standing
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WORD_BITS, WeightArray
 
-# Rows that do not pass are mixed with their own law of the output, by these shares; then they become constant.
-_REPAIRS = tuple(2.0**-bits for bits in (30, 24, 18, 12, 8, 5, 3, 2, 1))
+# Outputs that do not pass get a constant row, so many times as likely as they are; then everything becomes constant.
+_REPAIRS = tuple(2.0**bits for bits in (-30, -24, -18, -12, -8, -5, -3, -1, 1, 4, 10, 20))
 # Histories of a step that are decided in whole numbers where floats leave it open whether they pass.
 _EXACTLY = 200
 # P(s, y | h) held at once.
@@ -49,7 +49,10 @@ class Proven:
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """What floats say of every history: whether it passes for certain, whether it may pass, and its level."""
+    """What floats say of every history: whether it passes for certain, whether it may, its level and where it is.
+
+    ``unsure``, shape (h, b), says which outputs do not pass for certain.
+    """
 
     passes: BoolArray
     open: BoolArray
@@ -57,6 +60,7 @@ class _Judged:
     outside_open: BoolArray
     nats: FloatArray
     output: IntArray
+    unsure: BoolArray
 
 
 def proven_rows(
@@ -89,8 +93,9 @@ def proven_rows(
 
     Notes
     -----
-    Matrix products of O(h c a b); whole numbers for what they leave open. Histories whose rows do not pass are mixed
-    with their own law of the output, by the smallest share of a few that does.
+    Matrix products of O(h c a b); whole numbers for what they leave open. Where outputs of a history do not pass, a
+    constant row is added to them, as little of it as is enough: what they say comes closer to P(S | h), and what all
+    other outputs say stays as it is.
     """
     return proven_weights(standing, allowed, guarantee, integer_library(rows), assigned, otherwise)
 
@@ -112,15 +117,12 @@ def proven_weights(
         passes[place] = _passes_exactly(standing, allowed, place, library[drawn_from[place]])
     failing = np.flatnonzero(~passes)
     libraries, size = [library], len(library)
-    for share in (*_REPAIRS, 1.0):
+    for share in (*_REPAIRS, np.inf):
         if not len(failing):
             break
-        if share < 1:
-            repaired = mixed(
-                library[drawn_from[failing]],
-                np.full(len(failing), share),
-                _laws(standing, library, drawn_from, failing),
-            )
+        if share < np.inf:
+            constants = share * np.where(judged.unsure[failing], _laws(standing, library, drawn_from, failing), 0.0)
+            repaired = with_constants(library[drawn_from[failing]], constants)
             verdict = _judge(standing, allowed, guarantee, repaired, np.arange(len(failing)), failing).passes
         else:
             repaired = constant_channels(otherwise[failing], *library.shape[1:])
@@ -165,6 +167,7 @@ def _judge(
     passes, may = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     outside, outside_open = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     nats, output = np.zeros(count), np.zeros(count, dtype=np.int64)
+    unsure = np.zeros((count, b), dtype=bool)
     constant = (library == library[:, :, :1]).all(axis=(1, 2))
     order = np.argsort(drawn_from, kind="stable")
     step = max(1, _ENTRIES // (c * b))
@@ -180,18 +183,20 @@ def _judge(
             before = lifts_of(outputs[picked].sum(axis=2)[:, :, None], prior)[:, :, 0]
             moved, sound = standing.moved[at], standing.laws.sound[at]
             unchanged = constant[drawn_from[here]]
-            no_worse = np.zeros(len(here), dtype=bool)
-            no_worse[moved] = allowed.no_worse(lifts[moved], before[moved], standing.error)
-            good = np.where(moved, no_worse, inside.all(axis=1))
+            fits = inside.copy()
+            fits[moved] = allowed.no_worse(lifts[moved], before[moved], standing.error)
+            unsure[here] = ~fits
+            good = fits.all(axis=1)
             passes[here] = unchanged | (good & sound)
             may[here] = ~passes[here] & ~(sound & ~moved & beyond.any(axis=1))
             # A constant row leaves everybody where they are, which has been decided.
             outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
             outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
-            levels = allowed.nats(lifts, guarantee)
+            # What never occurs has no level at all.
+            levels = np.where(outputs[picked].any(axis=1), allowed.nats(lifts, guarantee), -1.0)
             output[here] = levels.argmax(axis=1)
             nats[here] = levels.max(axis=1)
-    return _Judged(passes, may, outside, outside_open, nats, output)
+    return _Judged(passes, may, outside, outside_open, nats, output, unsure)
 
 
 def _outputs(standing: Standing, library: WeightArray, channels: IntArray, places: IntArray) -> FloatArray:

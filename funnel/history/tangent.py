@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import highspy
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.history.conditions import STILL, Conditions
@@ -12,18 +16,43 @@ from funnel.solver.budget import CALL
 
 _INFINITY = highspy.kHighsInf
 # Units of work: of a programme, of an entry of its matrix, and of an iteration and its entries.
-_PROGRAMME, _ENTRY, _ITERATION, _BY_ENTRY = 40 * CALL, 40.0, 2_000.0, 1.0
+_PROGRAMME, _ENTRY, _ITERATION, _BY_ENTRY = 100 * CALL, 100.0, 5_000.0, 2.0
 # Iterations, for a variable, after which something is wrong.
 _PATIENCE = 200
 # Entries and outputs of less probability than this are rounding of the solver.
 _NOTHING = 1e-12
 _NEVER = 1e-9
+# Rounds of cutting planes for a group at most; what a member has to be beyond its condition to make one; and the share
+# of a constant row that is little enough to repair what is left.
+_ROUNDS, _BROKEN = 16, 1e-8
+ENOUGH = 1e-5
 
 
 def programme_work(outputs: int, inputs: int, rows: int) -> float:
     """Units of work that a programme of a shape is expected to take before any was solved."""
     entries = outputs * inputs * (rows + 1)
     return _PROGRAMME + _ENTRY * entries + (inputs + outputs * rows) * (_ITERATION + _BY_ENTRY * entries)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a programme ended, and with other gains may begin.
+
+    Attributes
+    ----------
+    basis : HighsBasis
+    cuts : ndarray, shape (r, a)
+        The conditions of members that bind.
+    at : ndarray of int, shape (r, 2)
+        The condition and the output each is for.
+    sizes : ndarray, shape (r,)
+        What each was divided by.
+    """
+
+    basis: highspy.HighsBasis
+    cuts: FloatArray
+    at: npt.NDArray[np.intp]
+    sizes: FloatArray
 
 
 class Tangent:
@@ -49,6 +78,7 @@ class Tangent:
         self._zeros, self._ends = np.zeros(variables), np.full(variables, _INFINITY)
         self._kinds = np.zeros(variables, dtype=np.int32)
         self._basis: highspy.HighsBasis | None = None
+        self._cuts, self._at, self._sizes = _no_cuts(inputs)
         self.work = 0.0
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
@@ -60,11 +90,15 @@ class Tangent:
             ("random_seed", 0),
             ("primal_feasibility_tolerance", 1e-10),
             ("dual_feasibility_tolerance", 1e-10),
+            # Below it entries of a condition are left out; what that breaks is repaired afterwards.
+            ("small_matrix_value", 1e-12),
             ("simplex_iteration_limit", _PATIENCE * (variables + inputs + outputs * rows)),
         ):
             self._solver.setOptionValue(option, value)
 
-    def solve(self, conditions: Conditions, which: int, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def solve(
+        self, conditions: Conditions, which: int, gains: FloatArray, start: Start | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """The best channel (b, a), up to the tolerance of the solver, and multipliers >= 0 of the conditions (b, k).
 
         Parameters
@@ -74,6 +108,8 @@ class Tangent:
             The history among those of the conditions.
         gains : ndarray, shape (b, a)
             What a unit of T(y|x) is worth.
+        start : Start, optional
+            Where this programme ended before, for other gains; else it begins where the last one ended.
 
         Raises
         ------
@@ -96,13 +132,14 @@ class Tangent:
         for scaling in (0, 4):
             self._solver.setOptionValue("simplex_scale_strategy", scaling)
             self._pass(costs, lower, upper)
-            if self._basis is not None and scaling == 0:
-                self._solver.setBasis(self._basis)
-            self._solver.run()
-            iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
-            entries = float(self._values.size)
-            self.work += _PROGRAMME + _ENTRY * entries + iterations * (_ITERATION + _BY_ENTRY * entries)
-            status = self._solver.getModelStatus()
+            if start is None:
+                self._cut(*_no_cuts(inputs))
+            else:
+                self._cut(start.cuts, start.at, start.sizes)
+            basis = start.basis if start else self._basis
+            if basis is not None and scaling == 0:
+                self._solver.setBasis(basis)
+            status = self._run()
             if status == highspy.HighsModelStatus.kOptimal:
                 break
             self._basis = None
@@ -110,17 +147,98 @@ class Tangent:
             raise SolverError(
                 f"the programme of a history with {outputs} outputs of {inputs} inputs failed: {status.name}"
             )
-        self._basis = self._solver.getBasis()
+        if start is None:
+            self._basis = self._solver.getBasis()
         solution = self._solver.getSolution()
         channel = np.array(solution.col_value).reshape(outputs, inputs)
-        prices = -np.array(solution.row_dual)[inputs:].reshape(outputs, rows) * (worth / scale)
+        duals, own = -worth * np.array(solution.row_dual), inputs + outputs * rows
+        prices = duals[inputs:own].reshape(outputs, rows) / scale
+        if len(self._cuts):
+            # What a condition of a member costs, as one on the mean law with the same share of its room.
+            condition, output = self._at.T
+            np.add.at(prices, (output, condition), duals[own:] / (self._sizes * conditions.slack[which, condition]))
         # Where outputs stand still, all prices of a condition may be moved together: what they are paid for adds up to
         # nothing.
         prices[:, held] -= np.minimum(prices[:, held].min(axis=0, initial=0.0), 0.0)
         return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
 
+    def bind(self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions) -> FloatArray:
+        """The channel (b, a) of the last programme, solved again with conditions of members that it breaks.
+
+        Cutting planes: for every output and condition the member that breaks it most, relatively to the room that it
+        has, in a few rounds. What is still broken then is left to whoever judges the channel.
+
+        Parameters
+        ----------
+        channel : ndarray, shape (b, a)
+            The solution of the programme for the mean law.
+        parts : sequence of Conditions
+            Those of the members; members that are held are not helped.
+        mean : Conditions
+            Of the mean law.
+        """
+        outputs, inputs, rows = self._shape
+        free = [part.rows[usable] / part.slack[usable][:, :, None] for part in parts if (usable := _free(part)).any()]
+        for _ in range(_ROUNDS):
+            worst = np.full((rows, outputs), _BROKEN)
+            cuts = np.zeros((rows, outputs, inputs))
+            for some in free:
+                beyond = (some.reshape(-1, inputs) @ channel.T).reshape(len(some), rows, outputs)
+                chosen = beyond.argmax(axis=0)
+                most = np.take_along_axis(beyond, chosen[None], axis=0)[0]
+                row, output = np.nonzero(most > worst)
+                worst[row, output] = most[row, output]
+                cuts[row, output] = some[chosen[row, output], row]
+            if worst.max(axis=0, initial=0.0).sum() <= ENOUGH:
+                break
+            at = np.argwhere(worst > _BROKEN)
+            added = cuts[at[:, 0], at[:, 1]]
+            sizes = np.abs(added).max(axis=1)
+            self._cut(added / sizes[:, None], at, sizes, more=True)
+            self.work += sum(some.size for some in free) * float(outputs)
+            if self._run() != highspy.HighsModelStatus.kOptimal:
+                break
+            channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean, 0)
+        return channel
+
+    def start(self) -> Start:
+        """Where the last programme ended, without the conditions of members that do not bind."""
+        outputs, inputs, rows = self._shape
+        basis = self._solver.getBasis()
+        states = list(basis.row_status)
+        own = inputs + outputs * rows
+        binding = np.array([state != highspy.HighsBasisStatus.kBasic for state in states[own:]], dtype=np.bool_)
+        basis.row_status = states[:own] + [state for state, kept in zip(states[own:], binding, strict=True) if kept]
+        return Start(basis, self._cuts[binding], self._at[binding], self._sizes[binding])
+
+    def _run(self) -> highspy.HighsModelStatus:
+        self._solver.run()
+        iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+        entries = float(self._values.size + self._cuts.size)
+        self.work += _PROGRAMME + _ENTRY * entries + iterations * (_ITERATION + _BY_ENTRY * entries)
+        return self._solver.getModelStatus()
+
+    def _cut(self, cuts: FloatArray, at: npt.NDArray[np.intp], sizes: FloatArray, more: bool = False) -> None:
+        """Conditions of members, beside those that there are or in their place in a programme just passed."""
+        inputs = self._shape[1]
+        if more:
+            self._cuts, self._at = np.concatenate([self._cuts, cuts]), np.concatenate([self._at, at])
+            self._sizes = np.concatenate([self._sizes, sizes])
+        else:
+            self._cuts, self._at, self._sizes = cuts, at, sizes
+        if len(cuts):
+            self._solver.addRows(
+                len(cuts),
+                np.full(len(cuts), -_INFINITY),
+                np.zeros(len(cuts)),
+                cuts.size,
+                (np.arange(len(cuts)) * inputs).astype(np.int32),
+                (at[:, 1:] * inputs + np.arange(inputs)).astype(np.int32).ravel(),
+                cuts.ravel(),
+            )
+
     def _pass(self, costs: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-        self._solver.passModel(
+        status = self._solver.passModel(
             len(costs),
             len(lower),
             len(self._index),
@@ -137,6 +255,18 @@ class Tangent:
             self._values.ravel(),
             self._kinds,
         )
+        if status == highspy.HighsStatus.kError:
+            # The solver would go on with the programme that it had before.
+            raise SolverError("the solver does not take the programme of a history; please report it")
+
+
+def _no_cuts(inputs: int) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
+    return np.zeros((0, inputs)), np.zeros((0, 2), dtype=np.intp), np.zeros(0)
+
+
+def _free(conditions: Conditions) -> npt.NDArray[np.bool_]:
+    """Which histories have room in every condition."""
+    return np.asarray((~conditions.held).all(axis=1) & (conditions.slack > 0).all(axis=1))
 
 
 def cleaned(channel: FloatArray, conditions: Conditions, which: int) -> FloatArray:

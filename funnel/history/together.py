@@ -22,25 +22,43 @@ from funnel.progress import Progress
 
 # What a zero of a channel counts as in the logarithm of its gains (METHOD section 9).
 _ZERO = 5e-4
-# What a round must gain, relative to H(X): at new prices, and at a new tangent; and how many rounds there are at most.
-_AT_PRICES, _AT_TANGENT, _ROUNDS = 2e-4, 1e-5, 60
-# Averages leave out what has a smaller weight, and rows that had none for so many rounds are forgotten.
-_LIGHT, _FORGOTTEN = 1e-7, 6
+# What may be missing at a tangent, and what a new tangent must gain, relative to H(X); rounds at one, and tangents.
+_AT_PRICES, _AT_TANGENT, _ROUNDS, _TANGENTS = 2e-4, 1e-4, 30, 30
+# Rounds that may gain next to nothing before a tangent is left.
+_PATIENCE = 4
+# How much of the best prices so far there is in those that are tried next.
+_DAMPED = 0.5
+# Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
+_LIGHT, _FORGOTTEN = 1e-7, 0
 # Conditions on W are met with so much room, relative to the probability of the output.
 _ROOM = 1e-9
 
-Solve = Callable[[FloatArray], Rows]
-"""The best rows for gains (b, a)."""
+Solve = Callable[[FloatArray], Rows | None]
+"""The best rows for gains (b, a); None where there is no work left for them."""
 
 
 @dataclass(eq=False)
 class _Found:
-    """Rows for all histories: a library (n, b, a), the channel of each (h,), and the effective channel (b, a)."""
+    """Rows for all histories: a library (n, b, a), the channel of each (h,), and the effective channel (b, a).
+
+    The rows are those of the library with constants (b,) added, which no history forbids, over what they then sum to.
+    """
 
     library: FloatArray
     assigned: IntArray
     channel: FloatArray
+    constants: FloatArray
     unused: int = 0
+
+    def mended(self, conditions: FloatArray) -> _Found:
+        """The same rows with as much of a constant as W needs to meet its conditions (k, a)."""
+        constants = constants_needed(conditions, self.channel)
+        total = 1 + constants.sum()
+        return _Found(self.library, self.assigned, (self.channel + constants[:, None]) / total, constants)
+
+    def rows(self, channels: IntArray) -> FloatArray:
+        """The rows (n, b, a) of some channels of the library."""
+        return np.asarray((self.library[channels] + self.constants[:, None]) / (1 + self.constants.sum()))
 
 
 def best_together(
@@ -70,26 +88,65 @@ def best_together(
     # Everybody says the same: such a W tells nothing, which is allowed.
     silent = np.zeros_like(start)
     silent[int((start @ p).argmax())] = 1.0
-    pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent)]
-    gains, prices = gains_at(start, p), np.zeros((len(start), len(cone)))
-    weights, reached, utility = np.ones(1), -np.inf, -np.inf
-    for number in range(_ROUNDS):
-        progress("rows for every history", number, None)
-        rows = solve(_charged(gains, prices, conditions, p))
-        pool.append(_Found(rows.library, rows.assigned, _effective(standing, observed, rows)))
-        before = prices
-        weights, prices, value = _average(pool, gains, conditions, p)
+    nothing = np.zeros(len(start))
+    pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent, nothing)]
+    gains, utility = gains_at(start, p), -np.inf
+    prices = np.zeros((len(start), len(cone)))
+    for number in range(_TANGENTS):
+        weights, prices = _at_tangent(pool, gains, prices, conditions, standing, observed, solve)
         channel = np.tensordot(weights, np.array([found.channel for found in pool]), axes=1)
         progress(f"rows for every history: {information(channel, p):.5f} nats", number + 1, None)
-        pool, weights = _remembered(pool, weights)
-        if value > reached + _AT_PRICES * joint.entropy and (np.abs(prices - before) > 1e-9).any():
-            reached = value
-            continue
         if information(channel, p) <= utility + _AT_TANGENT * joint.entropy:
             break
-        utility, gains = information(channel, p), gains_at(channel, p)
-        reached = -np.inf
-    return _averaged(pool, weights)
+        best, utility = _averaged(pool, weights), information(channel, p)
+        gains = gains_at(channel, p)
+        pool = _remembered(pool, weights)
+    return best
+
+
+def _at_tangent(
+    pool: list[_Found],
+    gains: FloatArray,
+    prices: FloatArray,
+    conditions: FloatArray,
+    standing: Standing,
+    observed: Observed,
+    solve: Solve,
+) -> tuple[FloatArray, FloatArray]:
+    """The weights of what was found, and what is found here, that are best for some gains; and the prices, (b, k).
+
+    Prices that swing are damped: rows are found at prices between the last and those for which what can be had at most
+    was least (Wentges 1997).
+    """
+    p = observed.joint.p_input
+    least, centre = np.inf, prices
+    values: list[float] = []
+    weights, prices, _ = _average(pool, gains, conditions, p)
+    for number in range(_ROUNDS):
+        tried = prices if number == 0 else _DAMPED * centre + (1 - _DAMPED) * prices
+        charged = _charged(gains, tried, conditions, p)
+        rows = solve(charged)
+        if rows is None:
+            break
+        nothing = np.zeros(len(gains))
+        found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows), nothing)
+        pool += [found, found.mended(conditions)]
+        most = float((found.channel * charged * p).sum())
+        if most < least:
+            least, centre = most, tried
+        weights, prices, value = _average(pool, gains, conditions, p)
+        values.append(value)
+        enough = _AT_PRICES * observed.joint.entropy
+        # Rows are chosen by what is expected of histories and W is what people have, so the gap need not close.
+        if least - value <= enough or (number >= _PATIENCE and value - values[-1 - _PATIENCE] <= enough):
+            break
+    return weights, prices
+
+
+def constants_needed(conditions: FloatArray, channel: FloatArray) -> FloatArray:
+    """How much of a constant row each output of a channel (b, a) needs to meet conditions (k, a); (b,)."""
+    missed, room = channel @ conditions.T, np.maximum(-conditions.sum(axis=1), 1e-300)
+    return np.asarray(np.maximum(missed / room, 0.0).max(axis=1, initial=0.0))
 
 
 def _charged(gains: FloatArray, prices: FloatArray, conditions: FloatArray, p: FloatArray) -> FloatArray:
@@ -135,14 +192,11 @@ def _average(
     return np.maximum(result.x, 0.0), prices, float(-result.fun)
 
 
-def _remembered(pool: list[_Found], weights: FloatArray) -> tuple[list[_Found], FloatArray]:
+def _remembered(pool: list[_Found], weights: FloatArray) -> list[_Found]:
     """Without what has had no weight for a while; what tells nothing stays."""
-    kept = []
-    for number, (found, weight) in enumerate(zip(pool, weights.tolist(), strict=True)):
+    for found, weight in zip(pool, weights.tolist(), strict=True):
         found.unused = 0 if weight > _LIGHT else found.unused + 1
-        if number == 0 or found.unused <= _FORGOTTEN:
-            kept.append(number)
-    return [pool[number] for number in kept], weights[kept]
+    return [pool[0], *(found for found in pool[1:] if found.unused <= _FORGOTTEN)]
 
 
 def _averaged(pool: list[_Found], weights: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -152,7 +206,7 @@ def _averaged(pool: list[_Found], weights: FloatArray) -> tuple[FloatArray, IntA
     together, assigned = np.unique(np.array([pool[i].assigned for i in used]), axis=1, return_inverse=True)
     library = np.zeros((together.shape[1], *pool[0].channel.shape))
     for row, (place, share) in enumerate(zip(used, shares.tolist(), strict=True)):
-        library += share * pool[place].library[together[row]]
+        library += share * pool[place].rows(together[row])
     return library, np.asarray(assigned.reshape(-1))
 
 

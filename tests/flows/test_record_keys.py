@@ -154,6 +154,8 @@ def test_a_series_with_words_of_an_earlier_funnel_is_unchanged_until_it_is_drawn
     assert release(str(spec))["fresh"] is True
     # As an earlier funnel left it.
     shutil.rmtree(tmp_path / ".funnel" / "people" / "records")
+    for name in ("ledger.sqlite", "ledger-head"):
+        (tmp_path / ".funnel" / name).unlink()
     path = ReleaseFolder(tmp_path / "releases" / "people" / "1.0.0").record
     said = json.loads(path.read_text())
     said["origin"]["derivation"] = 2

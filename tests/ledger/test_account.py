@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from funnel.release.series import Series, open_series
 from funnel.release.signature import sign_release
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
-from tests.ledger.events import Clock
+from tests.ledger.events import Clock, event
 from tests.projects import spec_of
 from tests.releases import judged
 
@@ -443,3 +444,62 @@ def test_people_who_were_forgotten(tmp_path: Path) -> None:
     assert (first.kind, first.digests.register_head) == ("forgotten", "e" * 64)
     assert first.verdict.sentence == "1 person was erased from the register on request"
     assert second.verdict.sentence == "2 people were erased from the register on request"
+
+
+def test_erasing_that_cannot_be_entered_says_that_it_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec(tmp_path)
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise LedgerError("the ledger is gone")
+
+    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+        monkeypatch.setattr(Ledger, "_entered", gone)
+        with pytest.raises(
+            LedgerError, match=r"^1 person was erased from .*, but that could not be entered: the ledger"
+        ):
+            account.forgotten(1, "e" * 64)
+
+
+def test_a_run_that_is_to_release_nothing_is_no_refusal(tmp_path: Path) -> None:
+    described = spec(tmp_path)
+    with (
+        pytest.raises(SpecError),
+        open_series(described) as series,
+        accounting(described, series, clock=Clock(), releases=False),
+    ):
+        raise SpecError("nobody is known")
+    assert entries(described) == []
+
+
+@dataclass
+class Heads:
+    """A register as far as its heads go: the newest last."""
+
+    heads: list[str]
+    name: str = "panel"
+
+    def require_head(self, head: str) -> None:
+        if head not in self.heads:
+            raise LedgerError("the register is older")
+
+
+def test_an_old_backup_of_the_register_is_noticed(tmp_path: Path) -> None:
+    """By the newest head that was entered, by whatever series; a version that was only announced is in no register."""
+    described = spec(tmp_path)
+    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+        account.require_register(Heads([]))  # type: ignore[arg-type]
+        account.ledger.append_all(
+            [
+                event("published", series="others", digests={"register_head": "1" * 64}),
+                event("published", series="others", register="elsewhere", digests={"register_head": "9" * 64}),
+                event("forgotten", None, digests={"register_head": "2" * 64}),
+                event("published", "1.1.0"),
+                event("publishing", "1.2.0", series="others", digests={"register_head": "3" * 64}),
+                event("refused", None),
+            ]
+        )
+        for heads in (["1" * 64, "2" * 64], ["1" * 64, "2" * 64, "3" * 64]):
+            account.require_register(Heads(heads))  # type: ignore[arg-type]
+        for heads in ([], ["1" * 64]):
+            with pytest.raises(LedgerError, match="older"):
+                account.require_register(Heads(heads))  # type: ignore[arg-type]

@@ -50,6 +50,11 @@ csv = true
 licence = "CC-BY-4.0"
 """
 KEYED = SPEC.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
+FOLLOWED_SPEC = (
+    KEYED.replace("[source]", '[history]\npeople = "same"\nreserve = 0.9\n\n[source]', 1)
+    .replace('["marital-status", "sex"]', '["sex"]')
+    .replace("lip:1.0", "lip:0.2")
+)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -149,6 +154,18 @@ def change_source(folder: Path) -> None:
     pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(len(table))])), folder / "people.parquet")
 
 
+def next_year(folder: Path) -> None:
+    """The same people a year later: a tenth is gone, a third has other work, and of some the secret is another one."""
+    table = source()
+    n = len(table)
+    for name, every in (("workclass", 3), ("sex", 40)):
+        changed = pa.array([i % every == 0 for i in range(n)])
+        before = table[name].combine_chunks()
+        column = pc.if_else(changed, before[::-1], before)
+        table = table.set_column(table.column_names.index(name), name, column)
+    pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(n)])), folder / "people.parquet")
+
+
 def tighten(folder: Path) -> None:
     """A smaller bound for the same people."""
     spec = folder / "people.toml"
@@ -208,7 +225,20 @@ UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
 UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
 OTHER_SOURCE = Scene("another source after a release", earlier=True, change=change_source)
 OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten)
-HONEST = (FRESH, DROPPING, PLAIN, COUNTED, PARTITIONED, KEPT, UNORDERED, UNORDERED_PARTS, OTHER_SOURCE, OTHER_BOUND)
+SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, earlier=True, change=next_year)
+HONEST = (
+    FRESH,
+    DROPPING,
+    PLAIN,
+    COUNTED,
+    PARTITIONED,
+    KEPT,
+    UNORDERED,
+    UNORDERED_PARTS,
+    OTHER_SOURCE,
+    OTHER_BOUND,
+    SECOND_YEAR,
+)
 """Scenes in which an honest run publishes."""
 
 EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)

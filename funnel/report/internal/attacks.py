@@ -16,6 +16,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.internal_report import AttackFigures, LearnedFigures
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
+from funnel.sampling.keyed import DERIVATION
 from funnel.source.beside import Beside
 
 # 256 MB of counts.
@@ -80,13 +81,18 @@ def versions(
     for one in sorted((one for one in earlier if one.published), key=lambda one: one.version):
         what = f"version {one.record.version} as well"
         other = _protocol_of(one)
+        history = one.record.history
         if one.rows_sha256 == rows_sha256:
             figures.append(_figures(f"{what}: the same rows", attack(read.counts[:, :, np.newaxis], channel)))
+        elif history is not None and history.people == "same":
+            figures.append(AttackFigures(knows=what, reason="what was drawn follows it, and one bound holds for both"))
         elif other is None or other.inputs.columns != protocol.inputs.columns:
             reason = "its protocol is gone" if other is None else "it reads other columns"
             figures.append(AttackFigures(knows=what, reason=reason))
-        elif other.digest == protocol.digest and _same_words(one.record.origin, origin):
+        elif _same_words(one.record.origin, origin):
             figures.append(_figures(f"{what}: the same answers", attack(read.counts[:, :, np.newaxis], channel)))
+        elif _coupled(one.record.origin, origin):
+            figures.append(AttackFigures(knows=what, reason="an earlier funnel drew both with the same words"))
         else:
             figures.append(_figures(f"{what}: drawn afresh", both_versions(read.p, channel, _channel(other, read))))
     figures.append(_figures("ever more fresh draws, until what the protocol reads is known", true_value(read.p)))
@@ -94,12 +100,22 @@ def versions(
 
 
 def _same_words(before: Origin, origin: Origin) -> bool:
-    """Whether a record drew with the same word in both versions, as their protocol is the same."""
+    """Whether a record drew with the same word in both versions, which it does from the same protocol alone."""
+    return (before.protocol, before.derivation) == (origin.protocol, DERIVATION) and _same_keys(before, origin)
 
-    def known_by(one: Origin) -> tuple[object, ...]:
-        return one.fields, one.secret, one.record_key, one.key_kinds, one.derivation
 
-    return origin.secret is not None and known_by(before) == known_by(origin)
+def _coupled(before: Origin, origin: Origin) -> bool:
+    """Whether one word of a record served both versions, although their protocols differ."""
+    return max(before.derivation or 1, origin.derivation or 1) < DERIVATION and _same_keys(before, origin)
+
+
+def _same_keys(before: Origin, origin: Origin) -> bool:
+    return origin.secret is not None and (before.fields, before.secret, before.record_key, before.key_kinds) == (
+        origin.fields,
+        origin.secret,
+        origin.record_key,
+        origin.key_kinds,
+    )
 
 
 def learned(known: Beside, joint: Joint, protocol: Protocol) -> LearnedFigures:

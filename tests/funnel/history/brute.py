@@ -1,0 +1,143 @@
+"""Brute force: laws of histories by going through all trajectories, with fractions, from the rows of a panel alone."""
+
+from __future__ import annotations
+
+import decimal
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+import funnel
+
+Cell = tuple[int, int]
+Wave = dict[int, Cell]
+"""What everybody in a version is: (secret, input) by person."""
+
+
+@st.composite
+def panels(draw: st.DrawFn, most: int = 30) -> list[Wave]:
+    """Three or four small versions: people join, leave and come back, and change with some probability."""
+    c, a = draw(st.integers(2, 3)), draw(st.integers(2, 3))
+    people = draw(st.integers(6, most))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    staying, present = draw(st.sampled_from([0.0, 0.6, 0.9, 1.0])), draw(st.sampled_from([0.5, 0.8, 1.0]))
+    law = random.dirichlet(np.ones(c * a) * 2)
+    now = random.choice(c * a, size=people, p=law)
+    waves = []
+    for _ in range(draw(st.integers(3, 4))):
+        here = np.flatnonzero(random.random(people) < present)
+        if not len(here):
+            here = np.arange(people)
+        waves.append({int(i): (int(now[i]) // a, int(now[i]) % a) for i in here})
+        again = random.choice(c * a, size=people, p=law)
+        now = np.where(random.random(people) < staying, now, again)
+    return waves
+
+
+def table_of(wave: Wave) -> dict[str, list[object]]:
+    """A version as columns."""
+    return {
+        "id": list(wave),
+        "s": [f"s{cell[0]}" for cell in wave.values()],
+        "x": [f"x{cell[1]}" for cell in wave.values()],
+    }
+
+
+Law = dict[Cell, Fraction]
+
+
+class Observer:
+    """Knows the frequencies of every version and of every change between two, the rows, and what was published."""
+
+    def __init__(self, waves: list[Wave]) -> None:
+        self.waves = waves
+
+    def law(self, version: int) -> Law:
+        counts = Counter(self.waves[version].values())
+        return {cell: Fraction(n, len(self.waves[version])) for cell, n in counts.items()}
+
+    def prior(self, last: int | None, version: int) -> dict[int, Fraction]:
+        """The law of the secret at a version, of people who are in both; None: of all."""
+        here = self.waves[version]
+        both = here if last is None else {i: cell for i, cell in here.items() if i in self.waves[last]}
+        counts = Counter(cell[0] for cell in both.values())
+        return {s: Fraction(n, len(both)) for s, n in counts.items()}
+
+    def change(self, last: int, version: int, cell: Cell) -> Law:
+        then, now = self.waves[last], self.waves[version]
+        following = Counter(now[i] for i in now if i in then and then[i] == cell)
+        if following:
+            return {after: Fraction(n, following.total()) for after, n in following.items()}
+        known = self.prior(last, version)
+        allowed = {cell: p for cell, p in self.law(version).items() if cell[0] in known}
+        return {cell: p / sum(allowed.values()) for cell, p in allowed.items()}
+
+    def before(self, history: list[tuple[int, dict[int, Fraction]]], version: int) -> Law:
+        """P(s, x | h) before a version: histories as (version, probability of what was published by input).
+
+        Sums over every trajectory through the cells of all versions of the history.
+        """
+        if not history:
+            return self.law(version)
+        paths: list[tuple[Cell, Fraction]] = [(cell, p) for cell, p in self.law(history[0][0]).items()]
+        for place, (number, given) in enumerate(history):
+            told = [(cell, p * given.get(cell[1], Fraction(0))) for cell, p in paths]
+            following = history[place + 1][0] if place + 1 < len(history) else version
+            paths = [
+                (after, p * q) for cell, p in told if p for after, q in self.change(number, following, cell).items()
+            ]
+        total: Law = {}
+        for cell, p in paths:
+            total[cell] = total.get(cell, Fraction(0)) + p
+        mass = sum(total.values())
+        return {cell: p / mass for cell, p in total.items()}
+
+
+def factor(epsilon: float) -> Fraction:
+    """e^ε, from below."""
+    with decimal.localcontext(decimal.Context(prec=50, rounding=decimal.ROUND_FLOOR)) as context:
+        return Fraction(context.exp(decimal.Decimal(repr(epsilon))))
+
+
+def limits(guarantee: funnel.Guarantee) -> tuple[Fraction | None, Fraction | None, Fraction | None]:
+    """Largest lift, largest inverse lift, largest ratio of two; None where it is free."""
+    if isinstance(guarantee, funnel.LDP):
+        return None, None, factor(guarantee.epsilon)
+    if isinstance(guarantee, funnel.LIP):
+        return factor(guarantee.epsilon), factor(guarantee.epsilon), None
+    if isinstance(guarantee, funnel.ALIP):
+        return factor(guarantee.upper), factor(guarantee.lower), None
+    return Fraction(1), Fraction(1), None
+
+
+def lifts(law: dict[int, Fraction], prior: dict[int, Fraction]) -> dict[int, Fraction]:
+    """P(s | …)/P(s) of the secrets in the prior."""
+    total = sum(law.values())
+    return {s: law.get(s, Fraction(0)) / total / p for s, p in prior.items()}
+
+
+def beyond(some: dict[int, Fraction], guarantee: funnel.Guarantee) -> bool:
+    """Whether lifts are beyond the bound."""
+    up, down, apart = limits(guarantee)
+    most, least = max(some.values()), min(some.values())
+    return bool(
+        (up is not None and most > up)
+        or (down is not None and least * down < 1)
+        or (apart is not None and most > apart * least)
+    )
+
+
+def worse(some: dict[int, Fraction], before: dict[int, Fraction], guarantee: funnel.Guarantee, room: Fraction) -> bool:
+    """Whether lifts are worse, in some respect, than the bound and than they were, by more than the room."""
+    up, down, apart = limits(guarantee)
+    for s, lift in some.items():
+        if up is not None and lift > max(up, before[s]) * room:
+            return True
+        if down is not None and lift * room < min(1 / down, before[s]):
+            return True
+        for t, other in some.items():
+            if apart is not None and lift > room * (apart * other + max(Fraction(0), before[s] - apart * before[t])):
+                return True
+    return False

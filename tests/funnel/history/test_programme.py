@@ -1,0 +1,293 @@
+"""The rows of histories against scipy, one programme each: optimal, below the bounds, within the conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from funnel import ALIP, LDP, LIP, PerfectPrivacy, SolverError
+from funnel.history import programme, tangent
+from funnel.history.programme import Rows, RowSearch, best_rows
+from funnel.solver.budget import Budget
+
+GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), LDP(0.7), LDP(0.0), PerfectPrivacy()]
+
+
+def by_hand(law: np.ndarray, mass: np.ndarray, cone: np.ndarray, gains: np.ndarray) -> float:
+    """The best value of one history: the conditions as they are written, for a solver that knows nothing of them."""
+    outputs, inputs = gains.shape
+    given_inputs, posteriors = law.sum(axis=0), cone @ law
+    limits = posteriors - np.maximum(posteriors.sum(axis=1), 0)[:, None] * given_inputs
+    answer = linprog(
+        -(gains * mass).ravel(),
+        A_ub=np.kron(np.eye(outputs), limits),
+        b_ub=np.zeros(outputs * len(cone)),
+        A_eq=np.kron(np.ones(outputs), np.eye(inputs)),
+        b_eq=np.ones(inputs),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert answer.status == 0, answer.message
+    return float(-answer.fun)
+
+
+def violation(law: np.ndarray, cone: np.ndarray, channel: np.ndarray) -> float:
+    """How far any output is beyond any condition, relatively to the numbers that are compared."""
+    posteriors, sizes = cone @ law, np.abs(cone) @ law
+    made = channel @ law.sum(axis=0)
+    beyond = channel @ posteriors.T - np.outer(made, np.maximum(posteriors.sum(axis=1), 0))
+    scale = channel @ sizes.T
+    return float((beyond[made > 0] / np.maximum(scale[made > 0], 1e-300)).max(initial=0.0))
+
+
+def case(seed: int, members: int, c: int, a: int, b: int, apart: float, zeros: float = 0.0) -> dict[str, Any]:
+    """Histories with laws around a common one: priors, masses and gains; some of them moved where they are apart."""
+    rng = np.random.default_rng(seed)
+    common = rng.dirichlet(np.ones(c * a)).reshape(c, a)
+    noise = rng.dirichlet(np.full(c * a, 0.5), size=members).reshape(members, c, a)
+    laws = (1 - apart) * common + apart * noise
+    laws *= rng.random(laws.shape) >= zeros
+    laws += (laws.sum(axis=(1, 2)) == 0)[:, None, None]
+    laws /= laws.sum(axis=(1, 2), keepdims=True)
+    shares = rng.dirichlet(np.ones(members))
+    return {
+        "laws": laws,
+        "masses": shares[:, None] * laws.sum(axis=1),
+        "prior_of": np.zeros(members, dtype=np.int64),
+        "gains": np.log(np.maximum(rng.dirichlet(np.full(b, 0.3), size=a).T, 5e-4)),
+        "prior": common.sum(axis=1),
+    }
+
+
+def solved(given_case: dict[str, Any], guarantee: Any, **options: Any) -> tuple[Rows, np.ndarray]:
+    cone = guarantee.posterior_cone(given_case["prior"])
+    arguments = (given_case[name] for name in ("laws", "masses", "prior_of"))
+    return best_rows(*arguments, [cone], given_case["gains"], **options), cone
+
+
+def check(rows: Rows, given_case: dict[str, Any], cone: np.ndarray) -> np.ndarray:
+    """What holds for any answer; returns the best value of every history, computed by hand."""
+    assert (rows.library >= 0).all()
+    assert rows.library.sum(axis=1) == pytest.approx(1, abs=1e-13)
+    assert sorted(set(rows.assigned.tolist())) == list(range(len(rows.library)))
+    best = []
+    for h, (law, mass) in enumerate(zip(given_case["laws"], given_case["masses"], strict=True)):
+        channel = rows.library[rows.assigned[h]]
+        assert violation(law, cone, channel) <= 1.001e-10
+        assert (channel * given_case["gains"] * mass).sum() == pytest.approx(rows.values[h], abs=1e-12)
+        best.append(by_hand(law, mass, cone, given_case["gains"]))
+    assert (rows.values <= rows.bounds + 1e-12).all()
+    assert (np.array(best) <= rows.bounds + 1e-8).all()
+    assert rows.value == pytest.approx(rows.values.sum())
+    assert rows.bound == pytest.approx(rows.bounds.sum())
+    return np.array(best)
+
+
+cases = st.builds(
+    case,
+    seed=st.integers(0, 2**32 - 1),
+    members=st.integers(1, 7),
+    c=st.integers(1, 4),
+    a=st.integers(1, 5),
+    b=st.integers(1, 5),
+    apart=st.sampled_from([0.0, 0.05, 0.3, 1.0]),
+    zeros=st.sampled_from([0.0, 0.0, 0.4]),
+)
+
+
+@settings(max_examples=150)
+@given(cases, st.sampled_from(GUARANTEES))
+def test_alone_every_history_has_its_optimum(given_case: dict[str, Any], guarantee: Any) -> None:
+    rows, cone = solved(given_case, guarantee)
+    best = check(rows, given_case, cone)
+    assert rows.values == pytest.approx(best, abs=1e-8)
+    assert rows.bounds == pytest.approx(best, abs=1e-8)
+
+
+@settings(max_examples=100)
+@given(cases, st.sampled_from(GUARANTEES), st.integers(1, 6))
+def test_shared_channels_keep_the_conditions_of_every_member(
+    given_case: dict[str, Any], guarantee: Any, channels: int
+) -> None:
+    rows, cone = solved(given_case, guarantee, channels=channels)
+    best = check(rows, given_case, cone)
+    assert (rows.values <= best + 1e-8).all()
+    assert rows.programmes <= channels
+    constants = given_case["masses"] @ given_case["gains"].T
+    assert (rows.values >= constants.max(axis=1) - 1e-12).all()
+
+
+@settings(max_examples=25)
+@given(cases, st.sampled_from(GUARANTEES), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_the_order_of_histories_does_not_matter(
+    given_case: dict[str, Any], guarantee: Any, channels: int, seed: int
+) -> None:
+    order = np.random.default_rng(seed).permutation(len(given_case["laws"]))
+    other = given_case | {name: given_case[name][order] for name in ("laws", "masses", "prior_of")}
+    (first, _), (second, _) = (solved(either, guarantee, channels=channels) for either in (given_case, other))
+    assert np.array_equal(first.library, second.library)
+    assert np.array_equal(first.assigned[order], second.assigned)
+    assert np.array_equal(first.values[order], second.values)
+    assert np.array_equal(first.bounds[order], second.bounds)
+
+
+@settings(max_examples=60)
+@given(cases, st.sampled_from(GUARANTEES), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_gains_may_change(given_case: dict[str, Any], guarantee: Any, channels: int, seed: int) -> None:
+    cone = guarantee.posterior_cone(given_case["prior"])
+    search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone])
+    search.best(given_case["gains"], channels=channels)
+    rng = np.random.default_rng(seed)
+    for size in (0.1, 3.0):
+        changed = given_case | {"gains": given_case["gains"] + size * rng.normal(size=given_case["gains"].shape)}
+        rows = search.best(changed["gains"], channels=channels)
+        best = check(rows, changed, cone)
+        if channels >= len(given_case["laws"]):
+            assert rows.values == pytest.approx(best, abs=1e-8)
+            assert rows.bounds == pytest.approx(best, abs=1e-8)
+
+
+def test_neither_does_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_case = case(5, 120, 2, 5, 5, 0.4)
+    answers = []
+    for threads in (1, 7):
+        monkeypatch.setattr(programme.os, "cpu_count", lambda threads=threads: threads)
+        answers.append([solved(given_case, LIP(0.5), channels=channels)[0] for channels in (200, 80)])
+    for first, second in zip(*answers, strict=True):
+        assert np.array_equal(first.library, second.library)
+        assert np.array_equal(first.assigned, second.assigned)
+        assert np.array_equal(first.bounds, second.bounds)
+
+
+def test_more_channels_miss_less() -> None:
+    given_case = case(11, 150, 2, 6, 6, 0.15)
+    missing = []
+    for channels in (4, 30, 150):
+        rows, cone = solved(given_case, LIP(0.6), channels=channels)
+        best = check(rows, given_case, cone)
+        missing.append(best.sum() - rows.value)
+        # One channel serves many where there are few.
+        assert len(rows.library) <= 7 * channels + 6
+    assert missing[0] > missing[1] > missing[2]
+    assert missing[2] == pytest.approx(0, abs=1e-8)
+    constants = given_case["masses"] @ given_case["gains"].T
+    assert missing[1] < 0.1 * (best.sum() - constants.max(axis=1).sum())
+
+
+def test_people_who_were_moved_keep_what_their_history_says() -> None:
+    given_case = case(3, 60, 2, 6, 4, 0.6)
+    rows, cone = solved(given_case, LIP(0.2))
+    laws = given_case["laws"]
+    moved = (laws.sum(axis=2) @ cone.T > 0).any(axis=1)
+    assert 10 < moved.sum() < 50
+    check(rows, given_case, cone)
+    telling = 0
+    for h in np.flatnonzero(moved):
+        channel = rows.library[rows.assigned[h]]
+        joint = laws[h] @ channel.T
+        made = joint[:, joint.sum(axis=0) > 0]
+        posteriors, alone = made / made.sum(axis=0), np.repeat(laws[h].sum(axis=1)[:, None], made.shape[1], axis=1)
+        assert posteriors == pytest.approx(alone, rel=1e-9)
+        telling += bool(np.ptp(channel, axis=1).max() > 0.1)
+    # Two secrets leave one equation: everything that does not tell of them may still be said.
+    assert telling == moved.sum()
+
+
+def test_histories_of_two_versions_keep_the_conditions_of_their_own_prior() -> None:
+    given_case = case(7, 8, 3, 4, 4, 0.5)
+    given_case["prior_of"] = np.arange(8) % 2
+    cones = [LIP(0.4).posterior_cone(given_case["prior"]), LIP(0.4).posterior_cone(np.array([0.2, 0.3, 0.5]))]
+    for channels in (8, 3):
+        rows = best_rows(
+            given_case["laws"],
+            given_case["masses"],
+            given_case["prior_of"],
+            cones,
+            given_case["gains"],
+            channels=channels,
+        )
+        for h in range(8):
+            cone, channel = cones[h % 2], rows.library[rows.assigned[h]]
+            assert violation(given_case["laws"][h], cone, channel) <= 1.001e-10
+            best = by_hand(given_case["laws"][h], given_case["masses"][h], cone, given_case["gains"])
+            assert rows.values[h] <= best + 1e-9 <= rows.bounds[h] + 2e-9
+            if channels == 8:
+                assert rows.values[h] == pytest.approx(best, abs=1e-8)
+
+
+def test_a_vertex_of_the_region_has_nothing_left_to_say() -> None:
+    # The inputs tell the secret half to half, and the posterior is at the end: two inputs, one equation.
+    prior, end = np.array([0.5, 0.5]), np.exp(0.3) / 2
+    cone = LIP(0.3).posterior_cone(prior)
+    shares = np.array([end, 1 - end])
+    vertex = np.array([[shares[0], 0.0, 0.0], [0.0, shares[1], 0.0]])
+    inside = np.array([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    edge = np.array([[shares[0] / 2, 0.0, shares[0] / 2], [0.0, shares[1], 0.0]])
+    laws = np.stack([vertex, inside, edge])
+    masses = laws.sum(axis=1) / 3
+    rows = best_rows(laws, masses, np.zeros(3, dtype=np.int64), [cone], np.log(np.eye(3) + 1e-3))
+    assert rows.programmes == 2
+    assert np.ptp(rows.library[rows.assigned[0]], axis=1) == pytest.approx(0)
+    assert rows.bounds[0] == rows.values[0]
+    for h in (1, 2):
+        assert np.ptp(rows.library[rows.assigned[h]], axis=1).max() > 0.2
+        assert rows.values[h] == pytest.approx(by_hand(laws[h], masses[h], cone, np.log(np.eye(3) + 1e-3)), abs=1e-9)
+
+
+def test_where_work_is_bounded_the_rest_says_nothing_and_the_bound_stands() -> None:
+    given_case = case(2, 200, 2, 5, 5, 0.4)
+    whole, _ = solved(given_case, LIP(0.5))
+    spent = Budget.of(1e-6)
+    nothing, cone = solved(given_case, LIP(0.5), budget=spent)
+    check(nothing, given_case, cone)
+    assert nothing.programmes == 0
+    assert np.ptp(nothing.library, axis=2).max() == 0
+    some = []
+    for _ in range(2):
+        budget = Budget.of(0.1)
+        rows, cone = solved(given_case, LIP(0.5), budget=budget)
+        check(rows, given_case, cone)
+        assert 0 < rows.programmes < 200
+        assert nothing.value < rows.value < whole.value
+        some.append(rows)
+    assert np.array_equal(some[0].library, some[1].library)
+    assert np.array_equal(some[0].assigned, some[1].assigned)
+
+
+def test_people_without_mass_and_inputs_without_law_do_no_harm() -> None:
+    given_case = case(9, 12, 2, 5, 4, 0.5)
+    given_case["masses"][::2] = 0.0
+    given_case["laws"][:, :, 3] = 0.0
+    given_case["laws"] /= given_case["laws"].sum(axis=(1, 2), keepdims=True)
+    given_case["masses"][:, 3] = 0.0
+    for channels in (12, 3):
+        rows, cone = solved(given_case, LIP(0.5), channels=channels)
+        check(rows, given_case, cone)
+        assert np.isfinite(rows.bounds).all()
+
+
+def test_it_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int | None]] = []
+    solved(case(1, 40, 2, 3, 3, 0.3), LIP(0.5), progress=lambda what, done, total: told.append((done, total)))
+    assert told[-1] == (40, 40)
+    assert told == sorted(told)
+
+
+def test_a_programme_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_case = case(4, 3, 2, 5, 5, 0.3)
+    with pytest.raises(SolverError, match="not finite"):
+        solved(given_case | {"gains": np.full((5, 5), np.nan)}, LIP(0.5))
+    monkeypatch.setattr(tangent, "_PATIENCE", 0)
+    with pytest.raises(SolverError, match="kIterationLimit"):
+        solved(given_case, LIP(0.5))
+
+
+def test_without_histories_there_is_nothing_to_do() -> None:
+    rows = best_rows(np.zeros((0, 2, 3)), np.zeros((0, 3)), np.zeros(0, dtype=np.int64), [], np.zeros((3, 3)))
+    assert len(rows.library) == 0
+    assert rows.value == rows.bound == 0
