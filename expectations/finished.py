@@ -178,13 +178,15 @@ class Finished:
             return None
         drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
         columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
+        if set(found.drawn_by.symbols) - set(columns):
+            # The channel counts those who are forgotten among new people: by the register `HistoryEvidence` can tell.
+            return None
         sums: dict[tuple[str, ...], list[int]] = {}
         records: Counter[tuple[str, ...]] = Counter()
         for symbol, counts in zip(found.drawn_by.symbols, zip(*found.counts, strict=True), strict=True):
             count, x = sum(counts), symbol[1:]
             records[x] += count
-            # Those who are forgotten draw from what depends on nothing.
-            column = columns.get(symbol, drawn.marginal)
+            column = columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
         return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from funnel.errors import DataError, SpecError
 from funnel.pipeline.flows.forget import command, forget, read_keys
 from funnel.pipeline.flows.way import go
+from funnel.pipeline.ledger.account import ledger_of
 from funnel.register.register import Register
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
@@ -46,6 +47,16 @@ def test_a_person_is_forgotten_between_versions(tmp_path: Path) -> None:
     found = Register.of(tmp_path / ".funnel", "adults")
     assert found.head is not None
     assert (found.head.serial, found.head.entries[0].missing, found.head_sha256) == (2, 3, told["head"])
+    with ledger_of(ReleaseSpec.load(path), read_only=True) as ledger:
+        ledger.verify()
+        noted = [entry.event for entry in ledger.entries(register="adults")]
+    assert [event.kind for event in noted] == ["publishing", "published", "forgotten", "forgotten"]
+    assert noted[-1].digests.register_head == told["head"]
+    # Asked for once more: nobody is there, and no release was refused.
+    with pytest.raises(DataError, match="they were erased before; nothing was changed"):
+        forget(ReleaseSpec.load(path), [{"id": "7"}])
+    with ledger_of(ReleaseSpec.load(path), read_only=True) as ledger:
+        assert len(list(ledger.entries(register="adults"))) == 4
     pq.write_table(people(5, 1000), tmp_path / "people.parquet")
     second, _ = go(ReleaseSpec.load(path), False, False)
     assert (second["status"], second["version"]) == ("published", "1.1.0")

@@ -114,6 +114,8 @@ def prepared(folder: Path, scene: Scene) -> Path:
             shutil.rmtree(folder / "releases")
             shutil.rmtree(folder / ".funnel" / "people" / "records")
             (folder / ".funnel" / "people" / "settled.json").unlink()
+            for kept in (folder / ".funnel").glob("ledger*"):
+                kept.unlink()
     if scene.change is not None:
         scene.change(folder)
     return folder
