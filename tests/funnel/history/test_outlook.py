@@ -20,7 +20,7 @@ def test_a_second_version_is_weighed_given_its_histories() -> None:
     target = fit("optimal", observed.joint, LIP(0.4))
     found = outlook(past, observed, LIP(0.4), target, 0.9, (1.0, 0.8))
     assert [cost.reserve for cost in found.costs] == [1.0, 0.9, 0.8]
-    step = follow(past, observed, LIP(0.4), "planned", target=target, reserve=0.9)
+    step = follow(past, observed, LIP(0.4), "planned", target=target, reserve=0.9, read_alone=True)
     told = found.to_dict()
     assert found.asked.reserve == 0.9
     assert told["share"] == pytest.approx(step.utility / step.entropy)
