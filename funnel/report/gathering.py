@@ -133,12 +133,11 @@ def _random_source(spec: ReleaseSpec) -> str:
 def _kept_before(earlier: Sequence[Earlier]) -> tuple[KeptByVersion, ...]:
     """What the public reports of earlier versions about the same people tell, oldest first; of those still there."""
     found = []
-    for one in sorted(
-        (one for one in earlier if one.published and one.folder is not None), key=lambda one: one.version
-    ):
-        if one.folder is None or not (path := ReleaseFolder(one.folder).numbers).is_file():
+    for one in sorted((one for one in earlier if one.published), key=lambda one: one.version):
+        folder = None if one.folder is None else ReleaseFolder(one.folder)
+        if folder is None or not folder.numbers.exists():
             continue
-        told = PublicReport.read(path)
+        told = PublicReport.read(folder.numbers)
         if told.figures.history is not None:
             share, alone = told.figures.share, told.figures.history.share_alone
             found.append(KeptByVersion(version=told.version, share=share, share_alone=alone))
