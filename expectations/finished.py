@@ -449,7 +449,14 @@ class Finished:
             checks,
             self.versions,
             self._alone,
+            None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
         )
+
+    @property
+    def _reports_before(self) -> list[Path]:
+        """The figures of the public reports of earlier versions that are there."""
+        paths = (one.root / public_files.NUMBERS for one in self.earlier)
+        return [path for path in paths if path.is_file()]
 
 
 def _handed_on(spec: ReleaseSpec) -> object:

@@ -121,7 +121,9 @@ def follow(
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
     # Else W is a mixture that need not be among what the bound is about.
     is_protocol_alone = only_new or read_alone
-    if only_new:
+    # A target for the whole budget leaves no reserve, also of new people.
+    reserved = declared if reserve == 1 else inner
+    if only_new and reserved.holds_for(joint, target.weights):
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
