@@ -155,7 +155,11 @@ def next_year(folder: Path) -> None:
     table = source()
     n = len(table)
     for name, every in (("workclass", 3), ("marital-status", 9)):
-        other = pc.if_else(pa.array([i % every == 0 for i in range(n)]), pa.chunked_array([table[name].combine_chunks()[::-1]]), table[name])
+        other = pc.if_else(
+            pa.array([i % every == 0 for i in range(n)]),
+            pa.chunked_array([table[name].combine_chunks()[::-1]]),
+            table[name],
+        )
         table = table.set_column(table.column_names.index(name), name, other)
     pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(n)])), folder / "people.parquet")
 
@@ -220,7 +224,19 @@ UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", 
 OTHER_SOURCE = Scene("another source after a release", earlier=True, change=change_source)
 OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten)
 SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, earlier=True, change=next_year)
-HONEST = (FRESH, DROPPING, PLAIN, COUNTED, PARTITIONED, KEPT, UNORDERED, UNORDERED_PARTS, OTHER_SOURCE, OTHER_BOUND, SECOND_YEAR)
+HONEST = (
+    FRESH,
+    DROPPING,
+    PLAIN,
+    COUNTED,
+    PARTITIONED,
+    KEPT,
+    UNORDERED,
+    UNORDERED_PARTS,
+    OTHER_SOURCE,
+    OTHER_BOUND,
+    SECOND_YEAR,
+)
 """Scenes in which an honest run publishes."""
 
 EXCHANGED_COUNTS = Scene("other counts in the private folder", change=exchange_counts)
