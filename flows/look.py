@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from funnel.errors import ReleaseRefused, SpecError
+from funnel.pipeline.flows.people import people_known
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.recount import source_digest
@@ -36,7 +37,7 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
         fingerprint = None if secret is None else secret.fingerprint
         version = settled_version(spec, spec.workspace_folder / spec.name, series, fingerprint)
         cached = ["estimate", "optimise"]
-        if version is None:
+        if version is None or not people_known(spec, series):
             return None
         if series.held.waiting is None:
             return unchanged(spec, series, version, cached)

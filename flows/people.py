@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from funnel.errors import PipelineError
+from funnel.errors import LedgerError, PipelineError
 from funnel.register.register import Register, open_register
 from funnel.release.layout import Version
 from funnel.release.record import Record
@@ -40,7 +40,7 @@ def open_people(spec: ReleaseSpec, series: Series) -> Iterator[Register | None]:
         yield None
         return
     with open_register(spec.workspace_folder, spec.register) as register:
-        own = entries_of(record for record in (one.record for one in series.earlier))
+        own = entries_of(one.record for one in series.earlier)
 
         def published(name: str, version: str) -> str | None:
             if name == spec.name:
@@ -48,15 +48,39 @@ def open_people(spec: ReleaseSpec, series: Series) -> Iterator[Register | None]:
             return _published_elsewhere(spec.workspace_folder, name, version)
 
         register.reconcile(published)
-        register.require_published(
-            spec.name, {version: entry for (name, version), entry in own.items() if name == spec.name}
-        )
-        for one in series.earlier:
-            history = one.record.history
-            if history is not None and history.register_name == register.name and history.head is not None:
-                register.require_head(history.head)
+        _require_known(register, spec, series)
         register.require_fitting(spec.secret, spec.record_key or ())
         yield register
+
+
+def people_known(spec: ReleaseSpec, series: Series) -> bool:
+    """Whether everything published of a series is in its register; a run finds out why it is not, or puts it right."""
+    if spec.register is None:
+        return True
+    try:
+        _require_known(Register.of(spec.workspace_folder, spec.register), spec, series)
+    except LedgerError:
+        return False
+    return True
+
+
+def _require_known(register: Register, spec: ReleaseSpec, series: Series) -> None:
+    """Make sure that a register is not older than what was published of a series.
+
+    Raises
+    ------
+    LedgerError
+        If it lacks a version, or has another one in its place.
+    """
+    records = [one.record for one in series.earlier]
+    own = entries_of(iter(records))
+    register.require_published(
+        spec.name, {version: entry for (name, version), entry in own.items() if name == spec.name}
+    )
+    for record in records:
+        history = record.history
+        if history is not None and history.register_name == register.name and history.head is not None:
+            register.require_head(history.head)
 
 
 def entries_of(records: Iterator[Record]) -> Mapping[tuple[str, str], str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -520,6 +522,9 @@ def open_register(workspace: Path, name: str) -> Iterator[Register]:
     register = Register.of(workspace, name)
     try:
         private_folder(register.root)
+        if not os.access(register.root, os.W_OK):
+            # Else it would be noticed when everything is drawn.
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         lock = FileLock(register.root / LOCK, blocking=False, mode=0o600)
         lock.acquire()
     except Timeout as error:

@@ -15,6 +15,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.panel_project import PanelProject
+from tests.stage import Stage, open_stage
+from tests.waves import WAVES
+
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
@@ -96,3 +100,30 @@ def in_process(server: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
     }
     with temporary_settings(settings):
         yield
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """Commands in real processes that need not import anything again."""
+    with open_stage(tmp_path_factory.mktemp("stage")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def two_waves(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> PanelProject:
+    """A panel whose first two waves are published; to be copied."""
+    project = PanelProject(tmp_path_factory.mktemp("panel") / "project", stage)
+    project.folder.mkdir()
+    project.write_spec()
+    for number, year in enumerate(WAVES[:2]):
+        project.source(year)
+        assert project.release().said["version"] == f"1.{number}.0"
+    return project
+
+
+@pytest.fixture
+def panel(two_waves: PanelProject, tmp_path: Path) -> PanelProject:
+    """A panel whose first two waves are published, and whose source is the third."""
+    project = two_waves.copy(tmp_path / "project")
+    project.source(WAVES[2])
+    return project
