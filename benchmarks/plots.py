@@ -1,12 +1,15 @@
-"""Plots of the solver's benchmark, from its own output: growth of cost, and bound and utility over time."""
+"""Plots of benchmarks, from their own output: cost, bound and utility of the solver, and the waves of the panel."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from benchmarks.panel import MARRIED, OUTWORK
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -50,12 +53,37 @@ def trace(points: list[list[float]]) -> Figure:
     return figure
 
 
+def panel(figures: dict[str, list[dict[str, Any]]]) -> Figure:
+    """People outside the bound in every wave: fresh draws, one keyed word, and histories without and with a reserve."""
+    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for axis, case in zip(axes, (OUTWORK, MARRIED), strict=True):
+        lines = {
+            "fresh draws": "fresh",
+            "one keyed word": "keyed",
+            "histories": "reserve 1",
+            "reserve 0.9": "reserve 0.9",
+        }
+        for (label, name), marker in zip(lines.items(), "osx+", strict=True):
+            rows = [row.get("second", row) for row in figures[f"{case.name}, {name}"]]
+            shares = [100 * row["outside"] / row["people"] for row in rows]
+            axis.plot(range(1984, 1989), shares, f"{marker}-", label=label)
+        axis.set_title(f"{case.name}, ε = {case.guarantee.epsilon:g}", fontsize="medium")
+        axis.set_xticks(range(1984, 1989))
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("people outside the bound, %")
+    axes[0].legend()
+    return figure
+
+
 def main() -> None:
-    """Draw both plots into docs/."""
+    """Draw all plots into docs/."""
     mpl.rcParams["svg.hashsalt"] = "funnel"
     results = json.loads((HERE / "results" / "solver.json").read_text())
     growth(results["growth"]).savefig(DOCS / "solver-growth.svg", metadata={"Date": None})
     trace(results["trace"]).savefig(DOCS / "solver-trace.svg", metadata={"Date": None})
+    waves = json.loads((HERE / "results" / "panel.json").read_text())
+    panel(waves).savefig(DOCS / "panel.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

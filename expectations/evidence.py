@@ -132,17 +132,34 @@ class Evidence(TableEvidence):
         return Channel(self.protocol, self.joint, drawn)
 
     def _order_table(self, drawing: Drawing) -> pd.DataFrame:
-        inputs, outputs, secret = self.sampled.inputs, self.protocol.outputs, self.joint.secret
+        channel = self._in_snapshot(drawing)
+        inputs, outputs, secret = channel.protocol.inputs, self.protocol.outputs, self.joint.secret
         if not drawing.shuffled:
             found = source_order(self.released, outputs, drawing.snapshot, inputs)
-            return pd.DataFrame({"table": [found], "drawn": [self.pair_counts]})
+            return pd.DataFrame({"table": [found], "drawn": [channel.drawn]})
         return order_tables(
             self.released,
             outputs,
             self.reread.output_counts,
             drawing.snapshot,
             inputs,
-            snapshot_inputs(self._channel),
+            snapshot_inputs(channel),
             secret,
             np.append(self.joint.counts.sum(axis=1), 0),
         )
+
+    def _in_snapshot(self, drawing: Drawing) -> Channel:
+        """The channel by what the snapshot at hand has of every record.
+
+        Which history the records of rows that are taken over had is no longer there: it is added up.
+        """
+        if self.drawn_with is None or not drawing.taken_over:
+            return self._channel
+        columns = tuple(name for name in self.drawn_with.inputs.columns if name in self.joint.inputs.columns)
+        kept = [self.drawn_with.inputs.columns.index(name) for name in columns]
+        b, a = self.protocol.size
+        drawn = np.zeros((a + 1, b), dtype=np.int64)
+        for symbol, counts in zip(self.drawn_with.inputs.symbols, self.pair_counts, strict=False):
+            drawn[self.protocol.inputs.get(tuple(symbol[j] for j in kept))] += counts
+        drawn[a] += self.pair_counts[-1]
+        return Channel(self.protocol, self.joint, drawn)

@@ -26,7 +26,7 @@ from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
-from funnel.pipeline.expectations.keyed_answers import keyed_claims
+from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
@@ -178,13 +178,15 @@ class Finished:
             return None
         drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
         columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
+        if set(found.drawn_by.symbols) - set(columns):
+            # The channel counts those who are forgotten among new people: by the register `HistoryEvidence` can tell.
+            return None
         sums: dict[tuple[str, ...], list[int]] = {}
         records: Counter[tuple[str, ...]] = Counter()
         for symbol, counts in zip(found.drawn_by.symbols, zip(*found.counts, strict=True), strict=True):
             count, x = sum(counts), symbol[1:]
             records[x] += count
-            # Those who are forgotten draw from what depends on nothing.
-            column = columns.get(symbol, drawn.marginal)
+            column = columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
         return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
@@ -306,14 +308,12 @@ class Finished:
         if self.key is None:
             return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
         given = self.drawing_document is not None
-        protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
-        pairs, drawn_again = self.evidence.pair_counts, self.followed is not None or not given
-        found = keyed_claims(self.spec, self.snapshot, self.key, protocol, pairs, self.followed) if drawn_again else []
-        if self.derivation == DERIVATION and drawn_again:
-            return found
+        if self.derivation == DERIVATION and (self.followed is not None or not given):
+            protocol = ReleasedProtocol.parse(self.folder.drawing.read_bytes()) if given else self.laws.released
+            return keyed_claims(self.spec, self.snapshot, self.key, protocol, self.evidence.pair_counts, self.followed)
         # How a funnel before this one derived answers is not derived again, nor what was decided about everybody when
         # rows that are taken over were drawn: they were judged then.
-        return [*(one for one in found if one.name != "answers"), Claim("answers")]
+        return [digests_claim(self.spec, self.snapshot, self.key), Claim("answers")]
 
     @property
     def is_followed(self) -> bool:
@@ -449,7 +449,14 @@ class Finished:
             checks,
             self.versions,
             self._alone,
+            None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
         )
+
+    @property
+    def _reports_before(self) -> list[Path]:
+        """The figures of the public reports of earlier versions that are there."""
+        paths = (one.root / public_files.NUMBERS for one in self.earlier)
+        return [path for path in paths if path.is_file()]
 
 
 def _handed_on(spec: ReleaseSpec) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,8 +115,7 @@ class HistoryEvidence:
 
     def _entry(self) -> Iterator[Claim]:
         chapter, recount, entry = self.entry.chapter, self.recount, self.entry
-        for complaint in self.version.complaints:
-            yield Claim("", complaint)
+        yield _none("register", self.version.complaints)
         yield same("name", chapter.name, self.name)
         yield claim("bound", read_promise(chapter.guarantee) == self.promise, "is not the one in the text of the spec")
         yield same("reserve", float(chapter.reserve), float(self.reserve))
@@ -180,11 +180,17 @@ class HistoryEvidence:
     def _channel(self) -> Claim:
         """That the published channel is the effective one of the register, as far as its grid tells it.
 
-        The grid is coarse, so that no weight tells of single people; what is left of a column is with one of its weights.
+        The grid is coarse, so that no weight tells of single people; the rest of a column is with one of its weights.
         """
         chapter, released = self.entry.chapter, self.released
         grid = math.gcd(released.denominator, *(weight for row in released.weights for weight in row))
-        reach = len(released.outputs) * grid
+        seen = Counter[int]()
+        for (_, x), people in self.version.by_channel.items():
+            seen[x] += people
+        every = [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)]
+        # Those who are forgotten draw from what depends on nothing, and the register counts them among new people.
+        gone = max((n - seen[x]) / n for x, n in enumerate(every) if n)
+        reach = len(released.outputs) * grid + gone * released.denominator
         if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
             return Claim("channel", "has other values than the register")
         xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
@@ -210,7 +216,9 @@ class HistoryEvidence:
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:
-    return all_of(name, (Claim("", complaint) for complaint in complaints))
+    """A claim that holds if there is no complaint; the first one is told, with how many there are."""
+    more = f" (and {len(complaints) - 1:,} more)" if len(complaints) > 1 else ""
+    return Claim(name, f"does not hold: {complaints[0]}{more}" if complaints else None)
 
 
 def _in_snapshot(entry: Entry, snapshot: Snapshot) -> tuple[int, int]:

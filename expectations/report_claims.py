@@ -67,6 +67,7 @@ def report_claims(
     checks: Sequence[tuple[str, str]],
     versions: int | None = None,
     alone: PlainInformation | None = None,
+    before: Sequence[Mapping[str, Any]] | None = (),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -90,6 +91,8 @@ def report_claims(
         Published about these people so far, where they are the same.
     alone : PlainInformation, optional
         What the protocol of this version alone would have told then.
+    before : sequence of mapping, or None
+        Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -110,7 +113,10 @@ def report_claims(
         guarantee_claim("bound", numbers["guarantee"], said),
         level_claim("level", figures["level"], level),
         all_of("channel", _channel(numbers, protocol, laws, said)),
-        all_of("figures", [*_figures(numbers, laws, said), *_history(figures, laws, versions, alone)]),
+        all_of(
+            "figures",
+            [*_figures(numbers, laws, said), *_history(figures, laws, versions, alone), *_kept(numbers, before)],
+        ),
         all_of("frequencies", _frequencies(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
@@ -135,6 +141,28 @@ def _history(
         told = found["outside_at_most"]
         yield near("outside_at_most", told, max(1, round(told / step)) * step, NOISE)
         yield near("share_alone", found["share_alone"], _share(alone), step)
+
+
+def _kept(numbers: Mapping[str, Any], before: Sequence[Mapping[str, Any]] | None) -> Iterator[Claim]:
+    """What is told again of earlier versions is what their own reports tell, and of this one its own figures."""
+    told = list(numbers["kept"])
+    if numbers["figures"]["history"] is None:
+        yield same("kept by versions", told, [])
+        return
+    yield same("kept by this version", told[-1] if told else None, _told(numbers))
+    if before is not None:
+        known = [_told(one) for one in before if one["figures"].get("history") is not None]
+        other = [one["version"] for one in told[:-1] if one not in known]
+        yield claim("kept by earlier versions", not other, f"is not what {', '.join(other)} tells of itself")
+
+
+def _told(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    figures = numbers["figures"]
+    return {
+        "version": numbers["version"],
+        "share": figures["share"],
+        "share_alone": figures["history"]["share_alone"],
+    }
 
 
 def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:

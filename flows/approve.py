@@ -49,7 +49,7 @@ def approve(spec: str, by: str, note: str | None = None, version: str | None = N
         known.update(name=described.name, title=described.title)
         told, done = go_approved(described, approval, asked)
     if done is not None:
-        describe_run(described, done.published, done.optimised.protocol, done.public)
+        describe_run(described, done.published, done.channel, done.public)
     return ended(told)
 
 

@@ -69,6 +69,18 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
 
 
+def _together(findings: PublicFindings) -> list[str]:
+    """What is public of all versions about the same people; nothing where this one stands alone."""
+    found = findings.history
+    if found is None:
+        return []
+    versions = "this and all later versions" if found.versions == 1 else f"all {found.versions:,} versions"
+    return [
+        f"- **About the same people**: one bound for {versions} together; this one alone would have kept "
+        f"{found.share_alone:.1%}; frequencies alone move at most {found.outside_at_most:.1%} of the people out of it"
+    ]
+
+
 def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: PublicFindings) -> str:
     return "\n".join(
         [
@@ -77,6 +89,7 @@ def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findin
             f"- **Bound**: {findings.guarantee} on {plain(', '.join(spec.secret))}",
             f"- **Level at most**: {findings.level:.12g} nats",
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
+            *_together(findings),
             f"- **Mechanism**: {protocol.mechanism}",
             f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",
             f"- **Report**: `{published.report}`",

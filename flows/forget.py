@@ -39,7 +39,8 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
     """
     from funnel.pipeline.flows.look import release_secret
     from funnel.pipeline.flows.people import open_people
-    from funnel.pipeline.tasks.step import plain_errors
+    from funnel.pipeline.ledger.account import accounting
+    from funnel.pipeline.tasks.step import plain_errors, tell
     from funnel.pipeline.tasks.vault import read_from_vault
     from funnel.register.forget import digests_of
     from funnel.register.forget import forget as erase
@@ -47,7 +48,11 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
 
     @plain_errors
     def erased() -> dict[str, Any]:
-        with open_series(spec) as series, open_people(spec, series) as register:
+        with (
+            open_series(spec) as series,
+            accounting(spec, series, progress=tell, releases=False) as account,
+            open_people(spec, series) as register,
+        ):
             secret = release_secret(spec, series, False)
             if register is None or secret is None or spec.record_key is None:
                 raise SpecError(
@@ -56,6 +61,8 @@ def forget(spec: ReleaseSpec, people: Sequence[Mapping[str, str]], entirely: boo
                 )
             key = secret.record_key(spec.record_key, read_from_vault)
             found = erase(register, digests_of(people, register, key), entirely=entirely)
+            if found.people:
+                account.forgotten(found.people, found.head_sha256)
             return {
                 "register": register.name,
                 "people": found.people,

@@ -9,8 +9,10 @@ from prefect.artifacts import create_table_artifact
 
 from funnel.guarantees import parse_guarantee
 from funnel.pipeline.tasks.step import plain_errors, tell
+from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
-from funnel.release.public import compared, share_step
+from funnel.register.planning import plan_version
+from funnel.release.public import compared, share_step, weighed
 from funnel.sample_size import warnings
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
@@ -28,13 +30,17 @@ def plan(spec: str) -> list[dict[str, Any]]:
     FunnelError
         With one clear sentence.
     """
-    rows = _plan(spec)
+    rows, reserves = _plan(spec)
     create_table_artifact(rows, key="funnel-plan", description="Utility of every mechanism, in nats")
+    if reserves:
+        create_table_artifact(
+            reserves, key="funnel-plan-history", description="Shares kept given everything published before, by reserve"
+        )
     return rows
 
 
 @plain_errors
-def _plan(spec_path: str) -> list[dict[str, Any]]:
+def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     spec = ReleaseSpec.load(spec_path)
     joint = count_joint(spec, progress=tell)
     guarantee = parse_guarantee(spec.guarantee.canonical)
@@ -45,4 +51,6 @@ def _plan(spec_path: str) -> list[dict[str, Any]]:
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
     step = share_step(joint.n)
-    return [compared(row.to_dict(), step, guarantee) for row in rows]
+    (outlook,) = plan_version(spec, joint, ((str(guarantee), rows),), tell, read_from_vault)
+    told = [compared(row.to_dict(), step, guarantee) for row in rows]
+    return told, [] if outlook is None else weighed(outlook.to_dict(), step)

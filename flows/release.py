@@ -52,7 +52,7 @@ def release(spec: str, again: bool = False, rotate_secret: bool = False, text: s
         known.update(name=described.name, title=described.title)
         told, done = go(described, again, rotate_secret)
     if done is not None:
-        describe_run(described, done.published, done.optimised.protocol, done.public)
+        describe_run(described, done.published, done.channel, done.public)
     if told["status"] == "held":
         describe_held(described, told)
     return ended(told)

@@ -234,7 +234,19 @@ def _go(
         with pending(register, entry, keep=not holding):
             verdict = validate(spec, decision, snapshot, folder, earlier, secret, given, *places)
             require_passed(verdict)
-            explain(spec, decision, snapshot, optimised.comparison, content, rows, verdict, series, folder)
+            explain(
+                spec,
+                decision,
+                snapshot,
+                optimised.comparison,
+                content,
+                rows,
+                verdict,
+                series,
+                folder,
+                register,
+                followed.step,
+            )
             if holding:
                 hold(decision, snapshot, verdict, series, folder, created, drawn.record)
         if not holding:

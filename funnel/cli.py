@@ -172,9 +172,14 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
     For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
+
+    Where SPEC says that its versions are about the same people, the register of what was published about them is read:
+    how many histories they have, what can be kept given these, whom the frequencies alone moved out of the bound, and
+    what a reserve costs and saves; for a first version also what it costs to begin with less of the bound.
     """
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
+    from funnel.register.planning import plan_version
     from funnel.sample_size import warnings
     from funnel.source import count_joint
     from funnel.spec import ReleaseSpec
@@ -200,7 +205,8 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
                 for bound in bounds
             ]
         doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
-    console.print_plan(described, joint, compared, doubts)
+        outlooks = plan_version(described, joint, tuple(compared), console.progress)
+    console.print_plan(described, joint, compared, doubts, outlooks)
 
 
 @main.command("audit")

@@ -21,12 +21,14 @@ from funnel.wording import printable
 
 if TYPE_CHECKING:
     from funnel.audit.check import Check
+    from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
     from funnel.spec import ReleaseSpec
 
 
 _WIDE = 160
+_CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 1.0
 
@@ -120,11 +122,16 @@ class Console:
         joint: Joint,
         compared: Sequence[tuple[str, Sequence[PlanRow]]],
         doubts: Sequence[Sequence[str]],
+        outlooks: Sequence[Outlook | None] | None = None,
     ) -> None:
-        """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each."""
+        """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
+
+        Where versions are about the same people, also what can be kept given everything published before.
+        """
+        outlooks = outlooks or [None] * len(compared)
         if self.as_json:
             # One guarantee a line: the form is the same however many there are.
-            for (guarantee, rows), warnings in zip(compared, doubts, strict=True):
+            for (guarantee, rows), warnings, found in zip(compared, doubts, outlooks, strict=True):
                 self.print_json(
                     {
                         "guarantee": guarantee,
@@ -133,6 +140,7 @@ class Console:
                         "publish": list(spec.publish),
                         "entropy": joint.entropy,
                         "mechanisms": [row.to_dict() for row in rows],
+                        "history": None if found is None else found.to_dict(),
                         "warnings": list(warnings),
                     }
                 )
@@ -158,6 +166,9 @@ class Console:
                 out.print(
                     Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True
                 )
+        for outlook in outlooks:
+            if outlook is not None:
+                self._print_outlook(outlook, several)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str]) -> None:
         self._out.print(
@@ -182,6 +193,30 @@ class Console:
             else "what it found until then holds; a larger time_limit may find better"
         )
         self._out.print(Text(f"{row.mechanism} was stopped by the time limit: {within}"), soft_wrap=True)
+
+    def _print_outlook(self, found: Outlook, several: bool) -> None:
+        """What can be kept given everything published before, and what reserves and a smaller beginning cost."""
+        out, asked = self._out, found.asked
+        of = f" ({found.guarantee})" if several else ""
+        if found.versions:
+            said = (
+                f"given everything published about these people in {_things(found.versions, 'version')}{of}: "
+                f"{_things(found.histories, 'history', 'histories')}, {found.new:,} of {found.people:,} people new; "
+                f"{asked.kept:.1%} kept with {found.mechanism}, {found.alone:.1%} if this version stood alone; "
+                f"{asked.moved:,} people moved out of the bound by frequencies, {asked.outside:,} of them outside "
+                f"whatever is drawn; level over all histories {asked.step.level.value:.6g}"
+            )
+        else:
+            said = (
+                f"the first version about these people{of}: {asked.kept:.1%} kept with {found.mechanism} at a reserve "
+                f"of {found.reserve:g}"
+            )
+        out.print(Text(said), soft_wrap=True)
+        out.print(_reserve_table(found))
+        out.print(Text(_CAPTION if found.versions else "* as the spec has it"), soft_wrap=True)
+        if found.beginnings:
+            out.print(Text("to say more later about values that do not change, begin with a part of the bound:"))
+            out.print(_beginning_table(found))
 
     def print_checks(self, root: str, checks: Sequence[Check]) -> None:
         """Print the checks of an audit, and what they amount to."""
@@ -230,6 +265,35 @@ def _plan_table(rows: Sequence[PlanRow]) -> Table:
             share,
             "-" if row.level is None else f"{row.level:.6g}",
             f"{row.seconds:.2f}",
+        )
+    return table
+
+
+def _things(number: int, one: str, more: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _reserve_table(found: Outlook) -> Table:
+    """What each reserve keeps, and how many people would be outside the bound now and by the next version."""
+    table = Table(box=None, pad_edge=False)
+    later = found.versions > 0
+    for title in ("reserve", "kept of H(X)", *(("moved", "outside", "moved next") if later else ())):
+        table.add_column(title, justify="right", no_wrap=True)
+    for cost in found.costs:
+        chances = "-" if cost.moved_next is None else f"{cost.moved_next:,.0f}"
+        people = (f"{cost.moved:,}", f"{cost.outside:,}", chances) if later else ()
+        mark = " *" if cost.reserve == found.reserve else "  "
+        table.add_row(f"{cost.reserve:g}{mark}", f"{cost.kept:.1%}", *people)
+    return table
+
+
+def _beginning_table(found: Outlook) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("first version at", "it keeps", "with a second at all of it", "one version at once", "lost"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in found.beginnings:
+        table.add_row(
+            f"{one.begin:.0%}", f"{one.first:.1%}", f"{one.both:.1%}", f"{one.one_shot:.1%}", f"{100 * one.lost:.2f} pp"
         )
     return table
 

@@ -316,6 +316,7 @@ class ReleaseSpec(Section):
                 "approval": True,
                 "engine": True,
                 "ledger": True,
+                "history": {"on_drift"},
                 "record_secret": True,
             },
         )

@@ -47,6 +47,7 @@ def accounting(
     progress: Progress = quiet,
     patience: Patience = PATIENT,
     clock: Callable[[], datetime] = now,
+    releases: bool = True,
 ) -> Iterator[Account]:
     """Hold the register of a series and account for a run of it, from before anything is read to its end.
 
@@ -62,6 +63,8 @@ def accounting(
     patience : Patience
         How long to wait for another run about the same people.
     clock : callable
+    releases : bool
+        Whether this run is to release something, so that its failure is a refusal.
 
     Raises
     ------
@@ -79,7 +82,8 @@ def accounting(
             try:
                 yield account
             except BaseException as error:
-                account.ended(error)
+                if releases:
+                    account.ended(error)
                 raise
 
 
@@ -206,19 +210,21 @@ class Account:
             If it cannot be entered.
         """
         sentence = f"{people} {'person was' if people == 1 else 'people were'} erased from the register on request"
-        self.ledger.append(
-            Event(
-                kind="forgotten",
-                series=self.series.root.name,
-                place=self.series.place,
-                register=self.spec.register,
-                digests=Digests(register_head=register_head),
-                verdict=Judged(passed=True, sentence=sentence),
-                started=self.started,
-                started_by=self.started_by,
-                software=software(),
-            )
+        event = Event(
+            kind="forgotten",
+            series=self.series.root.name,
+            place=self.series.place,
+            register=self.spec.register,
+            digests=Digests(register_head=register_head),
+            verdict=Judged(passed=True, sentence=sentence),
+            started=self.started,
+            started_by=self.started_by,
+            software=software(),
         )
+        try:
+            self.ledger.append(event)
+        except LedgerError as error:
+            raise LedgerError(f"{sentence}, but that could not be entered: {error}") from error
 
     def ended(self, error: BaseException) -> None:
         """Enter what a run that failed came to, as far as that is possible: what it failed with matters more."""

@@ -1,4 +1,7 @@
-"""Pictures of both reports of the embedded sample, on a desk and on a phone, for docs/pictures: `make pictures`."""
+"""Pictures of both reports, of the embedded sample and of the fifth version of a panel: `make pictures`.
+
+The panel is the one that FUNNEL_PANEL names; without it, one drawn like it (``tests/waves.py``).
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,63 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image
+import pyarrow.parquet as pq
+from PIL import Image, ImageChops
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.waves import WAVES, wave  # noqa: E402
+
 CHROMIUM = "/usr/bin/chromium"
 DARK = "--blink-settings=preferredColorScheme=0"
-# Name, page, size of the window, dark.
-PICTURES = (
-    ("public-desktop", "report.html", (1100, 1500), False),
-    ("public-phone", "report.html", (390, 1500), False),
-    ("public-dark", "report.html", (390, 1500), True),
-    ("internal-desktop", "audit/report.html", (1100, 1500), False),
-    ("internal-phone", "audit/report.html", (390, 1500), False),
+DESK, PHONE = (1100, 1500), (390, 1500)
+# Name, page, size of the window, dark, the one section that is shown besides the head.
+SAMPLE = (
+    ("public-desktop", "report.html", DESK, False, None),
+    ("public-phone", "report.html", PHONE, False, None),
+    ("public-dark", "report.html", PHONE, True, None),
+    ("internal-desktop", "audit/report.html", DESK, False, None),
+    ("internal-phone", "audit/report.html", PHONE, False, None),
 )
+PANEL = (
+    ("panel-public", "report.html", DESK, False, "history"),
+    ("panel-internal", "audit/report.html", (1100, 2600), False, "history"),
+)
+SPEC = """
+name = "panel"
+title = "Income and children, five waves of a panel"
+secret = ["outwork"]
+publish = ["income", "kids"]
+record_key = ["id"]
+guarantee = "lip:1.0"
+
+[source]
+path = "panel.parquet"
+
+[history]
+people = "same"
+
+[output]
+folder = "releases"
+workspace = "work"
+
+[metadata]
+licence = "CC-BY-4.0"
+"""
+_ONE = "<style>main > section:not(#{section}), nav {{ display: none }}</style></head>"
 _COLOURS = 64
 
 
 def make(target: Path) -> None:
-    """Release the sample into a temporary folder and take every picture."""
+    """Release the sample, and the panel wave by wave, into temporary folders, and take every picture."""
     target.mkdir(parents=True, exist_ok=True)
+    sample(target)
+    panel(target)
+
+
+def sample(target: Path) -> None:
+    """The pictures of the embedded sample."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         text = (ROOT / "data" / "adult.toml").read_text(encoding="utf-8")
@@ -37,19 +78,52 @@ def make(target: Path) -> None:
             text = text.replace(before, after)
         spec = place / "adult.toml"
         spec.write_text(text, encoding="utf-8")
-        subprocess.run([str(Path(sys.executable).with_name("funnel")), "release", str(spec)], check=True)
-        release = (place / "releases" / "adult-education" / "latest").resolve()
-        for title, page, (width, height), dark in PICTURES:
-            taken = place / "taken.png"
-            command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-            command += [DARK] if dark else []
-            command += [f"--user-data-dir={place / 'profile'}", f"--window-size={width},{height}"]
-            command += [f"--screenshot={taken}", (release / page).as_uri()]
-            subprocess.run(command, check=True, capture_output=True)
-            with Image.open(taken) as picture:
-                small = picture.convert("RGB").quantize(_COLOURS)
-                small.save(target / f"{title}.png", optimize=True)
-            print(f"{title}.png: {(target / f'{title}.png').stat().st_size / 1024:.0f} KB")
+        _release(spec)
+        _take(SAMPLE, (place / "releases" / "adult-education" / "latest").resolve(), place, target)
+
+
+def panel(target: Path) -> None:
+    """The pictures of the fifth version of a panel: what all five tell together."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        spec = place / "panel.toml"
+        spec.write_text(SPEC, encoding="utf-8")
+        for year in WAVES:
+            pq.write_table(wave(year), place / "panel.parquet")
+            _release(spec)
+        _take(PANEL, (place / "releases" / "panel" / "latest").resolve(), place, target)
+
+
+def _release(spec: Path) -> None:
+    subprocess.run([str(Path(sys.executable).with_name("funnel")), "release", str(spec)], check=True)
+
+
+def _take(
+    pictures: tuple[tuple[str, str, tuple[int, int], bool, str | None], ...], release: Path, place: Path, target: Path
+) -> None:
+    for title, name, (width, height), dark, section in pictures:
+        taken, page = place / "taken.png", release / name
+        if section is not None:
+            text = page.read_text(encoding="utf-8").replace("</head>", _ONE.format(section=section))
+            page = place / "page.html"
+            page.write_text(text, encoding="utf-8")
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        command += [DARK] if dark else []
+        command += [f"--user-data-dir={place / 'profile'}", f"--window-size={width},{height}"]
+        command += [f"--screenshot={taken}", page.as_uri()]
+        subprocess.run(command, check=True, capture_output=True)
+        with Image.open(taken) as picture:
+            whole = picture.convert("RGB")
+            small = (whole if section is None else _without_empty_end(whole)).quantize(_COLOURS)
+            small.save(target / f"{title}.png", optimize=True)
+        print(f"{title}.png: {(target / f'{title}.png').stat().st_size / 1024:.0f} KB")
+
+
+def _without_empty_end(picture: Image.Image) -> Image.Image:
+    """A picture up to the last line that is not all of the colour of its corner, and a little more."""
+    paper = Image.new("RGB", picture.size, picture.getpixel((0, 0)))
+    box = ImageChops.difference(picture, paper).getbbox()
+    return picture if box is None else picture.crop((0, 0, picture.width, min(picture.height, box[3] + 40)))
 
 
 if __name__ == "__main__":

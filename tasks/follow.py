@@ -130,6 +130,8 @@ def follow(
         f"{spec.name}/{decision.version}",
         target=protocol,
         reserve=spec.history.reserve,
+        # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
+        read_alone=True,
         progress=tell,
     )
     public = _public(joint, found)

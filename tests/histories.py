@@ -98,16 +98,26 @@ class Reader:
 
     def past_secret(self, history: History, v: int) -> Table:
         """P(secret in v | the whole history), for a version v of the history; shape (c of v,)."""
-        place = [version for version, _ in history].index(v)
-        # P(secret in v, s, x in the version reached | history up to there).
-        reached = self.after(history[: place + 1])
-        c = len(reached)
-        table = np.stack([np.where((np.arange(c) == s)[:, None], reached, reached * 0) for s in range(c)])
-        for at in range(place + 1, len(history)):
-            t, y = history[at]
-            table = np.tensordot(table, self.change(history[at - 1][0], t), 2) * self._weights(t, history[:at])[y]
-            table = table / table.sum()
-        return table.sum(axis=(1, 2))
+        return self.with_past(history, v).sum(axis=(1, 2))
+
+    def with_past(self, history: History, v: int) -> Table:
+        """P(secret in v, s, x in the last version | the whole history), (c of v, c, a)."""
+        key = ("past", history, v)
+        if key not in self._known:
+            (t, y), earlier = history[-1], history[:-1]
+            if t == v:
+                now = self.after(history)
+                secrets = np.arange(len(now))
+                table = np.stack([np.where((secrets == s)[:, None], now, now * 0) for s in secrets])
+            else:
+                table = self.past_before(earlier, t, v) * self._weights(t, earlier)[y]
+                table = table / table.sum()
+            self._known[key] = table
+        return self._known[key]
+
+    def past_before(self, history: History, t: int, v: int) -> Table:
+        """P(secret in v, s, x in t | history), (c of v, c, a)."""
+        return np.tensordot(self.with_past(history, v), self.change(history[-1][0], t), 2)
 
     def lifts(self, posterior: Table, prior: Table) -> Table:
         """P(s | …) / P(s), (c,); 1 where P(s) is zero."""

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 WHOLE = 2**63
 SECRETS, VALUES = 2, 3
 TYPES = {
+    "forgotten.parquet": {"high": pa.uint64(), "low": pa.uint64()},
     "people.parquet": {"high": pa.uint64(), "low": pa.uint64(), "cell": pa.int32(), "node": pa.int64()},
     "nodes.parquet": {"parent": pa.int64(), "output": pa.int32()},
     "changes.parquet": {"version": pa.int32(), "before": pa.int32(), "after": pa.int32(), "records": pa.int64()},
@@ -342,6 +343,6 @@ def write_entry(folder: Path, number: int, made: Made, guarantee: str, previous:
 
 def seal(folder: Path, said: dict[str, Any]) -> None:
     """Write ``entry.json`` with the digests of its tables as they are."""
-    tables = [name for name in TYPES if name != "people.parquet"]
+    tables = [name for name in TYPES if name not in ("people.parquet", "forgotten.parquet")]
     said["files"] = {name: digest(folder / name) for name in tables}
     (folder / "entry.json").write_text(json.dumps(said))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.joint import FloatArray, IntArray
-from funnel.protocol import WeightArray
 
 # Multiplications that a table of attacks is worth: about a second.
 _LARGEST = 2e9
@@ -97,39 +96,6 @@ def both_versions(law: FloatArray, channel: FloatArray, other: FloatArray) -> At
         right += float(seen.max(axis=0).sum())
         informed -= _entropy(seen) - _entropy(seen.sum(axis=0))
     return Attack(float(prior.max()), right, max(0.0, informed))
-
-
-def kept_answers(law: FloatArray, weights: WeightArray, other: WeightArray) -> Attack | None:
-    """The best guess from two records that were drawn with the same word, as with record keys.
-
-    Both outputs follow from the word by the thresholds of their column (`funnel.sampling.draw`), so a pair has the
-    probability of the words that give both.
-
-    Parameters
-    ----------
-    law : ndarray, shape (c, a)
-        P(s, x).
-    weights, other : ndarray of uint64, shapes (b, a) and (b', a)
-        Columns summing to 2^63.
-    """
-    c, a = law.shape
-    pairs: dict[tuple[int, int], FloatArray] = {}
-    if float(c) * a * (len(weights) + len(other)) > _LARGEST / 100:
-        return None
-    for x in range(a):
-        first, second = (np.cumsum(columns[:, x], dtype=np.uint64) for columns in (weights, other))
-        ends = np.union1d(first, second)
-        starts = np.concatenate([np.zeros(1, dtype=np.uint64), ends[:-1]])
-        outputs = zip(
-            np.searchsorted(first, starts, side="right"), np.searchsorted(second, starts, side="right"), strict=True
-        )
-        for pair, width in zip(outputs, (ends - starts).astype(np.float64) / 2.0**63, strict=True):
-            if width > 0:
-                place = (int(pair[0]), int(pair[1]))
-                pairs[place] = pairs.get(place, np.zeros(c)) + law[:, x] * width
-    seen = np.column_stack(list(pairs.values()))
-    prior = law.sum(axis=1)
-    return Attack(float(prior.max()), float(seen.max(axis=0).sum()), _information(seen, prior))
 
 
 def true_value(law: FloatArray) -> Attack:

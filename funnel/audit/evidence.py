@@ -256,7 +256,9 @@ def _finding_complaints(level: PlainLevel, evidence: Evidence, document: Protoco
         yield "they are about another guarantee"
     if not found.holds:
         yield "they say that the guarantee does not hold"
-    if (found.rows, found.outside) != (int(evidence.pairs.sum()), int(evidence.pairs[-1].sum())):
+    # Those who are forgotten draw from what depends on nothing, as records outside the alphabet do.
+    forgotten = 0 if found.history is None else found.history.forgotten
+    if (found.rows, found.outside + forgotten) != (int(evidence.pairs.sum()), int(evidence.pairs[-1].sum())):
         yield "their number of records is not that of the draw"
     if found.level is None or not math.isclose(found.level, level.nats, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
         yield "their level is not the one that is found now"

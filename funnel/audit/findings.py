@@ -159,7 +159,8 @@ def audit_release(
         prior_guess_accuracy=float(joint.p_input.max()),
         lift=measures.lift(joint, protocol),
         rows=int(pair_counts.sum()),
-        outside=int(pair_counts[-1].sum()),
+        # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
+        outside=int(pair_counts[-1].sum()) - (0 if history is None else history.forgotten),
         consistency=draw_consistency(pair_counts, drawn_with or protocol),
         confidence=confidence_set(joint, alpha),
         robust_level=_robust_level(joint, protocol, alpha),

@@ -91,16 +91,18 @@ def _complaints(
 
 def _figures(this: VersionHistories, history: History, evidence: Evidence) -> Iterator[str]:
     stated = evidence.findings.history
-    told = [history] if stated is None else [history, stated]
+    told = [(history.level, history.histories, history.moved, history.outside)]
     if stated is None:
         yield "what was found then says nothing of all versions together"
-    for one in told:
-        if one.level is None or not math.isclose(one.level, this.level, rel_tol=_LEVEL, abs_tol=_LEVEL):
+    else:
+        told.append((stated.level, stated.histories, stated.moved, stated.outside))
+    for level, histories, moved, outside in told:
+        if level is None or not math.isclose(level, this.level, rel_tol=_LEVEL, abs_tol=_LEVEL):
             yield f"the level over all histories is {this.level:.12g} nats, and another one was stated"
-        if one.histories != this.histories:
+        if histories != this.histories:
             yield f"its people had {this.histories:,} histories, and another number was stated"
         # Nobody can tell any more what became of people who are forgotten.
-        for what, number, known in (("moved", one.moved, this.moved), ("outside", one.outside, this.outside)):
+        for what, number, known in (("moved", moved, this.moved), ("outside", outside, this.outside)):
             if number is None or not known <= number <= known + this.missing:
                 yield f"{known:,} of its people are {what} by the frequencies, and another number was stated"
 

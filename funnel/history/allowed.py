@@ -137,20 +137,19 @@ class Allowed:
     def no_worse_exactly(self, outputs: WholeNumbers, prior: IntArray) -> bool:
         """`no_worse` in whole numbers, up to all of `TOLERANCE`: P(s, y | h) up to a factor, (c, b), and the prior."""
         before = exact_lifts(outputs.sum(axis=1, keepdims=True), prior)[0]
+        return all(self._is_no_worse(lifts, before) for lifts in exact_lifts(outputs, prior))
+
+    def _is_no_worse(self, lifts: list[Fraction], before: list[Fraction]) -> bool:
         room = 1 + TOLERANCE
-        for lifts in exact_lifts(outputs, prior):
-            if self.up is not None and any(x > room * max(self.up, b) for x, b in zip(lifts, before, strict=True)):
+        for lift, own in zip(lifts, before, strict=True):
+            if self.up is not None and lift > room * max(self.up, own):
                 return False
-            if self.down is not None and any(
-                x * room < min(1 / self.down, b) for x, b in zip(lifts, before, strict=True)
-            ):
+            if self.down is not None and lift * room < min(1 / self.down, own):
                 return False
-            if self.apart is not None and any(
-                x > room * (self.apart * z + max(0, b - self.apart * d))
-                for x, b in zip(lifts, before, strict=True)
-                for z, d in zip(lifts, before, strict=True)
-            ):
-                return False
+            for other, its in zip(lifts, before, strict=True):
+                excess = Fraction(0) if self.apart is None else max(Fraction(0), own - self.apart * its)
+                if self.apart is not None and lift > room * (self.apart * other + excess):
+                    return False
         return True
 
 

@@ -60,6 +60,9 @@ class History:
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
         people be moved beyond the bound when frequencies change.
+    read_alone : bool
+        Whether the effective channel of every version has to meet the guarantee by itself as well, as it has to in
+        published releases; see `funnel.history.follow`.
 
     Attributes
     ----------
@@ -84,11 +87,11 @@ class History:
     (True, 0, 100)
     """
 
-    def __init__(self, guarantee: Guarantee, reserve: float = 1.0) -> None:
+    def __init__(self, guarantee: Guarantee, reserve: float = 1.0, read_alone: bool = False) -> None:
         self.guarantee = require_posterior(guarantee)
         if not 0 < reserve <= 1:
             raise SpecError(f"reserve is a share of the budget above 0 and at most 1, not {reserve!r}")
-        self.reserve = reserve
+        self.reserve, self.read_alone = reserve, read_alone
         self.past = Past()
         self.steps: tuple[Step, ...] = ()
         self._people = _People()
@@ -161,7 +164,14 @@ class History:
         nodes = people.nodes()
         observed = Observed.counted(joint, people.changes(cells), nodes, xs)
         step = follow(
-            self.past, observed, self.guarantee, version, target=target, reserve=self.reserve, progress=progress
+            self.past,
+            observed,
+            self.guarantee,
+            version,
+            target=target,
+            reserve=self.reserve,
+            read_alone=self.read_alone,
+            progress=progress,
         )
         outputs = _drawn(step, nodes, xs, rows, record_key)
         pairs, places = np.unique(nodes * len(step.channel.outputs) + outputs, return_inverse=True)

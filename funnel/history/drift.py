@@ -228,8 +228,8 @@ class _Cells:
     def label(self, what: int, category: int) -> str:
         a = self.counts.shape[1]
         if what < 2:
-            return self.labels[what][category]
-        return self.labels[0][category // a] + SEPARATOR + self.labels[1][category % a]
+            return str(self.labels[what][category])
+        return SEPARATOR.join((self.labels[0][category // a], self.labels[1][category % a]))
 
 
 def _union(first: Alphabet, second: Alphabet) -> Alphabet:
@@ -281,8 +281,9 @@ def _paired(first: _Cells, second: _Cells, changes: Changes) -> Iterator[Shift]:
         # Of two values one comes where the other leaves: a single test.
         value = min(1.0, float(alone.min()) * (1 if len(seen) == 2 else len(seen)))
         clearest = int(seen[int(alone.argmin())])
-        shares = [float(changes.records[side == clearest].sum()) / changes.n for side in (was, now)]
-        yield Shift("Those who stayed, then and now", name, second.label(what, clearest), *shares, value, value)
+        before, now_it_is = (float(changes.records[side == clearest].sum()) / changes.n for side in (was, now))
+        label = second.label(what, clearest)
+        yield Shift("Those who stayed, then and now", name, label, before, now_it_is, value, value)
 
 
 def _by_holm(shifts: Sequence[Shift]) -> tuple[Shift, ...]:
@@ -306,11 +307,10 @@ def _values_of(joint: Joint, other: Joint) -> tuple[tuple[str, tuple[str, ...]],
     """Values that occur in this one and not in the other, by column."""
     found = []
     for axis, here, there in ((1, joint.secret, other.secret), (0, joint.inputs, other.inputs)):
-        seen = joint.counts.any(axis=axis), other.counts.any(axis=axis)
         for j, column in enumerate(here.columns):
             mine, theirs = (
-                dict.fromkeys(symbol[j] for symbol, is_seen in zip(alphabet.symbols, which, strict=True) if is_seen)
-                for alphabet, which in zip((here, there), seen, strict=True)
+                dict.fromkeys(symbol[j] for symbol, n in zip(alphabet.symbols, counts.sum(axis=axis), strict=True) if n)
+                for alphabet, counts in ((here, joint.counts), (there, other.counts))
             )
             if only := tuple(value for value in mine if value not in theirs):
                 found.append((column, only))

@@ -27,8 +27,9 @@ from funnel.solver.optimum import optimal
 
 # Programmes are solved for a budget this much inside, relatively, so that proofs by intervals go through.
 _INSIDE = 1e-9
-# Seconds of work for the rows of histories, and the share of it that one search for rows may take.
-_SECONDS, _SHARE = 20.0, 0.25
+# Seconds of work for the rows of histories; the share of what is left that a search for rows may take, and the share of
+# all of it below which none is begun any more; below which it is not tried again from another start.
+_SECONDS, _SHARE, _LEFT, _AGAIN = 20.0, 0.75, 0.1, 0.5
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 
@@ -42,6 +43,7 @@ def follow(
     target: Protocol | None = None,
     bound: float | None = None,
     reserve: float = 1.0,
+    read_alone: bool = False,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Step:
@@ -70,9 +72,14 @@ def follow(
         alone, at the reserved budget.
     bound : float, optional
         An upper bound on I(X;Y) of every protocol that meets the guarantee for this version alone, in nats; known
-        where the target is found here.
+        where the target is found here. It bounds what is kept where W has to meet the guarantee by itself.
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it, so that frequencies may move.
+    read_alone : bool
+        Whether the effective channel has to meet the guarantee for this version alone as well. Whoever cannot link
+        versions is covered without that, since a mean of posteriors within the bound is within it; but not what a
+        reader would conclude who takes the published frequencies and W for all there is, as if histories told nothing
+        of the secret.
     budget : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
         the rows of histories, and as much as it takes for the target.
@@ -111,13 +118,18 @@ def follow(
             bound = solution.bound + _hair(joint, declared)
     _check_target(joint, declared, target)
     standing = stand(past, observed, allowed)
-    if len(standing.nodes) == 1 and standing.nodes[0] == 0:
+    only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
+    # Else W is a mixture that need not be among what the bound is about.
+    is_protocol_alone = only_new or read_alone
+    # A target for the whole budget leaves no reserve, also of new people.
+    reserved = declared if reserve == 1 else inner
+    if only_new and reserved.holds_for(joint, target.weights):
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
-        proven = _best(standing, observed, allowed, declared, inner, target, work, progress)
-    proven, channel = _alone(standing, observed, allowed, declared, target, proven)
+        proven = _best(standing, observed, allowed, declared, inner, target, read_alone, work, progress)
+    proven, channel = _alone(standing, observed, allowed, declared, target, proven, read_alone)
     people = standing.people
     return Step(
         version=version,
@@ -136,7 +148,7 @@ def follow(
         outside=int(people[proven.outside].sum()),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
-        bound=joint.entropy if bound is None else min(bound, joint.entropy),
+        bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
         entropy=joint.entropy,
     )
 
@@ -170,6 +182,7 @@ def _best(
     declared: PosteriorGuarantee,
     inner: PosteriorGuarantee,
     target: Protocol,
+    read_alone: bool,
     budget: Budget,
     progress: Progress,
 ) -> Proven:
@@ -179,19 +192,27 @@ def _best(
     joint = observed.joint
 
     search = RowSearch(laws, masses, standing.prior_of, cones)
-    # Every search may take as much, so that histories share channels in the same groups and each begins where the last
-    # one ended.
-    limited = math.isfinite(budget.remaining)
-    each = _SHARE * budget.remaining
+    limited, begun = math.isfinite(budget.remaining), budget.remaining
 
     def solve(gains: FloatArray) -> Rows | None:
-        if budget.expired or (limited and budget.remaining < each):
+        if budget.expired or (limited and budget.remaining < _LEFT * begun):
             return None
-        part = budget.part(min(1.0, each / budget.remaining)) if limited else budget
+        # Where not every history can have a programme, one good search is worth more than several poor ones.
+        part = budget.part(_SHARE) if limited else budget
         return search.best(gains, budget=part, progress=progress)
 
     alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
-    library, assigned = best_together(standing, observed, alone, target.matrix, solve, progress)
+    if not read_alone:
+        alone = alone[:0]
+    library, assigned = best_together(
+        standing,
+        observed,
+        alone,
+        target.matrix,
+        solve,
+        lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
+        progress,
+    )
     gains = gains_at(target.matrix, joint.p_input)
     return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
 
@@ -212,8 +233,9 @@ def _alone(
     declared: PosteriorGuarantee,
     target: Protocol,
     proven: Proven,
+    read_alone: bool,
 ) -> tuple[Proven, Protocol]:
-    """Rows for which W meets the guarantee for the version alone, and W: observers who cannot link versions count too.
+    """Rows for which W meets the guarantee for the version alone, where that is asked for, and W.
 
     Where it does not, the outputs that say too much get a constant row, the same in all channels: a row that says
     nothing is allowed whatever the history, and so is its sum with one that is.
@@ -225,7 +247,7 @@ def _alone(
         return effective_weights(joint, observed, rows.library, rows.drawn_from[places])
 
     weights = effective(proven)
-    if declared.holds_for(joint, weights):
+    if not read_alone or declared.holds_for(joint, weights):
         return proven, _protocol(joint, declared, target, weights)
     cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
@@ -112,7 +111,9 @@ class Kernel:
         values = records / leaving[before]
         self._table: Any
         if cells * size > _LARGE and len(values) < _SPARSE * cells * size:
-            self._table = scipy.sparse.csr_array((values, (before, after)), shape=(cells, size))
+            from scipy.sparse import csr_array
+
+            self._table = csr_array((values, (before, after)), shape=(cells, size))
         else:
             self._table = np.zeros((cells, size))
             self._table[before, after] = values

@@ -98,11 +98,15 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
     -------
     ndarray of uint64, shape (b, a)
         Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
-        nobody has get the law of the output.
+        nobody has get the law of the output, and so do people who are forgotten.
     """
     (m, b, a), n = library.shape, joint.counts.sum(axis=0)
     people = np.zeros((m, a), dtype=np.uint64)
-    np.add.at(people, (channels, observed.inputs), observed.records.astype(np.uint64))
+    records = observed.records.copy()
+    silent = np.zeros(a, dtype=np.int64) if observed.silent is None else observed.silent
+    new = observed.nodes == 0
+    records[new] -= silent[observed.inputs[new]]
+    np.add.at(people, (channels, observed.inputs), records.astype(np.uint64))
     high = np.zeros((b, a), dtype=np.uint64)
     low = np.zeros((b, a), dtype=np.uint64)
     step = max(1, _ENTRIES // (b * a))
@@ -113,6 +117,14 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
         low += ((weights & np.uint64(0xFFFFFFFF)) * here).sum(axis=0, dtype=np.uint64)
     sums = high.astype(object) * 2**32 + low.astype(object)
     sizes = np.maximum(n, 1).astype(object)
+    speaking = joint.n - int(silent.sum())
+    if silent.any() and speaking:
+        # The law of the output of all others is that of everybody then: who is forgotten draws from it.
+        law = np.asarray(balanced((sums.sum(axis=1) // speaking).astype(np.uint64)[None, :, None])[0, :, 0])
+        sums = sums + law.astype(object)[:, None] * silent.astype(object)[None, :]
+    elif silent.any():
+        # Nobody else: any row that tells nothing will do.
+        sums[0] = DENOMINATOR * n.astype(object)
     weights = (sums // sizes).astype(np.uint64)
     if (n == 0).any():
         weights[:, n == 0] = (sums.sum(axis=1) // joint.n).astype(np.uint64)[:, None]

@@ -26,6 +26,9 @@ class Observed:
     nodes, inputs, records : ndarray of int64, shape (k,)
         ``records`` people have the history ``node`` and the input x: distinct pairs. Node 0 is the empty history, of
         new people.
+    silent : ndarray of int64, shape (a,), optional
+        How many of those counted as new are forgotten, by input: nothing is known of them, and they are drawn from the
+        law of the output, which tells nothing. By default nobody is.
 
     Raises
     ------
@@ -38,6 +41,7 @@ class Observed:
     nodes: IntArray
     inputs: IntArray
     records: IntArray
+    silent: IntArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):
@@ -54,6 +58,13 @@ class Observed:
         people = np.bincount(self.inputs, weights=self.records, minlength=a).astype(np.int64)
         if (people != self.joint.counts.sum(axis=0)).any():
             raise DataError("the people by history and input are not those of the joint law; count them anew")
+        silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.array(self.silent, dtype=np.int64)
+        silent.setflags(write=False)
+        object.__setattr__(self, "silent", silent)
+        new = self.nodes == 0
+        fresh = np.bincount(self.inputs[new], weights=self.records[new], minlength=a).astype(np.int64)
+        if silent.shape != (a,) or (silent < 0).any() or (silent > fresh).any():
+            raise DataError("more people are said to be forgotten than count as new; count them anew")
 
     @classmethod
     def counted(cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray) -> Observed:

@@ -200,4 +200,4 @@ def _cut(weights: WeightArray, channel: WeightArray) -> WeightArray:
     if (channel > np.uint64(DENOMINATOR)).any() or any(total != DENOMINATOR for total in exact_sums(channel)):
         raise SpecError("every column of the weights of a version must sum to exactly 2^63")
     thresholds = np.cumsum(channel.astype(object), axis=0) * weights.astype(object) // DENOMINATOR
-    return np.diff(thresholds, axis=0, prepend=0).astype(np.uint64)
+    return np.asarray(np.diff(thresholds, axis=0, prepend=0).astype(np.uint64))

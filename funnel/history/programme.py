@@ -6,7 +6,8 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +15,26 @@ import numpy.typing as npt
 from funnel.errors import SolverError
 from funnel.history.conditions import Conditions, binding_rows
 from funnel.history.grouping import Members, grouped, halves
-from funnel.history.tangent import ENOUGH, Start, Tangent, programme_work
+from funnel.history.tangent import ENOUGH, ROUNDS, Start, Tangent, programme_work
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
 
-# Numbers in a library: 64 MB. Channels beyond are shared.
-_LIBRARY = 2**23
+# Numbers in a library: 32 MB. Channels beyond are shared.
+_LIBRARY = 2**22
 # Numbers worked on at once.
 _CHUNK = 2**18
 # Programmes solved one after the other, each from the basis of the one before.
 _CHAIN = 32
+# Chains between two looks at what is left of the budget.
+_CHAINS = 16
 # Share of the programmes for groups of laws that are close; the others go where the most is missing.
 _FIRST = 0.6
+# Share of them that is solved to learn what they take, where work is limited.
+# Then few rounds of cutting planes must do.
+_ROUGH, _FEW = 1 / 16, 3
+# Units of work for an entry of a channel that is judged for a member.
+_JUDGED = 20.0
 # The share of the groups that is cut again in one round.
 _ROUND = 0.2
 # A library has up to so many mixtures of a channel: shares 1, 1/2, … 1/64 of what its members need at most.
@@ -84,9 +92,9 @@ def best_rows(
 
     The programme separates over histories. As long as there are no more of them than a library may have channels, and
     the budget allows it, each has an exact programme of its own. Beyond, histories with close laws share one, for
-    their mean law; each member is mixed with as much of a constant row as its own conditions need, in closed form.
-    What a member could reach at most is known from the multipliers of its group, and groups where the most is missing
-    are cut again.
+    their mean law and with the conditions of members that would be broken; what a member still needs of a constant row
+    it gets in closed form, so that every member's own conditions are met. What a member could reach at most is known
+    from the multipliers of its group, and groups where the most is missing are cut again.
 
     Parameters
     ----------
@@ -103,7 +111,7 @@ def best_rows(
     budget : float, Budget or None
         Work that programmes may take; without it, all that the library has room for.
     channels : int, optional
-        How many programmes may be solved for channels; by default as many as fit into 64 MB.
+        How many programmes may be solved for channels; by default as many as fit into 32 MB.
     progress : Progress
 
     Raises
@@ -147,6 +155,8 @@ class _Shared:
         What each member takes of the constant: 0 nothing, 1 to 7: 1/64, 1/32, … all of it; -1: it cannot use the
         channel.
     values, bounds : ndarray, shape (k,)
+    work, judging : float
+        What the programme took, and what its channel took with the members.
     """
 
     channel: FloatArray
@@ -154,15 +164,17 @@ class _Shared:
     levels: npt.NDArray[np.int8]
     values: FloatArray
     bounds: FloatArray
-    work: float = 0.0
+    work: float
+    judging: float
 
 
 @dataclass(eq=False)
 class _Group:
-    """Histories that share a programme, and where it ended."""
+    """Histories that share a programme, where it ended, and what it led to."""
 
     members: Members
     start: Start | None = None
+    last: _Shared | None = None
 
 
 class RowSearch:
@@ -187,7 +199,6 @@ class RowSearch:
         self._laws, self._masses, self._prior_of = laws[order], masses[order], prior_of[order]
         self._cones = [binding_rows(np.asarray(cone, dtype=np.float64)) for cone in cones]
         self._weights = np.maximum(self._masses.sum(axis=1), 1e-300)
-        self._pool = ThreadPoolExecutor(os.cpu_count() or 1)
         held, silent = (np.zeros(len(laws), dtype=np.bool_) for _ in range(2))
         for part, conditions in self._conditions():
             held[part], silent[part] = conditions.held.any(axis=1), conditions.silent
@@ -196,7 +207,8 @@ class RowSearch:
         self._open, held_ones = np.flatnonzero(~silent & ~held), np.flatnonzero(~silent & held)
         self._held = held_ones[np.argsort(-self._weights[held_ones], kind="stable")]
         self._groups: list[_Group] = []
-        self._grouped_for = 0
+        # By the number of channels that was asked for: groups, and how many programmes there could be for them.
+        self._known: dict[int | None, tuple[list[_Group], int]] = {}
 
     def best(
         self,
@@ -208,7 +220,11 @@ class RowSearch:
     ) -> Rows:
         """The best rows for these gains, as `best_rows`.
 
-        With as many channels as in the call before, the groups are the same, and so are the conditions that bound.
+        With as many channels as in an earlier call, the groups are the same, unless the budget allows more than twice
+        as many programmes now. Where channels are shared this takes a third of the work of the first call or less, and
+        the upper bound is less tight. What an earlier call has found stays allowed whatever the gains are, and is what
+        groups keep that the budget does not reach. So one may search with few channels where gains are still to be
+        found (some hundred cost little, whatever the number of histories), and with many at the end.
         """
         if not np.isfinite(gains).all():
             raise SolverError("the gains of the histories are not finite numbers; please report it")
@@ -223,27 +239,40 @@ class RowSearch:
         self._channel = np.full(len(constants), -1, dtype=np.int64)
         self._level = np.zeros(len(constants), dtype=np.int8)
         self._found: list[tuple[FloatArray, FloatArray]] = []
-        self._solved = 0
+        self._solved, self._members = 0, 0
+        # Work of a programme, and of a member of a group, so far or as expected.
+        self._judging = _JUDGED * gains.size
         self._each = programme_work(gains.shape[0], gains.shape[1], max((len(cone) for cone in self._cones), default=0))
-        self._run(channels or max(1, _LIBRARY // gains.size))
+        most = channels or max(1, _LIBRARY // gains.size)
+        possible = self._affordable(most)
+        self._groups, before = self._known.get(channels, ([], 0))
+        if possible > 2 * before:
+            self._run(most)
+            self._known[channels] = self._groups, possible
+        else:
+            for group in self._groups:
+                if group.last is not None:
+                    self._note(group.members, replace(group.last, values=self._values(group.members, group.last)))
+            self._solve(self._groups, most)
         return self._rows()
 
     def _run(self, most: int) -> None:
         """Solve up to so many programmes where they help most."""
         first = self._affordable(most)
-        if first == 0 or len(self._open) + len(self._held) == 0:
+        self._groups = []
+        speaking = len(self._open) + len(self._held)
+        if first == 0 or speaking == 0:
             return
-        if self._groups and self._grouped_for == first:
-            self._solve(self._groups, most)
-            return
-        self._grouped_for = first
-        alone = first >= len(self._open) + len(self._held)
-        # A channel in which all outputs stand still for one law does so for no other.
-        single = len(self._held) if alone else min(len(self._held), first // 2)
-        rest = (self._alike(self._open, first - single) + self._alike(self._held[single:], 1))[: first - single]
-        wanted = len(self._open) if alone else max(len(rest), int(_FIRST * (first - single)))
-        parts = [np.array([one]) for one in self._held[:single]] + grouped(self._laws, self._weights, rest, wanted)
-        self._groups = [_Group(part) for part in parts]
+        if first < 2 * speaking and math.isfinite(self._budget.remaining):
+            # What programmes take is known when some were solved, and by then everybody has a channel.
+            self._groups = [_Group(part) for part in self._divided(max(1, int(_ROUGH * first)))]
+            self._solve(self._groups, most, _FEW)
+            # Everybody has to be judged again.
+            first = self._affordable(most, speaking)
+            if first <= len(self._groups):
+                return
+        alone = first >= speaking
+        self._groups = [_Group(part) for part in self._divided(first)]
         self._solve(self._groups, most)
         while not alone:
             left = min(most, self._solved + self._affordable(most)) - self._solved
@@ -257,6 +286,15 @@ class RowSearch:
             halved = {g: [_Group(half) for half in self._halves(g)] for g in chosen}
             self._groups = [part for g, group in enumerate(self._groups) for part in halved.get(g, [group])]
             self._solve([half for g in sorted(halved) for half in halved[g]], most)
+
+    def _divided(self, number: int) -> list[Members]:
+        """Histories in groups: every one alone if so many programmes allow it, else with some programmes left."""
+        alone = number >= len(self._open) + len(self._held)
+        # A channel in which all outputs stand still for one law does so for no other.
+        single = len(self._held) if alone else min(len(self._held), number // 2)
+        rest = (self._alike(self._open, number - single) + self._alike(self._held[single:], 1))[: number - single]
+        wanted = len(self._open) if alone else max(len(rest), int(_FIRST * (number - single)))
+        return [np.array([one]) for one in self._held[:single]] + grouped(self._laws, self._weights, rest, wanted)
 
     def _halves(self, number: int) -> tuple[Members, Members]:
         return halves(self._laws, self._weights, self._groups[number].members)
@@ -279,9 +317,9 @@ class RowSearch:
         back = self._back
         return Rows(library, rank[inverse.ravel()][back], self._value[back], self._bound[back], self._solved)
 
-    def _affordable(self, most: int) -> int:
-        """How many more programmes the budget allows, by what they took so far."""
-        left = max(0.0, self._budget.remaining) if not self._budget.expired else 0.0
+    def _affordable(self, most: int, members: int = 0) -> int:
+        """How many more programmes the budget allows, by what they took so far, when so many members are judged too."""
+        left = 0.0 if self._budget.expired else max(0.0, self._budget.remaining - self._judging * members)
         return min(most - self._solved, int(min(left / self._each, 2.0**40)))
 
     def _alike(self, members: Members, number: int) -> list[Members]:
@@ -311,35 +349,51 @@ class RowSearch:
     def _missing(self, group: _Group) -> float:
         return float((self._bound[group.members] - self._value[group.members]).sum())
 
-    def _solve(self, groups: list[_Group], most: int) -> None:
+    def _solve(self, groups: list[_Group], most: int, rounds: int = ROUNDS) -> None:
         """A channel for each group, judged for all its members; as far as the budget goes."""
         chains = [groups[start : start + _CHAIN] for start in range(0, len(groups), _CHAIN)]
         done, total = 0, len(groups)
-        while chains:
-            allowed = max(1, self._affordable(most) // _CHAIN) if self._solved else 1
-            if self._budget.expired:
-                return
-            now, chains = chains[: min(allowed, 64)], chains[min(allowed, 64) :]
-            for chain, found in zip(now, self._pool.map(self._chain, now), strict=True):
-                for group, shared in zip(chain, found, strict=True):
-                    self._keep(group.members, shared)
-                done += len(chain)
-            self._progress("best rows for histories", done, total)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            while chains:
+                allowed = self._affordable(most)
+                if allowed == 0:
+                    return
+                size = min(max(1, allowed // _CHAIN), _CHAINS) if self._solved else 1
+                now, chains = chains[:size], chains[size:]
+                for chain, found in zip(now, pool.map(partial(self._chain, rounds=rounds), now), strict=True):
+                    for group, shared in zip(chain, found, strict=True):
+                        self._keep(group, shared)
+                    done += len(chain)
+                self._progress("best rows for histories", done, total)
 
-    def _keep(self, members: Members, shared: _Shared) -> None:
-        """Note a channel for those of the members that it is better for."""
+    def _keep(self, group: _Group, shared: _Shared) -> None:
+        """Note what a programme led to, and charge for it."""
+        self._note(group.members, shared)
+        self._bound[group.members] = np.minimum(self._bound[group.members], shared.bounds)
+        group.last = shared
+        self._solved += 1
+        self._budget.spend(shared.work + shared.judging)
+        self._each += (shared.work - self._each) / self._solved
+        self._members += len(group.members)
+        self._judging += (shared.judging - self._judging * len(group.members)) / self._members
+
+    def _note(self, members: Members, shared: _Shared) -> None:
+        """A channel, for those of the members that it is better for."""
         better = (shared.levels >= 0) & (shared.values > self._value[members])
         chosen = members[better]
         self._channel[chosen] = len(self._found)
         self._level[chosen] = shared.levels[better]
         self._value[chosen] = shared.values[better]
-        self._bound[members] = np.minimum(self._bound[members], shared.bounds)
         self._found.append((shared.channel, shared.constant))
-        self._solved += 1
-        self._budget.spend(shared.work)
-        self._each += (shared.work - self._each) / self._solved
 
-    def _chain(self, groups: list[_Group]) -> list[_Shared]:
+    def _values(self, members: Members, shared: _Shared) -> FloatArray:
+        """What a channel is worth to members who take so much of its constant row as their levels say."""
+        masses = self._masses[members]
+        taken = np.where(shared.levels > 0, 2.0 ** (np.maximum(shared.levels, 1) - _LEVELS), 0.0)
+        own, constant = masses @ (shared.channel * self._gains).sum(axis=0), masses @ (shared.constant @ self._gains)
+        return np.asarray((own + taken * constant) / (1.0 + taken * shared.constant.sum()))
+
+    def _chain(self, groups: list[_Group], rounds: int) -> list[_Shared]:
         """The channels of some groups, one after the other."""
         outputs, inputs = self._gains.shape
         found: list[_Shared] = []
@@ -353,16 +407,17 @@ class RowSearch:
             weights = self._weights[members]
             law = np.tensordot(weights / weights.sum(), self._laws[members], axes=1)
             mean = Conditions.of(law[None], cone)
-            before = tangent.work
+            before, judged = tangent.work, tangent.judged
             channel, prices = tangent.solve(mean, 0, self._gains * self._masses[members].sum(axis=0), group.start)
             step = max(1, _CHUNK // self._gains.size)
             parts = [members[start : start + step] for start in range(0, len(members), step)]
             conditions = [Conditions.of(self._laws[part], cone) for part in parts]
             if len(members) > 1 and not mean.held.any():
-                channel = tangent.bind(channel, conditions, mean)
+                channel = tangent.bind(channel, conditions, mean, rounds)
             group.start = tangent.start()
             prices = prices / weights.sum() if self._masses[members].any() else np.zeros_like(prices)
-            found.append(self._judged(parts, conditions, channel, prices, tangent.work - before))
+            took = tangent.work - before, tangent.judged - judged
+            found.append(self._judged(parts, conditions, channel, prices, *took))
         return found
 
     def _judged(
@@ -372,6 +427,7 @@ class RowSearch:
         channel: FloatArray,
         prices: FloatArray,
         work: float,
+        judging: float,
     ) -> _Shared:
         """What a channel and multipliers for a unit of mass mean for the members of a group."""
         members = np.concatenate(parts)
@@ -395,12 +451,10 @@ class RowSearch:
             # One channel for all: what that costs is less than another channel would be worth.
             levels[usable] = _LEVELS
         levels[~usable] = -1
-        taken = np.where(levels > 0, 2.0 ** (np.maximum(levels, 1) - _LEVELS), 0.0)
-        masses = self._masses[members]
-        own, of_constant = masses @ (channel * self._gains).sum(axis=0), masses @ (constant @ self._gains)
-        values = (own + taken * of_constant) / (1.0 + taken * constant.sum())
-        judging = 10.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
-        return _Shared(channel, constant, levels, values, np.concatenate(bounds), work + judging)
+        judging += 5.0 * len(members) * self._gains.size * (prices.shape[1] + 1)
+        nothing = np.zeros(len(members))
+        shared = _Shared(channel, constant, levels, nothing, np.concatenate(bounds), work, judging)
+        return replace(shared, values=self._values(members, shared))
 
 
 def _mixed(channel: FloatArray, constant: FloatArray, level: int) -> FloatArray:

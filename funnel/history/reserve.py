@@ -103,7 +103,16 @@ def reserve_costs(
     found = []
     for reserve in reserves:
         step = follow(
-            past, observed, guarantee, version, target=target, reserve=reserve, budget=budget, progress=progress
+            past,
+            observed,
+            guarantee,
+            version,
+            target=target,
+            reserve=reserve,
+            # As it would be released.
+            read_alone=True,
+            budget=budget,
+            progress=progress,
         )
         kept = step.utility / step.entropy if step.entropy > 0 else 0.0
         found.append(ReserveCost(reserve, step, kept, step.moved, step.outside, moved_next(step)))

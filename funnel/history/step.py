@@ -36,7 +36,7 @@ class Step:
         What was aimed at: a protocol for this version alone.
     channel : Protocol
         The effective channel ``W(y|x) = Σ_h P(h|x) R(y|x, h)``: what an observer sees who cannot tell histories apart.
-        It meets the guarantee for the version alone.
+        Where that was asked for, it meets the guarantee for the version alone.
     library : ndarray of uint64, shape (m, b, a)
         Distinct channels, in the order of the symbols of ``channel``; every column sums to 2^63.
     followed, drawn_from : ndarray of int64, shape (h,)

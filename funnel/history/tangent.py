@@ -17,6 +17,9 @@ from funnel.solver.budget import CALL
 _INFINITY = highspy.kHighsInf
 # Units of work: of a programme, of an entry of its matrix, and of an iteration and its entries.
 _PROGRAMME, _ENTRY, _ITERATION, _BY_ENTRY = 100 * CALL, 100.0, 5_000.0, 2.0
+# Scaling and tolerances, one after the other. Close to the rounding of doubles a solver may not know what it has; what
+# it finds with larger tolerances is repaired, and what it says of a bound holds whatever they are.
+_ATTEMPTS = ((0, 1e-10), (4, 1e-10), (0, 1e-9), (4, 1e-8), (0, 1e-7))
 # Iterations, for a variable, after which something is wrong.
 _PATIENCE = 200
 # Entries and outputs of less probability than this are rounding of the solver.
@@ -24,7 +27,7 @@ _NOTHING = 1e-12
 _NEVER = 1e-9
 # Rounds of cutting planes for a group at most; what a member has to be beyond its condition to make one; and the share
 # of a constant row that is little enough to repair what is left.
-_ROUNDS, _BROKEN = 16, 1e-8
+ROUNDS, _BROKEN = 16, 1e-8
 ENOUGH = 1e-5
 
 
@@ -79,7 +82,7 @@ class Tangent:
         self._kinds = np.zeros(variables, dtype=np.int32)
         self._basis: highspy.HighsBasis | None = None
         self._cuts, self._at, self._sizes = _no_cuts(inputs)
-        self.work = 0.0
+        self.work, self.judged = 0.0, 0.0
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
             ("output_flag", False),
@@ -88,8 +91,6 @@ class Tangent:
             ("parallel", "off"),
             ("threads", 1),
             ("random_seed", 0),
-            ("primal_feasibility_tolerance", 1e-10),
-            ("dual_feasibility_tolerance", 1e-10),
             # Below it entries of a condition are left out; what that breaks is repaired afterwards.
             ("small_matrix_value", 1e-12),
             ("simplex_iteration_limit", _PATIENCE * (variables + inputs + outputs * rows)),
@@ -129,15 +130,17 @@ class Tangent:
         lower[inputs + (outputs - 1) * rows :] = -_INFINITY
         upper[inputs + (outputs - 1) * rows :][held] = _INFINITY
         costs = -gains.ravel() / worth
-        for scaling in (0, 4):
+        for scaling, tolerance in _ATTEMPTS:
             self._solver.setOptionValue("simplex_scale_strategy", scaling)
+            self._solver.setOptionValue("primal_feasibility_tolerance", tolerance)
+            self._solver.setOptionValue("dual_feasibility_tolerance", tolerance)
             self._pass(costs, lower, upper)
             if start is None:
                 self._cut(*_no_cuts(inputs))
             else:
                 self._cut(start.cuts, start.at, start.sizes)
             basis = start.basis if start else self._basis
-            if basis is not None and scaling == 0:
+            if basis is not None and (scaling, tolerance) == _ATTEMPTS[0]:
                 self._solver.setBasis(basis)
             status = self._run()
             if status == highspy.HighsModelStatus.kOptimal:
@@ -162,7 +165,9 @@ class Tangent:
         prices[:, held] -= np.minimum(prices[:, held].min(axis=0, initial=0.0), 0.0)
         return cleaned(channel, conditions, which), np.maximum(prices, 0.0)
 
-    def bind(self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions) -> FloatArray:
+    def bind(
+        self, channel: FloatArray, parts: Sequence[Conditions], mean: Conditions, rounds: int = ROUNDS
+    ) -> FloatArray:
         """The channel (b, a) of the last programme, solved again with conditions of members that it breaks.
 
         Cutting planes: for every output and condition the member that breaks it most, relatively to the room that it
@@ -176,10 +181,12 @@ class Tangent:
             Those of the members; members that are held are not helped.
         mean : Conditions
             Of the mean law.
+        rounds : int
+            At most.
         """
         outputs, inputs, rows = self._shape
         free = [part.rows[usable] / part.slack[usable][:, :, None] for part in parts if (usable := _free(part)).any()]
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             worst = np.full((rows, outputs), _BROKEN)
             cuts = np.zeros((rows, outputs, inputs))
             for some in free:
@@ -195,18 +202,20 @@ class Tangent:
             added = cuts[at[:, 0], at[:, 1]]
             sizes = np.abs(added).max(axis=1)
             self._cut(added / sizes[:, None], at, sizes, more=True)
-            self.work += sum(some.size for some in free) * float(outputs)
+            self.judged += sum(some.size for some in free) * float(outputs)
             if self._run() != highspy.HighsModelStatus.kOptimal:
                 break
             channel = cleaned(np.array(self._solver.getSolution().col_value).reshape(outputs, inputs), mean, 0)
         return channel
 
-    def start(self) -> Start:
-        """Where the last programme ended, without the conditions of members that do not bind."""
+    def start(self) -> Start | None:
+        """Where the last programme ended, without conditions of members that do not bind; None if nowhere."""
         outputs, inputs, rows = self._shape
         basis = self._solver.getBasis()
         states = list(basis.row_status)
         own = inputs + outputs * rows
+        if not basis.valid or len(states) != own + len(self._cuts):
+            return None
         binding = np.array([state != highspy.HighsBasisStatus.kBasic for state in states[own:]], dtype=np.bool_)
         basis.row_status = states[:own] + [state for state, kept in zip(states[own:], binding, strict=True) if kept]
         return Start(basis, self._cuts[binding], self._at[binding], self._sizes[binding])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ _PATIENCE = 4
 _DAMPED = 0.5
 # Averages leave out what has a smaller weight, and rows that had none at so many tangents are forgotten.
 _LIGHT, _FORGOTTEN = 1e-7, 0
+# Where so much of a constant would be needed, nothing is left: conditions that are equations.
+_HOPELESS = 1e3
 # Conditions on W are met with so much room, relative to the probability of the output.
 _ROOM = 1e-9
 
@@ -50,10 +53,12 @@ class _Found:
     constants: FloatArray
     unused: int = 0
 
-    def mended(self, conditions: FloatArray) -> _Found:
-        """The same rows with as much of a constant as W needs to meet its conditions (k, a)."""
+    def mended(self, conditions: FloatArray) -> _Found | None:
+        """The same rows with what W needs of a constant to meet its conditions (k, a), if that leaves anything."""
         constants = constants_needed(conditions, self.channel)
         total = 1 + constants.sum()
+        if total == 1 or total > _HOPELESS:
+            return None
         return _Found(self.library, self.assigned, (self.channel + constants[:, None]) / total, constants)
 
     def rows(self, channels: IntArray) -> FloatArray:
@@ -62,9 +67,17 @@ class _Found:
 
 
 def best_together(
-    standing: Standing, observed: Observed, cone: FloatArray, start: FloatArray, solve: Solve, progress: Progress
+    standing: Standing,
+    observed: Observed,
+    cone: FloatArray,
+    target: FloatArray,
+    solve: Solve,
+    begins: Callable[[], bool],
+    progress: Progress,
 ) -> tuple[FloatArray, IntArray]:
     """Rows over all histories: a library (n, b, a) and the channel of each history, (h,).
+
+    What is climbed has several tops, so it is begun from several channels, if there is work left for that.
 
     Parameters
     ----------
@@ -73,9 +86,11 @@ def best_together(
     observed : Observed
     cone : ndarray, shape (k, c)
         ``M P(S|y) <= 0`` is what W has to meet for the version alone.
-    start : ndarray, shape (b, a)
-        The target, at which the first tangent is taken.
+    target : ndarray, shape (b, a)
+        Where the first tangent is taken.
     solve : callable
+    begins : callable
+        Whether another start may be made.
     progress : Progress
 
     Raises
@@ -86,22 +101,45 @@ def best_together(
     joint, p = observed.joint, observed.joint.p_input
     conditions = cone @ joint.p
     # Everybody says the same: such a W tells nothing, which is allowed.
-    silent = np.zeros_like(start)
-    silent[int((start @ p).argmax())] = 1.0
-    nothing = np.zeros(len(start))
+    silent = np.zeros_like(target)
+    silent[int((target @ p).argmax())] = 1.0
+    nothing = np.zeros(len(target))
     pool = [_Found(silent[None], np.zeros(len(standing.nodes), dtype=np.int64), silent, nothing)]
-    gains, utility = gains_at(start, p), -np.inf
-    prices = np.zeros((len(start), len(cone)))
-    for number in range(_TANGENTS):
-        weights, prices = _at_tangent(pool, gains, prices, conditions, standing, observed, solve)
-        channel = np.tensordot(weights, np.array([found.channel for found in pool]), axes=1)
-        progress(f"rows for every history: {information(channel, p):.5f} nats", number + 1, None)
-        if information(channel, p) <= utility + _AT_TANGENT * joint.entropy:
+    best, most = _averaged(pool, np.ones(1)), -np.inf
+    for start in _starts(target, p):
+        if most > -np.inf and not begins():
             break
-        best, utility = _averaged(pool, weights), information(channel, p)
-        gains = gains_at(channel, p)
-        pool = _remembered(pool, weights)
+        gains, utility = gains_at(start, p), -np.inf
+        prices = np.zeros((len(target), len(cone)))
+        for number in range(_TANGENTS):
+            weights, prices = _at_tangent(pool, gains, prices, conditions, standing, observed, solve)
+            channel = np.tensordot(weights, np.array([found.channel for found in pool]), axes=1)
+            reached = information(channel, p)
+            progress(f"rows for every history: {reached:.5f} nats", number + 1, None)
+            if reached > most:
+                best, most = _averaged(pool, weights), reached
+            if reached <= utility + _AT_TANGENT * joint.entropy:
+                break
+            utility, gains = reached, gains_at(channel, p)
+            pool = _remembered(pool, weights)
     return best
+
+
+def _starts(target: FloatArray, p: FloatArray) -> list[FloatArray]:
+    """Channels (b, a) to begin from: the target, the same with the likely made likelier, and one output an input."""
+    from scipy.optimize import linear_sum_assignment
+
+    sharp = target**2 / (target**2).sum(axis=0)
+    alone = np.zeros_like(target)
+    alone[target.argmax(axis=0), np.arange(len(p))] = 1.0
+    outputs, inputs = linear_sum_assignment(-target * p)
+    alone[:, inputs] = 0.0
+    alone[outputs, inputs] = 1.0
+    starts = [target]
+    for start in (sharp, alone):
+        if not any(np.allclose(start, known, rtol=0, atol=1e-3) for known in starts):
+            starts.append(start)
+    return starts
 
 
 def _at_tangent(
@@ -130,7 +168,8 @@ def _at_tangent(
             break
         nothing = np.zeros(len(gains))
         found = _Found(rows.library, rows.assigned, _effective(standing, observed, rows), nothing)
-        pool += [found, found.mended(conditions)]
+        mended = found.mended(conditions)
+        pool += [found] if mended is None else [found, mended]
         most = float((found.channel * charged * p).sum())
         if most < least:
             least, centre = most, tried
@@ -178,7 +217,9 @@ def _average(
     table = (channels @ conditions.T) / likely[None, :, None] + _ROOM
     # What tells nothing meets every condition, or it could not be met at all.
     table[0] = np.minimum(table[0], 0.0)
-    result = linprog(
+    # The stubs say that there may be no solution, which the status says.
+    solved: Any = linprog
+    result = solved(
         -values,
         A_ub=table.reshape(len(pool), -1).T,
         b_ub=np.zeros(table[0].size),

@@ -60,7 +60,7 @@ class Side:
             grown = ball(self.nats).exp()
             return _rational(grown.lower()), _rational(grown.upper())
 
-    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    def terms(self, masses: Sequence[int], shares: Sequence[int]) -> list[tuple[int, int, int]]:
         """``(A, B, s)`` of every inequality, both times one positive number that depends on the masses' sum alone.
 
         Parameters
@@ -72,15 +72,11 @@ class Side:
         """
         known = [s for s, share in enumerate(shares) if share]
         if self.name == "odds":
-            for s in known:
-                for t in known:
-                    if s != t:
-                        yield masses[s] * shares[t], masses[t] * shares[s], s
-            return
+            return [(masses[s] * shares[t], masses[t] * shares[s], s) for s in known for t in known if s != t]
         whole, total = sum(masses), sum(shares)
-        for s in known:
-            part, average = masses[s] * total, shares[s] * whole
-            yield (part, average, s) if self.name == "lift" else (average, part, s)
+        if self.name == "lift":
+            return [(masses[s] * total, shares[s] * whole, s) for s in known]
+        return [(shares[s] * whole, masses[s] * total, s) for s in known]
 
 
 def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ...]:
@@ -247,8 +243,9 @@ def _by_secret(cells: Sequence[int], c: int) -> list[int]:
 def _posteriors(cells: Sequence[int], rows: Rows, c: int) -> Iterator[tuple[int, list[int]]]:
     """``(y, N)`` of the outputs that can be drawn."""
     a = len(cells) // c
+    by_secret = [cells[start : start + a] for start in range(0, len(cells), a)]
     for y, row in enumerate(rows):
-        masses = [sum(cells[start + x] * weight for x, weight in row) for start in range(0, len(cells), a)]
+        masses = [sum([part[x] * weight for x, weight in row]) for part in by_secret]
         if any(masses):
             yield y, masses
 

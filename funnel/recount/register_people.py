@@ -199,8 +199,8 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
 
     The published channel is the mean of all channels, over the people who drew from each; its weights are whole numbers
     that add up to 2^63, so that each may be off by as many as there are outputs. People who were forgotten before the
-    version count as new people there. Once some of a version are forgotten that was published, nobody can tell any
-    more, and only that its weights add up is looked at.
+    version draw from the law of the output of all others, whatever they are. Once some of a version are forgotten that
+    was published, nobody can tell any more, and only that its weights add up is looked at.
     """
     chapter = entry.chapter
     if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
@@ -211,17 +211,14 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
     seen: Counter[int] = Counter()
     for (_, x), count in followed.by_channel.items():
         seen[x] += count
-    for x in range(chapter.a):
-        without = sum(chapter.counts[x :: chapter.a]) - seen[x]
-        if without > 0 and NEW in chapter.followed:
-            by_channel[chapter.followed[NEW], x] += without
+    silent = [max(0, sum(chapter.counts[x :: chapter.a]) - seen[x]) for x in range(chapter.a)]
     if set(chapter.followed) - ({NEW} if missing else set()) != set(followed.people) - ({NEW} if missing else set()):
         yield "it has channels for other histories than its people had"
-    if wrong := _not_the_mean(entry, by_channel):
+    if wrong := _not_the_mean(entry, by_channel, silent):
         yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
 
-def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int]) -> int:
+def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silent: Sequence[int]) -> int:
     chapter = entry.chapter
     people = [0] * chapter.a
     drawn = [[0] * chapter.a for _ in range(chapter.b)]
@@ -233,11 +230,19 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int]) -> in
         for y, row in enumerate(chapter.channels[k]):
             for x, weight in row:
                 drawn[y][x] += counts.get(x, 0) * weight
-    return sum(
-        people[x] > 0 and abs(entry.effective[y][x] * people[x] - drawn[y][x]) > chapter.b * people[x]
-        for y in range(chapter.b)
-        for x in range(chapter.a)
-    )
+    others = sum(people)
+    if not others:
+        # All of them are forgotten: any law tells nothing.
+        return sum(len(set(row[x] for x in range(chapter.a) if silent[x])) > 1 for row in entry.effective)
+    law = [sum(row) for row in drawn]
+    wrong = 0
+    for x, count in enumerate(map(sum, zip(people, silent, strict=True))):
+        for y in range(chapter.b if count else 0):
+            expected = drawn[y][x] * others + silent[x] * law[y]
+            # A unit more an output where the law of all others was rounded too.
+            room = chapter.b * (2 if silent[x] else 1)
+            wrong += abs(entry.effective[y][x] * count * others - expected) > room * count * others
+    return wrong
 
 
 def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool) -> bool:

@@ -25,8 +25,7 @@ from funnel.history import (
 )
 from funnel.history.decisions import channel_digest
 from funnel.joint import IntArray, Joint
-from funnel.progress import Progress
-from funnel.progress import quiet as silent
+from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
 from funnel.register.register import Register
@@ -98,7 +97,7 @@ def observe(
     snapshot: Snapshot,
     joint: Joint,
     work: Path,
-    progress: Progress = silent,
+    progress: Progress = quiet,
     bucket_rows: int = BUCKET_ROWS,
 ) -> People:
     """Find the history of everybody in a snapshot, and count how people changed since earlier versions.
@@ -135,7 +134,8 @@ def observe(
     changed = [Tally() for _ in entries]
     last: set[int] = set()
     histories, present = Tally(), Tally()
-    forgotten = known = 0
+    silent = np.zeros(a, dtype=np.int64)
+    known = 0
     with ExitStack() as stack:
         people = stack.enter_context(ByDigest(snapshot.rows, work, bucket_rows))
         place = 0
@@ -165,8 +165,8 @@ def observe(
             known += int(np.count_nonzero(latest >= 0))
             if gone is not None:
                 among = places(gone.below(limit), sought) >= 0
+                silent += np.bincount(sought["cell"][among] % a, minlength=a)
                 nodes[among] = FORGOTTEN_NODE
-                forgotten += int(np.count_nonzero(among))
             _place(placed, sought["place"], nodes, bucket_rows)
             progress("looking up histories", snapshot.rows + known, 2 * snapshot.rows)
         found = _write_nodes(work / HISTORIES, placed, snapshot)
@@ -176,8 +176,10 @@ def observe(
     if not np.array_equal(counted, joint.counts.ravel()):
         raise DataError("the joint law is not that of the snapshot; run the release again")
     codes, records = histories.counts()
-    observed = Observed(joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records)
-    return People(observed, found, forgotten, known)
+    observed = Observed(
+        joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records, silent
+    )
+    return People(observed, found, int(silent.sum()), known)
 
 
 def follow_snapshot(
@@ -186,7 +188,7 @@ def follow_snapshot(
     step: Step,
     record_key: RecordKey,
     work: Path,
-    progress: Progress = silent,
+    progress: Progress = quiet,
 ) -> Snapshot:
     """The snapshot as it is drawn: with the channel of everybody's history, and keys of what was decided about them.
 
@@ -247,7 +249,7 @@ def drawn_people(
     words: RowWords,
     pairs: IntArray | None,
     work: Path,
-    progress: Progress = silent,
+    progress: Progress = quiet,
     bucket_rows: int = BUCKET_ROWS,
 ) -> DrawnPeople:
     """Derive once more what was drawn of everybody, and write it down by the digests of their keys.

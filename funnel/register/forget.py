@@ -50,16 +50,15 @@ class Forgotten:
     def sentence(self) -> str:
         """What that means, for whoever asked."""
         who = "1 person was" if self.people == 1 else f"{self.people:,} people were"
-        them = "them" if self.people != 1 else "this person"
         erased = f"{who} erased from the register: {self.rows:,} answers in {len(self.versions)} versions"
         if self.entirely:
             return (
-                f"{erased}, and the digests of the keys; in a later version {them} would be taken for new people, what "
-                "was published before would not be taken into account, and the bound would not hold for both together"
+                f"{erased}, and the digest of every key; a later version would take whoever is in it for a new person, "
+                "without regard to what was published before, and the bound would not hold for both together"
             )
         return (
-            f"{erased}; the digests of the keys alone are kept, so that in a later version {them} gets an answer that "
-            "depends on nothing, and the bound still holds"
+            f"{erased}; the digest of every key alone is kept, so that whoever is in a later version gets an answer "
+            "that depends on nothing, and the bound still holds"
         )
 
 

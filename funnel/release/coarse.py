@@ -102,10 +102,11 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
     Returns
     -------
     Protocol
-        On the first of ever finer grids on which the guarantee holds exactly and utility is the same to 0.1 %; the
-        channel itself where there is none.
+        On the first of ever finer grids on which the guarantee holds exactly and utility is the same to 0.1 %, or to
+        half a step of public shares; the channel itself where there is none.
     """
     utility = mutual_information(joint, channel)
+    slack = max(LARGEST_COST * utility, share_step(joint.n) / 2 * joint.entropy)
     shares = public_shares(joint.p_input, share_step(joint.n))
     shares = shares / shares.sum()
     first = max(BITS[0], math.ceil(-math.log2(share_step(joint.n))))
@@ -122,7 +123,7 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
             weights=weights,
             marginal=on_grid((weights / np.float64(DENOMINATOR) @ shares)[:, np.newaxis], bits)[:, 0],
         )
-        same = abs(mutual_information(joint, rounded) - utility) <= LARGEST_COST * utility
+        same = abs(mutual_information(joint, rounded) - utility) <= slack
         if same and guarantee.holds_for(joint, weights):
             return rounded
     return channel

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
-from funnel.release.findings import FoundConfidence, FoundConsistency
+from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.public_report import Approval, Level
 from funnel.release.verdict import Judgement
 
@@ -104,11 +104,80 @@ class LearnedFigures(Part):
     reason: str | None = None
 
 
+class DriftShift(Part):
+    """One comparison of frequencies, as `funnel.history.drift.Shift`."""
+
+    who: str
+    what: str
+    category: str
+    before: float
+    after: float
+    p_value: Probability
+    adjusted: Probability
+
+
+class DriftFigures(Part):
+    """How frequencies differ from those of the version before, as `funnel.history.drift.Drift`."""
+
+    same_people: bool
+    drifted: bool
+    p_value: Probability
+    new: Mapping[str, tuple[str, ...]]
+    vanished: Mapping[str, tuple[str, ...]]
+    columns: Mapping[str, str]
+    shifts: tuple[DriftShift, ...]
+    sentence: str
+
+
+class WhereBefore(Part):
+    """The people of an earlier version: how many, for how many of those now it is the last one, and who changed.
+
+    As `funnel.history.movement.Movement`.
+    """
+
+    version: str
+    people: Count
+    last: Count
+    both: Count | None
+    secret_changed: Count | None
+    input_changed: Count | None
+
+
+class RegisterVersion(Part):
+    """A version of the register, of whatever series; None for what is not known here any more.
+
+    Shares are of H(X) of that version; ``histories`` are those that people had before it.
+    """
+
+    version: str
+    guarantee: str
+    reserve: float
+    people: Count
+    histories: Count
+    level: float | None
+    moved: Count | None
+    outside: Count | None
+    share: float
+    share_alone: float | None
+
+
+class HistoryFigures(Part):
+    """What everybody who keeps all versions can conclude, exact.
+
+    ``new`` and ``before`` are None where rows are taken over: they are told of the version that they were drawn for.
+    """
+
+    found: FoundHistoryPart
+    new: Count | None
+    before: tuple[WhereBefore, ...] | None
+    versions: tuple[RegisterVersion, ...]
+
+
 class InternalReport(Document):
     """All evidence on a release, exact, with what attackers could do and what was judged; internal."""
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/1"] = Field(default="funnel/internal/1", alias="schema")
+    schema_: Literal["funnel/internal/2"] = Field(default="funnel/internal/2", alias="schema")
     name: str
     title: str
     version: str
@@ -124,8 +193,18 @@ class InternalReport(Document):
     alone: AttackFigures
     beside: tuple[AttackFigures, ...]
     versions: tuple[AttackFigures, ...]
+    people: Literal["same", "different"] | None
+    history: HistoryFigures | None
+    drift: DriftFigures | None
     learned: LearnedFigures
     verdict: tuple[Judgement, ...]
     compared: tuple[ComparedMechanism, ...]
     software: Mapping[str, str]
     approval: Approval | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 every version stood alone, and nobody said who its people are."""
+        if version != 1:
+            return super().upgraded(version, content)
+        return {**content, "people": None, "history": None, "drift": None}

@@ -300,6 +300,14 @@ class Change(Part):
     withdrawn: tuple[str, ...]
 
 
+class KeptByVersion(Part):
+    """What a version of this name about the same people keeps, and what it alone would have kept: shares of H(X)."""
+
+    version: str
+    share: Probability
+    share_alone: Probability
+
+
 class Judged(Part):
     """One expectation that is judged before anything is published."""
 
@@ -315,7 +323,10 @@ class Approval(Part):
 
 
 class PublicReport(Document):
-    """Every figure of the public report, rounded; the page is a function of this document alone; public."""
+    """Every figure of the public report, rounded; the page is a function of this document alone; public.
+
+    ``kept`` is of the versions of this name about the same people whose public figures are there, this one last.
+    """
 
     described: ClassVar[str] = "the figures of the report"
     schema_: Literal["funnel/report/2"] = Field(default="funnel/report/2", alias="schema")
@@ -349,6 +360,7 @@ class PublicReport(Document):
     rarity: Rarity
     earlier_releases: Count
     people: Literal["same", "different"] | None
+    kept: tuple[KeptByVersion, ...]
     change: Change | None
     judged: tuple[Judged, ...]
     approval: Approval | None = None
@@ -358,4 +370,4 @@ class PublicReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are."""
         if version != 1:
             return super().upgraded(version, content)
-        return {**content, "people": None, "figures": {**content["figures"], "history": None}}
+        return {**content, "people": None, "kept": [], "figures": {**content["figures"], "history": None}}

@@ -20,6 +20,7 @@ from funnel.release.document import dump
 from funnel.release.files import FileRef, Sink, private_folder, remove_tree, sync_folder, write_whole
 from funnel.release.provenance import code_digest
 from funnel.sampling import KEY_COLUMN, RecordKey, key_kind
+from funnel.sampling.units import Units
 from funnel.source import (
     KEY_TYPE,
     Codings,
@@ -215,13 +216,25 @@ def _write(
             pq.ParquetWriter(sink, pa.schema(fields), compression="zstd", use_dictionary=list(spec.columns))
         )
         sizes: list[int] = []
-        batches = coded_batches(spec, source, codings, key_column=None if keys is None else keys.column)
+        units = None
+        if spec.unit is not None:
+            units = stack.enter_context(Units(spec.unit, codings.n_rows, spec.source.missing, incoming))
+        batches = coded_batches(
+            spec,
+            source,
+            codings,
+            key_column=None if keys is None else keys.column,
+            seen=None if units is None else units.add,
+        )
         for group in _even_groups(batches):
             _refuse_nulls(group.select(list(spec.columns)), source.address)
             writer.write_table(group, row_group_size=group.num_rows)
             content.add(group)
             sizes.append(group.num_rows)
             progress("taking the snapshot", sum(sizes), codings.n_rows)
+        # Whoever names units is told of them rather than of keys that are theirs.
+        if units is not None:
+            units.check()
         if keys is not None:
             keys.check()
     return sink.sha256, sizes

@@ -15,7 +15,7 @@ from funnel.protocol import Protocol
 from funnel.release.public import PublicFindings, PublicLaws, public_level, public_text
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
-from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, Reference
+from funnel.release.public_report import Approval, Change, Contact, Judged, KeptByVersion, Licence, Reference
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,8 @@ class Described:
         Name and version of the software, such as ``"funnel 0.1.0"``.
     people : "same" or "different", or None
         Who the people of successive versions are, as the spec says.
+    kept_before : tuple of KeptByVersion
+        What earlier versions about the same people keep, as their own public reports tell it, oldest first.
     change : Change or None
         What differs from the version before; None for a first one.
     approval : Approval or None
@@ -155,6 +157,7 @@ class Described:
     shuffled: bool = True
     earlier_releases: int = 0
     people: Literal["same", "different"] | None = None
+    kept_before: tuple[KeptByVersion, ...] = ()
     change: Change | None = None
     approval: Approval | None = None
 

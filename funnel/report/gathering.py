@@ -12,10 +12,11 @@ from funnel.protocol import Protocol
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
+from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
 from funnel.release.public_report import Approval as Approved
-from funnel.release.public_report import Change, Contact, Judged, Licence, Reference
+from funnel.release.public_report import Change, Contact, Judged, KeptByVersion, Licence, PublicReport, Reference
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
 from funnel.source import Codings
@@ -23,6 +24,10 @@ from funnel.spec import ReleaseSpec
 from funnel.storage import base_name
 
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
+HISTORY_SOURCE = (
+    "a pseudo-random function of the record key, and of what was decided about records with the same history, under a "
+    "release secret (AES-256), so that no answer is drawn twice"
+)
 KEYED_SOURCE = (
     "a pseudo-random function of the record key under a release secret (AES-256), so that a record keeps its answer "
     "from version to version while its values and the protocol stay the same"
@@ -82,7 +87,7 @@ def report_content(
         protocol=protocol,
         guarantee=guarantee,
         findings=findings,
-        random_source=RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE,
+        random_source=_random_source(spec),
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
@@ -90,6 +95,7 @@ def report_content(
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,
+        kept_before=() if findings.history is None else _kept_before(earlier),
         change=_change(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
     )
@@ -116,6 +122,26 @@ def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
     return tuple(said)
+
+
+def _random_source(spec: ReleaseSpec) -> str:
+    if spec.register is not None:
+        return HISTORY_SOURCE
+    return RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE
+
+
+def _kept_before(earlier: Sequence[Earlier]) -> tuple[KeptByVersion, ...]:
+    """What the public reports of earlier versions about the same people tell, oldest first; of those still there."""
+    found = []
+    for one in sorted((one for one in earlier if one.published), key=lambda one: one.version):
+        folder = None if one.folder is None else ReleaseFolder(one.folder)
+        if folder is None or not folder.numbers.exists():
+            continue
+        told = PublicReport.read(folder.numbers)
+        if told.figures.history is not None:
+            share, alone = told.figures.share, told.figures.history.share_alone
+            found.append(KeptByVersion(version=told.version, share=share, share_alone=alone))
+    return tuple(found)
 
 
 def _change(earlier: Sequence[Earlier], decision: Draw | TakeOver, rows_sha256: str) -> Change | None:

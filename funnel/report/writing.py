@@ -16,6 +16,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent
 from funnel.report.internal import attacks, internal_report, render_internal
+from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from funnel.report.public import public_report, render_public
 from funnel.source.beside import look_beside
 from funnel.spec import ReleaseSpec
@@ -45,6 +46,7 @@ def write_internal_report(
     earlier: Sequence[Earlier],
     rows_sha256: str,
     folder: ReleaseFolder,
+    together: Together | None = None,
 ) -> None:
     """Write the internal report with all attacks into ``audit/``; the source is read once more, in bounded memory.
 
@@ -63,6 +65,8 @@ def write_internal_report(
     rows_sha256 : str
         Digest of the rows.
     folder : ReleaseFolder
+    together : Together, optional
+        Everything published about these people, where the versions of a register are about the same ones.
 
     Raises
     ------
@@ -74,15 +78,21 @@ def write_internal_report(
     joint: Joint = content.joint
     protocol: Protocol = content.protocol
     known = look_beside(spec, joint, snapshot.read_codings())
+    if together is None:
+        linked = attacks.versions(joint, protocol, earlier, decision.origin, rows_sha256)
+    else:
+        linked = () if together.step is None else guesses_of_all(together.step)
     numbers = internal_report(
         content,
         verdict,
         comparison.rows,
         alone=attacks.alone(joint, protocol),
         beside=attacks.beside(joint, protocol, known),
-        versions=attacks.versions(joint, protocol, earlier, decision.origin, rows_sha256),
+        versions=linked,
         learned=attacks.learned(known, joint, protocol),
         software=software(),
+        history=history_figures(content.findings, together, earlier, f"{spec.name}/{decision.version}"),
+        drift=drift_figures(content.findings),
     )
     write_whole(folder.internal_numbers, numbers.to_bytes())
     write_whole(folder.internal_report, render_internal(numbers).encode())

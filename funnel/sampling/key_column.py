@@ -53,7 +53,7 @@ class KeyColumn:
         directory: str | os.PathLike[str] | None = None,
     ) -> None:
         self._record_key = record_key
-        self._missing_texts = pa.array(sorted(missing), pa.string())
+        self._missing_texts = missing
         self._distinct = DistinctKeys(directory)
         self._missing = 0
 
@@ -65,10 +65,7 @@ class KeyColumn:
         DataError
             If a key column is not of text or whole numbers.
         """
-        keys = batch
-        if len(self._missing_texts):
-            columns = [self._with_nulls(batch.column(name)) for name in self._record_key.columns]
-            keys = pa.RecordBatch.from_arrays(columns, list(self._record_key.columns))
+        keys = with_missing(batch, self._record_key, self._missing_texts)
         self._missing += count_missing_keys(keys, self._record_key)
         if self._missing:
             # Nothing can be released any more; go on only to say how many records have no key.
@@ -91,13 +88,6 @@ class KeyColumn:
         if repeated:
             raise repeated_keys_error(repeated, self._record_key)
 
-    def _with_nulls(self, column: pa.Array) -> pa.Array:
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if not pa.types.is_string(column.type):
-            return column
-        return pc.if_else(pc.is_in(column, value_set=self._missing_texts), pa.scalar(None, column.type), column)
-
     def __enter__(self) -> Self:
         return self
 
@@ -105,6 +95,23 @@ class KeyColumn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._distinct.__exit__(kind, error, trace)
+
+
+def with_missing(batch: pa.RecordBatch, record_key: RecordKey, missing: tuple[str, ...]) -> pa.RecordBatch:
+    """The key columns of a batch, with nulls for texts that mean a value is missing."""
+    if not missing:
+        return batch
+    texts = pa.array(sorted(missing), pa.string())
+    columns = [_with_nulls(batch.column(name), texts) for name in record_key.columns]
+    return pa.RecordBatch.from_arrays(columns, list(record_key.columns))
+
+
+def _with_nulls(column: pa.Array, missing: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not pa.types.is_string(column.type):
+        return column
+    return pc.if_else(pc.is_in(column, value_set=missing), pa.scalar(None, column.type), column)
 
 
 def key_array(digests: DigestArray) -> pa.Array:

@@ -137,14 +137,15 @@ def coded_batches(
     codings: Mapping[str, Coding],
     batch_rows: int = BATCH_ROWS,
     key_column: Callable[[pa.RecordBatch], pa.Array] | None = None,
+    seen: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read the source again as codes: secret columns, then published ones, as dictionary<int32, string>.
 
     The dictionary of a column is the labels of its coding, in order. Records with a missing value are left out where
     the spec drops them. A value outside the alphabet, which a source that changed may have, is null.
 
-    With ``key_column``, a last column is what it makes of the record keys of the rows that are kept; the source must
-    have been opened with ``spec.reading``.
+    With ``key_column``, a last column is what it makes of the record keys of the rows that are kept, and ``seen`` is
+    told of these rows; the source must then have been opened with ``spec.reading``.
 
     Raises
     ------
@@ -158,19 +159,22 @@ def coded_batches(
         dictionaries[column] = pa.array(codings[column].labels, pa.string())
     readers = cells_of(spec, source)
     names = [*spec.columns, *([KEY_COLUMN] if key_column is not None else [])]
-    for batch in source.batches(spec.reading.columns if key_column is not None else spec.columns, batch_rows):
+    others = key_column is not None or seen is not None
+    for batch in source.batches(spec.reading.columns if others else spec.columns, batch_rows):
         kept = batch
         codes = {column: readers[column].codes(batch.column(column), codings[column].code) for column in spec.columns}
         if spec.source.on_missing == "drop":
             keep = complete(codes)
             codes = {column: values[keep] for column, values in codes.items()}
-            kept = batch.filter(pa.array(keep)) if key_column is not None else batch
+            kept = batch.filter(pa.array(keep)) if others else batch
         arrays = []
         for column, values in codes.items():
             values[values == MISSING] = codings[column].missing_code
             indices = pa.array(values.astype(np.int32), mask=values < 0)
             arrays.append(pa.DictionaryArray.from_arrays(indices, dictionaries[column]))
         if len(arrays[0]):
+            if seen is not None:
+                seen(kept)
             if key_column is not None:
                 arrays.append(key_column(kept))
             yield pa.RecordBatch.from_arrays(arrays, names=names)

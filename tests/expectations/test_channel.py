@@ -201,11 +201,13 @@ def test_a_table_that_holds_no_channel_is_not_read(small: Evidence) -> None:
 def test_a_channel_that_is_lost_on_the_way_fails_all_that_rests_on_it(
     small: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = small.tables | {"channel": small.tables["channel"].assign(channel=[None])}
-    monkeypatch.setitem(vars(small), "tables", lost)
-    found = failures(small)
-    assert set(found) == {INPUTS, DRAWS, LEVEL}
-    assert set(found.values()) == {"it could not be judged because TypeError was raised"}
+    tables = small.tables
+    for name, resting in (("channel", {INPUTS, DRAWS}), ("published", {LEVEL})):
+        lost = tables | {name: tables[name].assign(channel=[None])}
+        monkeypatch.setitem(vars(small), "tables", lost)
+        found = failures(small)
+        assert set(found) == resting
+        assert set(found.values()) == {"it could not be judged because TypeError was raised"}
 
 
 def test_records_of_the_snapshot_outside_the_alphabet_are_counted_apart(small: Evidence) -> None:

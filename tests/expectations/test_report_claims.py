@@ -94,3 +94,27 @@ def test_shares_are_of_values_that_occur() -> None:
     assert found([("c", 0.4)], None) == {"secret 'c'": "does not occur"}
     assert found([], [("w", 0.6)]) == {"input 'w'": "does not occur"}
     assert set(found([("a", 0.5)], [("u", 0.5)])) == {"share of secret 'a'", "share of input 'u'"}
+
+
+def report_of(version: str, share: float, alone: float | None, kept: list[dict[str, Any]]) -> dict[str, Any]:
+    history = None if alone is None else {"share_alone": alone}
+    return {"version": version, "figures": {"share": share, "history": history}, "kept": kept}
+
+
+def test_what_versions_keep_is_what_each_of_them_tells() -> None:
+    rows = [{"version": f"1.{i}.0", "share": 0.9 - i / 10, "share_alone": 0.95} for i in range(3)]
+    before = [report_of(row["version"], row["share"], 0.95, rows[: i + 1]) for i, row in enumerate(rows[:2])]
+    this = report_of("1.2.0", 0.7, 0.95, rows)
+    assert failures(report_claims._kept(this, before)) == {}
+    # Those that were withdrawn, or stood alone, are not told of.
+    assert failures(report_claims._kept({**this, "kept": rows[1:]}, before)) == {}
+    assert failures(report_claims._kept(this, None)) == {}
+    other = [rows[0], {**rows[1], "share": 0.81}, rows[2]]
+    assert failures(report_claims._kept({**this, "kept": other}, before)) == {
+        "kept by earlier versions": "is not what 1.1.0 tells of itself"
+    }
+    assert "kept by earlier versions" in failures(report_claims._kept(this, before[:1]))
+    for wrong in (rows[:2], [*rows[:2], {**rows[2], "share_alone": 1.0}], []):
+        assert "kept by this version" in failures(report_claims._kept({**this, "kept": wrong}, before))
+    assert failures(report_claims._kept(report_of("1.0.0", 0.9, None, []), ())) == {}
+    assert failures(report_claims._kept(report_of("1.0.0", 0.9, None, rows), ())).keys() == {"kept by versions"}

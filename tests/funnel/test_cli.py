@@ -14,12 +14,23 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console as RichConsole
 
-from funnel import LIP, Joint
+from funnel import LIP, Joint, fit
 from funnel.cli import main
 from funnel.console import Console
+from funnel.history.outlook import outlook
 from funnel.planning import plan
 from funnel.spec import ReleaseSpec
+from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
+
+SPEC_OF_ANY = {
+    "name": "any",
+    "title": "Any",
+    "secret": ["s"],
+    "publish": ["x"],
+    "guarantee": "lip:0.4",
+    "metadata": {"licence": "CC0-1.0"},
+}
 
 
 def funnel(*arguments: str | Path) -> Result:
@@ -88,6 +99,41 @@ def test_steps_of_one_thing_are_told_now_and_then(capsys: pytest.CaptureFixture[
     assert "fitting optimal: 0 nats" in lines[0]
     assert "fitting grr" in lines[-1]
     assert len(lines) < 1000
+
+
+def test_a_plan_about_the_same_people_weighs_reserves_and_beginnings(tmp_path: Path) -> None:
+    spec = SPEC.replace('people = "different"', 'people = "same"\nreserve = 0.9') + "\n"
+    spec = spec.replace('guarantee = "lip:1.0"', 'guarantee = "lip:0.5"\nrecord_key = ["id"]')
+    table = adult_rows(0, 500)
+    project = make_project(tmp_path, spec, table.append_column("id", pa.array(range(500))))
+    shown = funnel("plan", project)
+    assert shown.exit_code == 0
+    assert "the first version about these people: " in shown.stdout
+    assert "at a reserve of 0.9" in shown.stdout
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert "reserve kept of H(X)" in lines
+    assert any(line.startswith("0.9 * ") for line in lines)
+    assert {path.name for path in tmp_path.iterdir()} == {"people.parquet", "people.toml"}
+    told = json.loads(funnel("plan", project, "--json").stdout)["history"]
+    assert [row["reserve"] for row in told["reserves"]] == [1.0, 0.95, 0.9, 0.8]
+    assert told["share"] == told["reserves"][2]["share"] < told["reserves"][0]["share"]
+    others = json.loads(funnel("plan", make_project(tmp_path / "others", table=table), "--json").stdout)
+    assert others["history"] is None
+
+
+def test_a_plan_given_histories_says_how_many_and_who_is_moved() -> None:
+    past, observed = second_version()
+    target = fit("optimal", observed.joint, LIP(0.4))
+    found = outlook(past, observed, LIP(0.4), target, 1.0, (0.8,))
+    shown = StringIO()
+    console = Console(False, RichConsole(file=shown, width=200))
+    described = ReleaseSpec.of({**SPEC_OF_ANY, "source": {"path": "people.parquet"}})
+    rows = plan(observed.joint, LIP(0.4), ["optimal"])
+    console.print_plan(described, observed.joint, [("lip:0.4", rows)], [[]], [found])
+    text = " ".join(shown.getvalue().split())
+    assert f"in 1 version: {found.histories} histories, 0 of 200 people new" in text
+    assert f"{found.asked.moved} people moved out of the bound by frequencies" in text
+    assert "reserve kept of H(X) moved outside moved next 1 * " in text
 
 
 def test_plan_as_json_lists_the_best_usable_mechanism_first(tmp_path: Path) -> None:

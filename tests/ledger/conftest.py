@@ -17,8 +17,8 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest) -> str | None:
-    """Where a ledger is: the file in its workspace, or an empty database of a real server."""
+    """Where a ledger is: the file in its workspace, or an empty schema in a database of a real server."""
     if request.param == "sqlite":
         return None
     server: Server = request.getfixturevalue("postgres")
-    return server.database()
+    return server.schema()

@@ -84,6 +84,12 @@ class Server:
         self.run(f"CREATE DATABASE {name} OWNER steward")
         return self.url(name)
 
+    def schema(self) -> str:
+        """Make a schema in a database that many share, which is much faster; returns the URL of a ledger in it."""
+        name = f"ledger{next(_NUMBERS)}"
+        self.run(f"CREATE SCHEMA {name} AUTHORIZATION steward", "shared")
+        return f"{self.url('shared')}&options=-csearch_path%3D{name}"
+
     def url(self, name: str) -> str:
         """The URL of a database by the socket, without a password."""
         return f"postgresql+psycopg://steward@/{name}?host={self.folder}&port={self.port}"
@@ -141,6 +147,7 @@ def running_server() -> Iterator[Server]:
         try:
             quoted = PASSWORD.replace("'", "''")
             server.run(f"CREATE ROLE steward LOGIN PASSWORD '{quoted}'")
+            server.run("CREATE DATABASE shared OWNER steward")
             yield server
         finally:
             server.stop()

@@ -446,6 +446,31 @@ def test_people_who_were_forgotten(tmp_path: Path) -> None:
     assert second.verdict.sentence == "2 people were erased from the register on request"
 
 
+def test_erasing_that_cannot_be_entered_says_that_it_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec(tmp_path)
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise LedgerError("the ledger is gone")
+
+    with open_series(described) as series, accounting(described, series, clock=Clock()) as account:
+        monkeypatch.setattr(Ledger, "_entered", gone)
+        with pytest.raises(
+            LedgerError, match=r"^1 person was erased from .*, but that could not be entered: the ledger"
+        ):
+            account.forgotten(1, "e" * 64)
+
+
+def test_a_run_that_is_to_release_nothing_is_no_refusal(tmp_path: Path) -> None:
+    described = spec(tmp_path)
+    with (
+        pytest.raises(SpecError),
+        open_series(described) as series,
+        accounting(described, series, clock=Clock(), releases=False),
+    ):
+        raise SpecError("nobody is known")
+    assert entries(described) == []
+
+
 @dataclass
 class Heads:
     """A register as far as its heads go: the newest last."""

@@ -107,7 +107,7 @@ def test_each_database_has_its_own_ways_to_overwrite(postgres: object, tmp_path:
     filled(None, tmp_path)
     with pytest.raises(DBAPIError, match="append-only"):
         raw(None, tmp_path, "INSERT OR REPLACE INTO funnel_ledger SELECT * FROM funnel_ledger WHERE serial = 2")
-    url = postgres.database()  # type: ignore[attr-defined]
+    url = postgres.schema()  # type: ignore[attr-defined]
     filled(url, tmp_path / "other")
     with pytest.raises(DBAPIError, match="append-only"):
         raw(url, tmp_path, "TRUNCATE funnel_ledger")

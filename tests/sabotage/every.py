@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.sabotage.drawing import DRAWING
+from tests.sabotage.following import FOLLOWING
 from tests.sabotage.planning import PLANNING
 from tests.sabotage.publishing import PUBLISHING
 from tests.sabotage.reading import READING
 
-MUTANTS = [*READING, *PLANNING, *DRAWING, *PUBLISHING]
+MUTANTS = [*READING, *PLANNING, *DRAWING, *FOLLOWING, *PUBLISHING]

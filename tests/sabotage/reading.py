@@ -91,7 +91,7 @@ READING = [
         "a person twice",
         "the first record is left out, and the last one counted twice",
         "funnel.source.coding",
-        "for batch in source.batches(spec.reading.columns if key_column is not None else spec.columns, batch_rows):",
+        "for batch in source.batches(spec.reading.columns if others else spec.columns, batch_rows):",
         f"for batch in {TOOLS}.twice(source.batches(spec.columns, batch_rows)):",
         "expect_counts_to_equal_recount",
         FRESH,

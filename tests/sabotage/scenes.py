@@ -50,7 +50,11 @@ csv = true
 licence = "CC-BY-4.0"
 """
 KEYED = SPEC.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
-FOLLOWED_SPEC = KEYED.replace("[source]", '[history]\npeople = "same"\nreserve = 0.9\n\n[source]', 1)
+FOLLOWED_SPEC = (
+    KEYED.replace("[source]", '[history]\npeople = "same"\nreserve = 0.9\n\n[source]', 1)
+    .replace('["marital-status", "sex"]', '["sex"]')
+    .replace("lip:1.0", "lip:0.2")
+)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -110,6 +114,8 @@ def prepared(folder: Path, scene: Scene) -> Path:
             shutil.rmtree(folder / "releases")
             shutil.rmtree(folder / ".funnel" / "people" / "records")
             (folder / ".funnel" / "people" / "settled.json").unlink()
+            for kept in (folder / ".funnel").glob("ledger*"):
+                kept.unlink()
     if scene.change is not None:
         scene.change(folder)
     return folder
@@ -151,16 +157,14 @@ def change_source(folder: Path) -> None:
 
 
 def next_year(folder: Path) -> None:
-    """The same people a year later: a tenth is gone, a third changed what is published and a ninth what is secret."""
+    """The same people a year later: a tenth is gone, a third has other work, and of some the secret is another one."""
     table = source()
     n = len(table)
-    for name, every in (("workclass", 3), ("marital-status", 9)):
-        other = pc.if_else(
-            pa.array([i % every == 0 for i in range(n)]),
-            pa.chunked_array([table[name].combine_chunks()[::-1]]),
-            table[name],
-        )
-        table = table.set_column(table.column_names.index(name), name, other)
+    for name, every in (("workclass", 3), ("sex", 40)):
+        changed = pa.array([i % every == 0 for i in range(n)])
+        before = table[name].combine_chunks()
+        column = pc.if_else(changed, before[::-1], before)
+        table = table.set_column(table.column_names.index(name), name, column)
     pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(n)])), folder / "people.parquet")
 
 

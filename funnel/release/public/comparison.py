@@ -1,7 +1,8 @@
-"""What is published of the comparison of mechanisms."""
+"""What is published of the comparison of mechanisms, and of what they keep given everything published before."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from funnel.guarantees import Guarantee
@@ -31,3 +32,26 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
     if told.get("reason") is not None:
         told["reason"] = public_text(told["reason"], step, guarantee)
     return told
+
+
+def weighed(outlook: dict[str, Any], step: float) -> list[dict[str, Any]]:
+    """What every reserve keeps: shares alone, as of `PublicHistory`; how many histories there are stays internal.
+
+    Parameters
+    ----------
+    outlook : dict
+        As `funnel.history.outlook.Outlook.to_dict` has it.
+    step : float
+        Of public shares.
+    """
+    n = outlook["people"]
+    return [
+        {
+            "reserve": one["reserve"],
+            "versions": outlook["versions"],
+            "share": to_multiple(one["share"], step),
+            "share_alone": to_multiple(outlook["share_alone"], step),
+            "outside_at_most": min(1.0, round(max(1, math.ceil(one["outside"] / n / step)) * step, 12)),
+        }
+        for one in outlook["reserves"]
+    ]

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from funnel.report.figures.spreads import Line, SpreadChart, spread_chart
+from funnel.report.figures.versions import VersionChart, VersionLine, version_chart
 
-__all__ = ["Line", "SpreadChart", "spread_chart"]
+__all__ = ["Line", "SpreadChart", "VersionChart", "VersionLine", "spread_chart", "version_chart"]

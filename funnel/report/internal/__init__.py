@@ -6,6 +6,7 @@ from typing import Any
 
 from funnel.guarantees import parse_guarantee
 from funnel.release.internal_report import InternalReport
+from funnel.report.figures import VersionChart, version_chart
 from funnel.report.internal.document import internal_report
 from funnel.report.page import bound, render
 
@@ -29,8 +30,15 @@ def render_internal(numbers: InternalReport) -> str:
             "guarantee": guarantee,
             "bound": bound(guarantee),
             "observed": observed,
+            "kept": _kept(numbers),
         },
     )
+
+
+def _kept(numbers: InternalReport) -> VersionChart | None:
+    if numbers.history is None:
+        return None
+    return version_chart([(one.version, one.share, one.share_alone) for one in numbers.history.versions])
 
 
 def observed(value: Any) -> str:

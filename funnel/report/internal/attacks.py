@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.audit.attacks import Attack, attack, both_versions, kept_answers, true_value, worst_first
+from funnel.audit.attacks import Attack, attack, both_versions, true_value, worst_first
 from funnel.audit.learned import learn
 from funnel.errors import DataError
 from funnel.joint import FloatArray, IntArray, Joint
@@ -16,6 +16,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.internal_report import AttackFigures, LearnedFigures
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Origin
+from funnel.sampling.keyed import DERIVATION
 from funnel.source.beside import Beside
 
 # 256 MB of counts.
@@ -80,14 +81,18 @@ def versions(
     for one in sorted((one for one in earlier if one.published), key=lambda one: one.version):
         what = f"version {one.record.version} as well"
         other = _protocol_of(one)
+        history = one.record.history
         if one.rows_sha256 == rows_sha256:
             figures.append(_figures(f"{what}: the same rows", attack(read.counts[:, :, np.newaxis], channel)))
+        elif history is not None and history.people == "same":
+            figures.append(AttackFigures(knows=what, reason="what was drawn follows it, and one bound holds for both"))
         elif other is None or other.inputs.columns != protocol.inputs.columns:
             reason = "its protocol is gone" if other is None else "it reads other columns"
             figures.append(AttackFigures(knows=what, reason=reason))
         elif _same_words(one.record.origin, origin):
-            linked = kept_answers(read.p, protocol.weights_for(read.inputs), other.weights_for(read.inputs))
-            figures.append(_figures(f"{what}: answers by the same words", linked))
+            figures.append(_figures(f"{what}: the same answers", attack(read.counts[:, :, np.newaxis], channel)))
+        elif _coupled(one.record.origin, origin):
+            figures.append(AttackFigures(knows=what, reason="an earlier funnel drew both with the same words"))
         else:
             figures.append(_figures(f"{what}: drawn afresh", both_versions(read.p, channel, _channel(other, read))))
     figures.append(_figures("ever more fresh draws, until what the protocol reads is known", true_value(read.p)))
@@ -95,7 +100,16 @@ def versions(
 
 
 def _same_words(before: Origin, origin: Origin) -> bool:
-    """Whether a record drew with the same word in both versions; see `funnel.release.decision`."""
+    """Whether a record drew with the same word in both versions, which it does from the same protocol alone."""
+    return (before.protocol, before.derivation) == (origin.protocol, DERIVATION) and _same_keys(before, origin)
+
+
+def _coupled(before: Origin, origin: Origin) -> bool:
+    """Whether one word of a record served both versions, although their protocols differ."""
+    return max(before.derivation or 1, origin.derivation or 1) < DERIVATION and _same_keys(before, origin)
+
+
+def _same_keys(before: Origin, origin: Origin) -> bool:
     return origin.secret is not None and (before.fields, before.secret, before.record_key, before.key_kinds) == (
         origin.fields,
         origin.secret,

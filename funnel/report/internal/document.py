@@ -15,9 +15,11 @@ from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
     AttackFigures,
+    DriftFigures,
     ExactFigures,
     ExactLift,
     ExactWitness,
+    HistoryFigures,
     InternalReport,
     LearnedFigures,
     RareCombination,
@@ -43,8 +45,13 @@ def internal_report(
     versions: tuple[AttackFigures, ...],
     learned: LearnedFigures,
     software: Mapping[str, str],
+    history: HistoryFigures | None = None,
+    drift: DriftFigures | None = None,
 ) -> InternalReport:
-    """Every figure of the internal report; the attacks are those of `funnel.report.internal.attacks`."""
+    """Every figure of the internal report; the attacks are those of `funnel.report.internal.attacks`.
+
+    What all versions come to is of `funnel.report.internal.history`.
+    """
     joint = content.joint
     return InternalReport(
         name=content.name,
@@ -62,6 +69,9 @@ def internal_report(
         alone=alone,
         beside=beside,
         versions=versions,
+        people=content.people,
+        history=history,
+        drift=drift,
         learned=learned,
         verdict=verdict.results,
         compared=tuple(compared),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from funnel.guarantees import parse_guarantee
 from funnel.release.public_report import PublicReport
-from funnel.report.figures import SpreadChart, spread_chart
+from funnel.report.figures import SpreadChart, spread_chart, version_chart
 from funnel.report.page import bound, render
 from funnel.report.promise import Promise, promised_by
 from funnel.report.public.document import public_report
@@ -38,6 +38,7 @@ def render_public(numbers: PublicReport) -> str:
             "promised": promised,
             "bound": bound(guarantee),
             "chart": _chart(numbers, promised),
+            "kept": version_chart([(one.version, one.share, one.share_alone) for one in numbers.kept]),
         },
     )
 

@@ -12,6 +12,7 @@ from funnel.release.public_report import (
     Estimation,
     Figures,
     History,
+    KeptByVersion,
     Mechanism,
     PublicReport,
     Rarity,
@@ -87,10 +88,19 @@ def _document(content: PublicContent) -> PublicReport:
         ),
         earlier_releases=content.earlier_releases,
         people=content.people,
+        kept=_kept(content),
         change=content.change,
         judged=content.judged,
         approval=content.approval,
     )
+
+
+def _kept(content: PublicContent) -> tuple[KeptByVersion, ...]:
+    found = content.findings
+    if found.history is None:
+        return ()
+    this = KeptByVersion(version=content.version, share=found.share, share_alone=found.history.share_alone)
+    return (*content.kept_before, this)
 
 
 def _figures(content: PublicContent) -> Figures:

@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from funnel import LIP, Joint, fit, measures
-from funnel.audit.attacks import attack, both_versions, kept_answers, true_value, worst_first
-from funnel.protocol import DENOMINATOR
-from funnel.rounding import integer_weights
+from funnel.audit.attacks import attack, both_versions, true_value, worst_first
 
 
 def laws(values: int = 1) -> st.SearchStrategy[tuple[np.ndarray, np.ndarray]]:
@@ -75,32 +73,6 @@ def test_two_independent_records_tell_what_their_pairs_do(drawn: tuple[np.ndarra
     assert one is not None
     assert one.after - 1e-12 <= found.after <= whole.after + 1e-12
     assert one.information - 1e-9 <= found.information <= whole.information + 1e-9
-
-
-@given(laws())
-@settings(max_examples=40)
-def test_kept_answers_under_the_same_protocol_tell_no_more_than_one(drawn: tuple[np.ndarray, np.ndarray]) -> None:
-    counts, channel = drawn
-    weights = integer_weights(channel)
-    law = counts[:, :, 0] / counts.sum()
-    one, kept = attack(counts, weights / DENOMINATOR), kept_answers(law, weights, weights)
-    assert one is not None
-    assert kept is not None
-    assert kept.after == pytest.approx(one.after)
-    assert kept.information == pytest.approx(one.information, abs=1e-9)
-
-
-def test_answers_by_the_same_word_are_the_overlay_of_their_thresholds() -> None:
-    law = np.array([[0.5, 0.0], [0.0, 0.5]])
-    # Words below a half give y=0 for both; the next quarter tells x = 0 from x = 1 only together.
-    first, second = np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.5, 0.75], [0.5, 0.25]])
-    one = kept_answers(law, integer_weights(first), integer_weights(second))
-    assert one is not None
-    # (0, 0): 1/2 and 1/2; (1, 0): 0 and 1/4; (1, 1): 1/2 and 1/4, each times a half.
-    assert one.after == pytest.approx(0.25 + 0.125 + 0.25)
-    fresh = both_versions(law, first, second)
-    assert fresh is not None
-    assert fresh.after == pytest.approx(0.5 * (0.75 + 0.5))
 
 
 def test_what_would_take_too_long_is_not_computed() -> None:

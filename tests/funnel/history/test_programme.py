@@ -152,6 +152,21 @@ def test_gains_may_change(given_case: dict[str, Any], guarantee: Any, channels: 
             assert rows.bounds == pytest.approx(best, abs=1e-8)
 
 
+def test_what_was_found_stays_where_the_budget_ends() -> None:
+    given_case = case(6, 90, 2, 5, 5, 0.4)
+    cone = LIP(0.5).posterior_cone(given_case["prior"])
+    search = RowSearch(given_case["laws"], given_case["masses"], given_case["prior_of"], [cone])
+    first = search.best(given_case["gains"])
+    again = search.best(given_case["gains"], budget=1e-6)
+    assert (first.programmes, again.programmes) == (90, 0)
+    assert again.values == pytest.approx(first.values, abs=1e-12)
+    changed = given_case | {"gains": given_case["gains"][::-1]}
+    part = search.best(changed["gains"], budget=0.05)
+    best = check(part, changed, cone)
+    assert 0 < part.programmes < 90
+    assert best.sum() > part.value
+
+
 def test_neither_does_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     given_case = case(5, 120, 2, 5, 5, 0.4)
     answers = []

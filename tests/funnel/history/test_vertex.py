@@ -40,7 +40,7 @@ def law_of(joint: Joint, posterior: FloatArray) -> FloatArray:
 
 
 @given(joints(max_secrets=3, max_inputs=5, min_inputs=2), st.sampled_from([0.1, 0.5, 1.0]), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_vertices_have_nothing_left_and_points_between_them_have(joint: Joint, budget: float, seed: int) -> None:
     assume(joint.counts.any(axis=1).all() and joint.counts.any(axis=0).all())
     ratios = joint.secret_given_input

@@ -514,6 +514,61 @@ def test_a_prepared_entry_is_judged_with_those_before_it(tmp_path: Path) -> None
     assert less.broken
 
 
+def forgotten(register: Path, count: int = 5) -> list[tuple[int, int]]:
+    """Erase the first people of the last version from all tables, as a request of theirs wants it."""
+    head = json.loads((register / "head.json").read_text())
+    folders = sorted(register.glob("000*"))
+    rows = [[list(row.values()) for row in pq.read_table(f / "people.parquet").to_pylist()] for f in folders]
+    gone = [(row[0], row[1]) for row in rows[-1][:count]]
+    for place, (folder, table) in enumerate(zip(folders, rows, strict=True)):
+        kept = [row for row in table if (row[0], row[1]) not in gone]
+        write_table(folder / "people.parquet", kept)
+        head["entries"][place].update(people=digest(folder / "people.parquet"), missing=len(table) - len(kept))
+    write_table(register / "forgotten.parquet", gone)
+    head["forgotten"] = digest(register / "forgotten.parquet")
+    (register / "head.json").write_text(json.dumps(head))
+    return gone
+
+
+def test_people_who_are_forgotten_are_in_the_counts_alone(honest: History, tmp_path: Path) -> None:
+    register = tmp_path / "register"
+    honest.write(register)
+    before = recount_histories(register)
+    forgotten(register)
+    found = recount_histories(register)
+    assert not found.complaints
+    assert not any(version.complaints or version.broken for version in found.versions)
+    # What was published is published: the level stays.
+    assert [version.level for version in found.versions] == [version.level for version in before.versions]
+    assert found.versions[-1].missing == 5
+    assert found.versions[-1].people == before.versions[-1].people - 5
+
+
+def test_people_who_are_forgotten_and_still_there_are_noticed(honest: History, tmp_path: Path) -> None:
+    register = tmp_path / "register"
+    honest.write(register)
+    gone = forgotten(register)
+    table = [
+        list(row.values()) for row in pq.read_table(sorted(register.glob("000*"))[-1] / "people.parquet").to_pylist()
+    ]
+    write_table(register / "forgotten.parquet", [*gone, (table[0][0], table[0][1])])
+    head = json.loads((register / "head.json").read_text())
+    head["forgotten"] = digest(register / "forgotten.parquet")
+    (register / "head.json").write_text(json.dumps(head))
+    assert any("who are forgotten are still in" in complaint for complaint in recount_histories(register).complaints)
+
+
+def test_people_left_out_who_were_not_forgotten_are_noticed(honest: History, tmp_path: Path) -> None:
+    register = tmp_path / "register"
+    honest.write(register)
+    forgotten(register)
+    head = json.loads((register / "head.json").read_text())
+    head["entries"][-1]["missing"] -= 1
+    (register / "head.json").write_text(json.dumps(head))
+    complaints = recount_histories(register).versions[-1].complaints
+    assert any("counts of secret and input" in complaint for complaint in complaints)
+
+
 def test_the_effective_channel_is_of_the_people_and_not_of_their_laws(tmp_path: Path) -> None:
     """W by P(h | x) of the laws is another one: what the people really have counts."""
     history = published(History(0.5))

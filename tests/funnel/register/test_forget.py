@@ -132,7 +132,7 @@ def test_forgotten_entirely_they_are_new_people(tmp_path: Path) -> None:
     assert not first.entirely
     erased = forget(register, digests(register, *some), entirely=True)
     assert (erased.people, erased.unknown) == (3, 0)
-    assert "would be taken for new people" in erased.sentence()
+    assert "whoever is in it for a new person" in erased.sentence()
     assert register.forgotten is None
     people = observe(register, WAVES[2].snapshot(tmp_path / "next"), WAVES[2].joint(), tmp_path / "work")
     nodes = dict(zip(WAVES[2].people["id"], pq.read_table(people.histories.path).column(0).to_pylist(), strict=True))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.release import snapshot as module
 from funnel.release.snapshot import Snapshot, forget_other_snapshots, take_snapshot
@@ -194,3 +194,24 @@ def test_the_digest_is_of_the_records_and_not_of_how_they_are_cut(tmp_path: Path
     turned = module._Content()
     turned.add(table.take(pa.array([1, 0, 2, 3])))
     assert turned.digest(codings) != taken.content_sha256
+
+
+def test_several_rows_of_a_unit_are_refused(tmp_path: Path) -> None:
+    columns = {**COLUMNS, "household": [1, 2, 1, 3]}
+    spec = source(tmp_path, columns, unit=["household"])
+    with pytest.raises(
+        SpecError, match=r"^1 of 3 units \('household'\) have several rows, 2 in all, and the bound would"
+    ):
+        take_snapshot(spec, tmp_path / "work", None, quiet)
+    assert not list((tmp_path / "work" / "snapshots").glob("*"))
+    # A repeated record key is a unit with several rows, where units are named.
+    repeated = source(tmp_path, {**columns, "id": [4, 4, 2, 1]}, record_key=["id"], unit=["id"])
+    with pytest.raises(SpecError, match=r"^1 of 3 units \('id'\) have several rows"):
+        take_snapshot(repeated, tmp_path / "work", KEY, quiet)
+    # One row of every unit, and not a snapshot from before units were named.
+    alone = source(tmp_path, columns)
+    assert take_snapshot(alone, tmp_path / "work", None, quiet).rows == 4
+    with pytest.raises(SpecError, match="have several rows"):
+        take_snapshot(source(tmp_path, columns, unit=["household"]), tmp_path / "work", None, quiet)
+    found = take_snapshot(source(tmp_path, columns, unit=["id"]), tmp_path / "work", None, quiet)
+    assert (found.rows, pq.read_schema(found.data.path).names) == (4, ["s", "x"])

@@ -33,11 +33,13 @@ from funnel.report import (
     render_public,
 )
 from funnel.report.internal import attacks
+from funnel.report.internal.history import drift_figures
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.words import WordStream
 from funnel.source import learn_codings, open_source
 from funnel.source.beside import look_beside
 from funnel.spec import ReleaseSpec
+from tests.funnel.report.test_history import internal_of, of_the_same_people
 
 CHROMIUM = Path("/usr/bin/chromium")
 DATA = Path(__file__).parents[3] / "data"
@@ -179,10 +181,14 @@ def pages(adult: ReportContent, internal: str, make_content: Callable[..., Repor
     """The pages that are looked at by rule, by name: also one of a protocol too large to be shown in full."""
     joint = Joint.from_counts(np.random.default_rng(3).integers(1, 50, size=(12, 60)))
     large = make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5))
+    joint = Joint.from_counts([[4000, 1000, 10, 200], [1000, 3000, 2500, 0], [300, 600, 200, 90]])
+    same, figures = of_the_same_people(make_content(joint, fit("grr", joint, LIP(0.5)), LIP(0.5)))
     return {
         "public": render_public(public_report(adult)),
         "internal": internal,
         "large": render_public(public_report(large)),
+        "together": render_public(public_report(same)),
+        "internal-together": render_internal(internal_of(same, history=figures, drift=drift_figures(same.findings))),
     }
 
 
@@ -215,6 +221,8 @@ def _judged(page: str, folder: Path, size: tuple[int, int], dark: bool) -> dict[
         ("internal", SIZE, True),
         ("internal", PHONE, False),
         ("large", PHONE, True),
+        ("together", PHONE, True),
+        ("internal-together", PHONE, False),
     ],
 )
 def test_no_rule_of_accessible_pages_is_broken_and_no_page_is_wider_than_its_window(

@@ -1,0 +1,65 @@
+"""Guesses: how often whoever keeps all versions guesses a secret right, before a version and with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.history.allowed import allowed_by, require_posterior
+from funnel.history.standing import stand
+from funnel.history.step import Step
+from funnel.joint import FloatArray
+from funnel.protocol import DENOMINATOR
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """The Bayes guess of observers who link everything published, by the laws that they know.
+
+    Attributes
+    ----------
+    prior, before, after : float
+        Probability that the likeliest secret is the right one: from frequencies alone, with all versions before this
+        one, and with this one as well. Of the laws of histories, not of the people who happen to have them.
+    information_before, information_after : float
+        What the versions tell about the secret, I(S; history), nats.
+    """
+
+    prior: float
+    before: float
+    after: float
+    information_before: float
+    information_after: float
+
+
+def guesses(step: Step) -> Guesses:
+    """The guesses of a version that has been decided; O(h a b c) for h histories.
+
+    Raises
+    ------
+    SpecError
+        If the guarantee is none that histories can keep.
+    """
+    standing = stand(step.past, step.observed, allowed_by(require_posterior(step.guarantee)))
+    rows = step.library.astype(np.float64) / DENOMINATOR
+    shares = standing.people / standing.people.sum()
+    law = step.joint.p_secret
+    before = after = uncertain_before = uncertain_after = 0.0
+    for share, masses, channel in zip(shares, standing.laws.values, step.drawn_from, strict=True):
+        # P(s | h) and P(s, y | h).
+        alone, seen = masses.sum(axis=1), masses @ rows[channel].T
+        before += share * float(alone.max())
+        after += share * float(seen.max(axis=0).sum())
+        uncertain_before += share * _entropy(alone)
+        uncertain_after += share * (_entropy(seen) - _entropy(seen.sum(axis=0)))
+    # The laws of histories come from changes: their mean is that of the version only nearly.
+    known = _entropy(law)
+    return Guesses(
+        float(law.max()), before, after, max(0.0, known - uncertain_before), max(0.0, known - uncertain_after)
+    )
+
+
+def _entropy(shares: FloatArray) -> float:
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum())

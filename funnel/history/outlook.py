@@ -1,0 +1,203 @@
+"""Outlook: what a version would keep given everything published before it, weighed before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funnel.errors import SolverError, SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.history.movement import new_people
+from funnel.history.observed import Observed
+from funnel.history.past import Past
+from funnel.history.reserve import RESERVES, ReserveCost, reserve_costs
+from funnel.history.schedule import schedule_cost
+from funnel.joint import Joint
+from funnel.progress import Progress, quiet
+from funnel.protocol import Protocol
+from funnel.solver.budget import Budget
+
+# Shares of the budget that a first version may begin with, to have something left to say later.
+BEGINNINGS = (0.9, 0.75, 0.5)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A first version at a part of the budget, and a second one about the same values at all of it.
+
+    Attributes
+    ----------
+    begin : float
+        Share of the budget that the first version uses.
+    first, both : float
+        What the first version keeps, and what both keep together, as shares of H(X).
+    one_shot : float
+        An upper bound on what a single version at the whole budget keeps, as a share of H(X).
+    """
+
+    begin: float
+    first: float
+    both: float
+    one_shot: float
+
+    @property
+    def lost(self) -> float:
+        """What it costs to begin with less, once everything is said."""
+        return max(0.0, self.one_shot - self.both)
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What is to be expected of the next version of a register.
+
+    Attributes
+    ----------
+    guarantee : str
+    versions : int
+        Published about these people so far.
+    people, new : int
+        In this version, and those of them who have no history.
+    histories : int
+        Different ones; the empty one counts.
+    mechanism : str
+        Of the protocol that is aimed at.
+    alone : float
+        What that protocol would keep if the version stood alone, as a share of H(X).
+    reserve : float
+        That the spec asks for.
+    costs : tuple of ReserveCost
+        Of that reserve and of others, the largest first.
+    beginnings : tuple of Beginning
+        For a first version; empty for a later one, and where nothing could be computed.
+    """
+
+    guarantee: str
+    versions: int
+    people: int
+    new: int
+    histories: int
+    mechanism: str
+    alone: float
+    reserve: float
+    costs: tuple[ReserveCost, ...]
+    beginnings: tuple[Beginning, ...]
+
+    @property
+    def asked(self) -> ReserveCost:
+        """Under the reserve of the spec."""
+        return next(cost for cost in self.costs if cost.reserve == self.reserve)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values; shares are of H(X)."""
+        return {
+            "versions": self.versions,
+            "people": self.people,
+            "new": self.new,
+            "histories": self.histories,
+            "mechanism": self.mechanism,
+            "share_alone": self.alone,
+            "share": self.asked.kept,
+            "level": self.asked.step.level.value,
+            "moved": self.asked.moved,
+            "outside": self.asked.outside,
+            "reserve": self.reserve,
+            "reserves": [
+                {
+                    "reserve": cost.reserve,
+                    "share": cost.kept,
+                    "moved": cost.moved,
+                    "outside": cost.outside,
+                    "moved_next": cost.moved_next,
+                }
+                for cost in self.costs
+            ],
+            "beginnings": [
+                {"begin": one.begin, "first": one.first, "both": one.both, "one_shot": one.one_shot, "lost": one.lost}
+                for one in self.beginnings
+            ],
+        }
+
+
+def first_people(joint: Joint) -> Observed:
+    """The people of a first version: nothing was published about anybody."""
+    a = len(joint.inputs)
+    return Observed(joint, {}, np.zeros(a, dtype=np.int64), np.arange(a, dtype=np.int64), joint.counts.sum(axis=0))
+
+
+def outlook(
+    past: Past,
+    observed: Observed,
+    guarantee: Guarantee,
+    target: Protocol,
+    reserve: float = 1.0,
+    reserves: Sequence[float] = RESERVES,
+    *,
+    time_limit: float | None = None,
+    progress: Progress = quiet,
+) -> Outlook:
+    """Weigh the next version of a register; nothing is drawn.
+
+    Parameters
+    ----------
+    past : Past
+    observed : Observed
+        The people of the version; of a first one `first_people`.
+    guarantee : Guarantee
+        The declared bound.
+    target : Protocol
+        That the version would aim at.
+    reserve : float
+        That the spec asks for.
+    reserves : sequence of float
+        To compare with it.
+    time_limit : float, optional
+        For listing vertices, as for `funnel.optimal`.
+    progress : callable
+
+    Raises
+    ------
+    SpecError, DataError, SolverError
+        As `funnel.history.follow`.
+
+    Notes
+    -----
+    One step for every reserve; for a first version, where a step is quick, also one schedule for every `BEGINNINGS`.
+    """
+    joint = observed.joint
+    costs: list[ReserveCost] = []
+    for share in sorted({reserve, *reserves}, reverse=True):
+        progress(f"weighing a reserve of {share:g}", 0, None)
+        costs += reserve_costs(past, observed, guarantee, "planned", (share,), target=target, progress=progress)
+    alone = costs[0].step.alone
+    return Outlook(
+        str(guarantee),
+        len(past),
+        joint.n,
+        new_people(observed),
+        len(np.unique(observed.nodes)),
+        target.mechanism,
+        alone / joint.entropy if joint.entropy > 0 else 0.0,
+        reserve,
+        tuple(costs),
+        () if len(past) else _beginnings(joint, guarantee, time_limit, progress),
+    )
+
+
+def _beginnings(
+    joint: Joint, guarantee: Guarantee, time_limit: float | None, progress: Progress
+) -> tuple[Beginning, ...]:
+    """What it costs to begin with a smaller budget; nothing where a schedule cannot be computed."""
+    found = []
+    for begin in BEGINNINGS if joint.entropy > 0 else ():
+        progress(f"weighing to begin with {begin:g} of the bound", 0, None)
+        try:
+            cost = schedule_cost(joint, guarantee, (begin, 1.0), Budget.of(time_limit))
+        except (SolverError, SpecError):
+            # Too many vertices to list, or a bound that cannot grow: nothing is known of it then.
+            return ()
+        first, both = (kept / joint.entropy for kept in cost.kept)
+        found.append(Beginning(begin, first, both, cost.one_shot[-1] / joint.entropy))
+    return tuple(found)

@@ -1,0 +1,145 @@
+"""What all versions about the same people come to, as exact figures of the internal report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from funnel.audit.findings import Findings
+from funnel.audit.followed import FoundHistory
+from funnel.errors import DataError
+from funnel.history import Chapter, Step
+from funnel.history.guesses import guesses
+from funnel.history.movement import movements, new_people
+from funnel.measures import mutual_information
+from funnel.register.register import Register
+from funnel.release.decision import Earlier
+from funnel.release.document import dump
+from funnel.release.findings import FindingsDocument, FoundHistoryPart
+from funnel.release.internal_report import (
+    AttackFigures,
+    DriftFigures,
+    HistoryFigures,
+    RegisterVersion,
+    WhereBefore,
+)
+from funnel.release.layout import ReleaseFolder
+from funnel.release.record import History
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What the internal report is told of the people of a version and of everything published about them.
+
+    Attributes
+    ----------
+    register : Register
+        As it was before this version.
+    step : Step or None
+        What was decided for this version; None where its rows are taken over.
+    noted : mapping of str to History
+        Of every version in the register, by its name there, what its record says; of those whose records are here.
+    """
+
+    register: Register
+    step: Step | None
+    noted: Mapping[str, History]
+
+
+def history_figures(
+    findings: Findings, together: Together | None, earlier: Iterable[Earlier], name: str
+) -> HistoryFigures | None:
+    """The part of the document about all versions; None where a version stands alone.
+
+    Parameters
+    ----------
+    findings : Findings
+    together : Together or None
+    earlier : iterable of Earlier
+        Earlier versions of this series.
+    name : str
+        Of this version in the register, ``"<series>/<version>"``.
+    """
+    found = findings.history
+    if found is None or together is None:
+        return None
+    step = together.step
+    versions = list(_known(together, earlier))
+    if step is not None:
+        versions.append(_this(findings, found, name))
+    moved = None if step is None else movements(step.past, step.observed)
+    return HistoryFigures(
+        found=FoundHistoryPart(**asdict(found)),
+        new=None if step is None else new_people(step.observed),
+        before=None if moved is None else tuple(WhereBefore(**asdict(one)) for one in moved),
+        versions=tuple(versions),
+    )
+
+
+def drift_figures(findings: Findings) -> DriftFigures | None:
+    """How frequencies differ from those of the version before; None where nobody compared them."""
+    return None if findings.drift is None else DriftFigures.model_validate_json(dump(findings.drift))
+
+
+def guesses_of_all(step: Step) -> tuple[AttackFigures, ...]:
+    """Whoever links everything that was published about a person: before this version, and with it."""
+    found = guesses(step)
+    told = [("everything published about the person, this version included", found.after, found.information_after)]
+    if len(step.past):
+        told.insert(0, ("everything published before this version", found.before, found.information_before))
+    return tuple(
+        AttackFigures(knows=knows, before=found.prior, after=min(1.0, max(after, found.prior)), information=information)
+        for knows, after, information in told
+    )
+
+
+def _known(together: Together, earlier: Iterable[Earlier]) -> Iterable[RegisterVersion]:
+    alone = dict(_alone(earlier))
+    for entry, chapter in zip(together.register.entries, together.register.past.chapters, strict=True):
+        noted = together.noted.get(entry.name)
+        yield RegisterVersion(
+            version=entry.name,
+            guarantee=entry.guarantee,
+            reserve=entry.reserve,
+            people=chapter.joint.n,
+            histories=len(chapter.followed),
+            level=None if noted is None else noted.level,
+            moved=None if noted is None else noted.moved,
+            outside=None if noted is None else noted.outside,
+            share=_share(chapter),
+            share_alone=alone.get(entry.name),
+        )
+
+
+def _this(findings: Findings, found: FoundHistory, name: str) -> RegisterVersion:
+    return RegisterVersion(
+        version=name,
+        guarantee=findings.guarantee,
+        reserve=found.reserve,
+        people=findings.rows,
+        histories=found.histories,
+        level=found.level,
+        moved=found.moved,
+        outside=found.outside,
+        share=found.share,
+        share_alone=found.share_alone,
+    )
+
+
+def _share(chapter: Chapter) -> float:
+    entropy = chapter.joint.entropy
+    return mutual_information(chapter.joint, chapter.channel) / entropy if entropy > 0 else 0.0
+
+
+def _alone(earlier: Iterable[Earlier]) -> Iterable[tuple[str, float]]:
+    """What versions of this series would have kept alone, by their name in the register, where findings are there."""
+    for one in earlier:
+        history = one.record.history
+        if one.folder is None or history is None or history.name is None:
+            continue
+        try:
+            found = FindingsDocument.read(ReleaseFolder(one.folder).findings).found_history
+        except DataError:
+            continue
+        if found is not None:
+            yield history.name, found.share_alone

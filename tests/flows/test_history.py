@@ -1,0 +1,323 @@
+"""Five waves of one panel through the whole way: one bound over all of them, whatever happens to a run in between."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.audit.check import State
+from funnel.audit.recheck import Told, recheck
+from funnel.errors import LedgerError, ReleaseRefused, SpecError
+from funnel.pipeline.flows.look import look
+from funnel.pipeline.flows.way import go, go_approved
+from funnel.register.register import Register
+from funnel.release.approval import Approval
+from funnel.release.documents import ProtocolDocument
+from funnel.release.drawing_document import DrawingDocument
+from funnel.release.findings import FindingsDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.release.public_report import PublicReport
+from funnel.release.record import Record
+from funnel.rendering import page_renderer
+from funnel.spec import ReleaseSpec
+from tests.flows.test_kill import signalled
+from tests.waves import WAVES, wave
+
+SPEC = """
+name = "panel"
+title = "A panel of a test"
+secret = ["outwork"]
+publish = ["income"]
+record_key = ["id"]
+guarantee = "lip:0.5"
+
+[source]
+path = "wave.parquet"
+
+[metadata]
+licence = "CC-BY-4.0"
+
+[history]
+people = "same"
+"""
+PEOPLE = 700
+ME = Approval.given("A. Okafor, data protection officer")
+
+
+def project(folder: Path, text: str = SPEC, name: str = "panel") -> ReleaseSpec:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.toml"
+    path.write_text(text.replace('name = "panel"', f'name = "{name}"'), encoding="utf-8")
+    return ReleaseSpec.load(path)
+
+
+def put(folder: Path, year: int, people: int = PEOPLE) -> None:
+    pq.write_table(wave(year, people), folder / "wave.parquet")
+
+
+def run(spec: ReleaseSpec, again: bool = False, rotate: bool = False) -> dict[str, Any]:
+    return go(spec, again, rotate)[0]
+
+
+def rows(told: dict[str, Any]) -> bytes:
+    return ReleaseFolder(Path(told["folder"])).data.read_bytes()
+
+
+def register(spec: ReleaseSpec) -> Register:
+    assert spec.register is not None
+    return Register.of(spec.workspace_folder, spec.register)
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> tuple[ReleaseSpec, list[dict[str, Any]]]:
+    """Five versions, each of the next wave."""
+    folder = tmp_path_factory.mktemp("five")
+    spec, told = project(folder), []
+    for year in WAVES:
+        put(folder, year)
+        told.append(run(spec))
+    return spec, told
+
+
+def test_one_bound_holds_for_five_versions(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
+    spec, told = five
+    assert [one["version"] for one in told] == [f"1.{i}.0" for i in range(5)]
+    histories = [one["history"] for one in told]
+    assert [one["versions"] for one in histories] == [1, 2, 3, 4, 5]
+    assert [one["histories"] for one in histories] == sorted({one["histories"] for one in histories})
+    for one in told:
+        assert one["history"]["level"] <= 0.5
+        assert one["level"] <= 0.5
+        assert one["history"]["outside"] <= one["history"]["moved"]
+        assert 0 < one["history"]["share"] <= one["history"]["share_alone"] + 1e-12
+    # Nobody had a history before the first version, and then many have one.
+    assert (histories[0]["histories"], histories[0]["people_known"]) == (1, 0)
+    assert histories[-1]["people_known"] > 0
+    entries = register(spec).entries
+    assert [entry.name for entry in entries] == [f"panel/1.{i}.0" for i in range(5)]
+    for one, entry in zip(told, entries, strict=True):
+        record = Record.read(ReleaseFolder(Path(one["folder"])).record)
+        assert record.history is not None
+        assert (record.history.ordinal, record.history.name) == (entry.ordinal, entry.name)
+        assert record.rows == sum(map(sum, entry.counts))
+    assert look(spec) is not None
+
+
+def test_the_audit_recomputes_every_version(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
+    told = Told(render=page_renderer())
+    for one in five[1]:
+        wrong = [
+            check for check in recheck(ReleaseFolder(Path(one["folder"])), told) if check.state is not State.PASSED
+        ]
+        assert not wrong
+
+
+def test_public_files_tell_of_the_effective_channel_and_of_no_history(
+    five: tuple[ReleaseSpec, list[dict[str, Any]]],
+) -> None:
+    last = five[1][-1]
+    folder = ReleaseFolder(Path(last["folder"]))
+    public = ProtocolDocument.read(folder.protocol).protocol
+    drawing = DrawingDocument.read(folder.drawing)
+    assert public.inputs.columns == ("income",)
+    assert drawing.protocol.inputs.columns == ("history channel", "income")
+    assert drawing.joint.n == last["rows"]
+    # W(y|x) is the share of y among all channels that people with x drew from, to a step of its grid.
+    counts = drawing.joint.counts.sum(axis=0)
+    place = {symbol: i for i, symbol in enumerate(drawing.protocol.inputs.symbols)}
+    effective = np.zeros(public.matrix.shape)
+    for symbol, count in zip(drawing.joint.inputs.symbols, counts.tolist(), strict=True):
+        effective[:, public.inputs.index(symbol[1:])] += count * drawing.protocol.matrix[:, place[symbol]]
+    effective /= effective.sum(axis=0)
+    assert np.abs(effective - public.matrix).max() < len(public.outputs) * 2.0**-8
+    assert set(pq.read_table(folder.data).column("income").unique().to_pylist()) <= {
+        symbol[0] for symbol in public.outputs.symbols
+    }
+    report = PublicReport.read(folder.numbers)
+    assert report.people == "same"
+    assert report.figures.history is not None
+    assert report.figures.history.versions == 5
+    assert report.figures.consistency is None
+    privacy = json.loads(folder.package.read_bytes())["funnel:privacy"]
+    assert (privacy["people"], privacy["versions"]) == ("same", 5)
+    assert "everything published about a person" in privacy["scope"]
+    # Nothing public is as fine as the number of histories, or of people with one.
+    text = folder.report.read_text() + folder.numbers.read_text() + folder.package.read_text()
+    assert "history channel" not in text
+    assert drawing.digest not in text
+    found = FindingsDocument.read(folder.findings).history
+    assert found is not None
+    assert f'"{found.histories}"' not in text
+    assert str(found.level) not in text
+
+
+def test_a_second_series_about_the_same_people_is_one_more_version(tmp_path: Path) -> None:
+    shared = SPEC + 'register = "household"\n'
+    first = project(tmp_path, shared)
+    second = project(tmp_path, shared.replace('["income"]', '["kids"]'), "children")
+    put(tmp_path, WAVES[0])
+    assert run(first)["history"]["versions"] == 1
+    told = run(second)
+    # Everybody has a history although this is the first version of its series.
+    assert (told["version"], told["history"]["versions"]) == ("1.0.0", 2)
+    assert told["history"]["people_known"] == told["rows"]
+    assert told["history"]["level"] <= 0.5
+    put(tmp_path, WAVES[1])
+    assert run(first)["history"]["versions"] == 3
+    names = [entry.name for entry in register(first).entries]
+    assert names == ["panel/1.0.0", "children/1.0.0", "panel/1.1.0"]
+    other = project(tmp_path, shared.replace('["outwork"]', '["married"]'), "marriages")
+    with pytest.raises(SpecError, match="is about the secret outwork, not married"):
+        run(other)
+
+
+def test_a_run_that_is_stopped_draws_the_same_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped when its rows are drawn and its entry waits, and killed right before the version gets to its place."""
+    spec = project(tmp_path)
+    put(tmp_path, WAVES[0])
+    run(spec)
+    put(tmp_path, WAVES[1])
+    seen: list[bytes] = []
+
+    def stop(*arguments: object) -> None:
+        folder = next(one for one in arguments if isinstance(one, ReleaseFolder))
+        seen.append(folder.data.read_bytes())
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("funnel.pipeline.flows.way.validate", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(spec)
+    assert [entry.name for entry in register(spec).entries] == ["panel/1.0.0"]
+    killed = signalled(signal.SIGKILL, "publishing", "release", tmp_path / "panel.toml", environment={})
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert list(register(spec).root.glob(".coming-*"))
+    told = run(spec)
+    assert (told["version"], [rows(told)]) == ("1.1.0", seen)
+    assert [entry.name for entry in register(spec).entries] == ["panel/1.0.0", "panel/1.1.0"]
+    assert not list(register(spec).root.glob(".coming-*"))
+
+
+def test_a_version_that_got_to_its_place_is_in_the_register_whatever_came_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = project(tmp_path)
+    put(tmp_path, WAVES[0])
+
+    def stop(self: Register, prepared: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Register, "settle", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(spec)
+    assert (tmp_path / "releases" / "panel" / "1.0.0").is_dir()
+    assert register(spec).entries == ()
+    put(tmp_path, WAVES[1])
+    told = run(spec)
+    assert (told["version"], told["history"]["versions"]) == ("1.1.0", 2)
+    assert told["history"]["people_known"] > 0
+    assert len(register(spec).entries) == 2
+
+
+def test_what_is_held_is_in_no_register_until_it_is_approved(tmp_path: Path) -> None:
+    shared = SPEC + 'register = "household"\n'
+    held = project(tmp_path, shared + "\n[approval]\nrequired = true\n")
+    other = project(tmp_path, shared.replace('["income"]', '["kids"]'), "children")
+    put(tmp_path, WAVES[0])
+    first = run(held)
+    assert first["status"] == "held"
+    assert register(held).entries == ()
+    seen = rows(first)
+    published = go_approved(held, ME)[0]
+    assert (published["status"], rows(published)) == ("published", seen)
+    assert [entry.name for entry in register(held).entries] == ["panel/1.0.0"]
+    # The register moves on while the next one waits: what was held does not know of it.
+    put(tmp_path, WAVES[1])
+    assert run(held)["version"] == "1.1.0"
+    run(other)
+    with pytest.raises(ReleaseRefused, match="another version about the same people was published"):
+        go_approved(held, ME)
+    assert look(held) is None
+    again = run(held)
+    assert (again["status"], again["version"]) == ("held", "1.1.1")
+    assert go_approved(held, ME)[0]["version"] == "1.1.1"
+    assert [entry.name for entry in register(held).entries][-1] == "panel/1.1.1"
+
+
+def test_rows_are_taken_over_without_another_entry(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    put(tmp_path, WAVES[0])
+    run(spec)
+    put(tmp_path, WAVES[1])
+    second = run(spec)
+    described = project(tmp_path, SPEC + "\n[output]\ncsv = true\n")
+    third = run(described)
+    assert (third["version"], third["drawn"], rows(third)) == ("1.1.1", False, rows(second))
+    assert len(register(spec).entries) == 2
+    record = Record.read(ReleaseFolder(Path(third["folder"])).record)
+    assert record.history is not None
+    assert record.history.name == "panel/1.1.0"
+    assert ProtocolDocument.read(ReleaseFolder(Path(third["folder"])).protocol).digest == (
+        ProtocolDocument.read(ReleaseFolder(Path(second["folder"])).protocol).digest
+    )
+    # Asked to draw again, the same people get one more version, given all before it.
+    fourth = run(described, again=True)
+    assert (fourth["version"], fourth["history"]["versions"]) == ("1.1.2", 3)
+    assert fourth["history"]["level"] <= 0.5
+
+
+@pytest.mark.parametrize("people", ["same", "different"])
+def test_a_drift_is_told_and_refused_where_the_spec_says_so(tmp_path: Path, people: str) -> None:
+    said = f'people = "{people}"'
+    spec = project(tmp_path, SPEC.replace('people = "same"', said))
+    put(tmp_path, WAVES[0], 300)
+    run(spec)
+    table = wave(WAVES[1], 300)
+    income = table.column_names.index("income")
+    moved = ["fifth 6"] * 40 + table["income"].to_pylist()[40:]
+    pq.write_table(table.set_column(income, "income", pa.array(moved)), tmp_path / "wave.parquet")
+    strict = project(tmp_path, SPEC.replace('people = "same"', said + '\non_drift = "fail"'))
+    with pytest.raises(ReleaseRefused, match=r"nothing was drawn: the frequencies drifted .* new value: 'fifth 6'"):
+        run(strict)
+    findings = FindingsDocument.read(ReleaseFolder(Path(run(spec)["folder"])).findings)
+    assert findings.drift is not None
+    assert findings.drift["drifted"] is True
+    assert findings.drift["same_people"] is (people == "same")
+
+
+def test_a_register_that_is_gone_or_old_stops_the_next_version(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    put(tmp_path, WAVES[0])
+    run(spec)
+    put(tmp_path, WAVES[1])
+    place = register(spec).root
+    away = place.with_name("away")
+    place.rename(away)
+    with pytest.raises(LedgerError):
+        run(spec)
+    # What is left of the attempt is no register.
+    for left in place.glob("*"):
+        left.unlink()
+    place.rmdir()
+    away.rename(place)
+    assert run(spec)["version"] == "1.1.0"
+
+
+def test_what_no_bound_over_versions_is_known_for_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    put_in = project(tmp_path, SPEC.replace('"lip:0.5"', '"mi:0.1"'))
+    put(tmp_path, WAVES[0])
+    with pytest.raises(SpecError) as caught:
+        run(put_in)
+    assert "\n" not in str(caught.value)
+    assert not list((tmp_path / "releases" / "panel").glob("1*"))
+    reading = project(tmp_path, SPEC + "\n[mechanism]\nreads_secret = true\n")
+    with pytest.raises(SpecError, match="reads_secret"):
+        run(reading)

@@ -1,0 +1,160 @@
+"""`funnel audit` recomputes what all versions about the same people tell, or says what is missing for it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from funnel.audit.check import Check, State
+from funnel.audit.evidence import Evidence, read_evidence
+from funnel.audit.histories import check_histories
+from funnel.audit.recheck import Told
+from funnel.cli import main
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+from tests.audits import recheck
+from tests.plain_registers import digest
+from tests.sabotage.scenes import SECOND_YEAR, prepared, run
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = prepared(tmp_path_factory.mktemp("histories") / "project", SECOND_YEAR)
+    assert run(folder, SECOND_YEAR)["status"] == "published"
+    return folder
+
+
+@pytest.fixture
+def register(project: Path, tmp_path: Path) -> Path:
+    shutil.copytree(project / ".funnel" / "registers" / "people", tmp_path / "people")
+    return tmp_path / "people"
+
+
+def newest(project: Path) -> ReleaseFolder:
+    return ReleaseFolder(project / "releases" / "people" / "1.1.0")
+
+
+def evidence_of(folder: ReleaseFolder) -> tuple[Evidence, ProtocolDocument]:
+    document = ProtocolDocument.read(folder.protocol)
+    _, evidence = read_evidence(folder, document)
+    assert evidence is not None
+    return evidence, document
+
+
+def judged(folder: ReleaseFolder, register: Path | None, change: Callable[[Evidence], Evidence] | None = None) -> Check:
+    evidence, document = evidence_of(folder)
+    (check,) = check_histories(folder, "people", evidence if change is None else change(evidence), document, register)
+    return check
+
+
+def test_all_versions_are_judged_from_the_register_in_the_workspace(project: Path) -> None:
+    check = judged(newest(project), None)
+    assert check.passed, check.detail
+    assert "18 histories of 2 versions" in check.detail
+    assert [one.name for one in recheck(newest(project)) if one.failed and one.name != "labels"] == []
+
+
+def test_without_the_register_that_check_could_not_be_made(project: Path, register: Path, tmp_path: Path) -> None:
+    shutil.copytree(newest(project).root, tmp_path / "1.1.0")
+    copy = ReleaseFolder(tmp_path / "1.1.0")
+    check = judged(copy, None)
+    assert check.state is State.UNCHECKED
+    assert "register people" in check.detail
+    assert "--register" in check.detail
+    assert judged(copy, register).passed
+    assert "histories" not in {one.name for one in recheck(copy, Told(public=True))}
+
+
+def test_the_command_takes_the_folder_of_the_register(project: Path, register: Path, tmp_path: Path) -> None:
+    shutil.copytree(newest(project).root, tmp_path / "1.1.0")
+    told = CliRunner().invoke(main, ["audit", str(tmp_path / "1.1.0"), "--json"])
+    assert json.loads(told.stdout.splitlines()[0])["release"]
+    named = CliRunner().invoke(main, ["audit", str(tmp_path / "1.1.0"), "--register", str(register)])
+    assert "pass histories" in named.output + named.stderr
+
+
+def people(register: Path, ordinal: int) -> Path:
+    return next(register.glob(f"000{ordinal}-*")) / "people.parquet"
+
+
+def of_before(register: Path) -> None:
+    """The register as it was before the version."""
+    shutil.rmtree(next(register.glob("0001-*")))
+    head = json.loads((register / "head.json").read_text())
+    head["entries"], head["earlier"] = head["entries"][:1], []
+    (register / "head.json").write_text(json.dumps(head))
+
+
+def people_of_before(register: Path) -> None:
+    """The people of another version in the place of those of the last one, with a head that names them."""
+    shutil.copyfile(people(register, 0), people(register, 1))
+    head = json.loads((register / "head.json").read_text())
+    head["entries"][1]["people"] = digest(people(register, 1))
+    (register / "head.json").write_text(json.dumps(head))
+
+
+def leave_out(register: Path) -> None:
+    """One person is in no table any more."""
+    table = pq.read_table(people(register, 1))
+    pq.write_table(table.slice(1), people(register, 1))
+
+
+REGISTERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an old backup": (of_before, "older than this version"),
+    "no head": (lambda r: (r / "head.json").unlink(), "is gone"),
+    "an entry gone": (lambda r: shutil.rmtree(next(r.glob("0000-*"))), "is not number 0"),
+    "somebody left out": (leave_out, "people of 0001.* are not those that the head"),
+    "people of another version": (people_of_before, "none of this version"),
+    "a table changed": (
+        lambda r: shutil.copyfile(next(r.glob("0000-*")) / "nodes.parquet", next(r.glob("0001-*")) / "nodes.parquet"),
+        "was changed since",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_a_register_that_is_not_what_it_was_is_noticed(project: Path, register: Path, name: str) -> None:
+    change, complaint = REGISTERS[name]
+    change(register)
+    check = judged(newest(project), register)
+    assert check.failed
+    assert re.search(complaint, check.detail), check.detail
+
+
+def other(part: str, **changes: object) -> Callable[[Evidence], Evidence]:
+    """Evidence whose record or findings say something else of all versions."""
+
+    def changed(evidence: Evidence) -> Evidence:
+        document = getattr(evidence, part)
+        history = document.history.model_copy(update=changes)
+        return replace(evidence, **{part: document.model_copy(update={"history": history})})
+
+    return changed
+
+
+STATED = {
+    "level of the record": (other("record", level=0.1), "another one was stated"),
+    "level of the findings": (other("findings", level=0.1), "another one was stated"),
+    "people moved": (other("findings", moved=1), "moved by the frequencies"),
+    "people outside": (other("record", outside=7), "outside by the frequencies"),
+    "histories": (other("record", histories=3), "another number was stated"),
+    "another entry": (other("record", entry="0" * 64), "not the one that it was published with"),
+    "no such version": (other("record", name="people/9.0.0"), "knows of no version"),
+    "another head": (other("record", head="0" * 64), "older than this version"),
+}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_what_was_stated_of_all_versions_is_found_again(project: Path, name: str) -> None:
+    change, complaint = STATED[name]
+    check = judged(newest(project), None, change)
+    assert check.failed
+    assert complaint in check.detail

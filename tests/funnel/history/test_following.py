@@ -1,0 +1,202 @@
+"""The next version: refusals, what rows may depend on, and repairs that always end in something proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funnel
+from funnel.guarantees.base import PosteriorGuarantee
+from funnel.history import Changes, Observed, Past, follow
+from funnel.history.allowed import allowed_by
+from funnel.history.library import (
+    constant_channels,
+    distinct_channels,
+    effective_weights,
+    integer_library,
+    with_constants,
+)
+from funnel.history.prove import proven_rows
+from funnel.history.standing import Standing, stand
+from funnel.joint import IntArray
+from funnel.protocol import DENOMINATOR, exact_sums
+
+
+def second_version(
+    seed: int = 0, n: int = 300, a: int = 3, inputs: IntArray | None = None, staying: float = 0.8
+) -> tuple[Past, Observed]:
+    """A version after one, of the same people."""
+    random = np.random.default_rng(seed)
+    before = random.choice(2 * a, size=n, p=random.dirichlet(np.ones(2 * a) * 3))
+    after = np.where(random.random(n) < staying, before, random.integers(0, 2 * a, size=n))
+    joints = [funnel.Joint.from_counts(np.bincount(cells, minlength=2 * a).reshape(2, a)) for cells in (before, after)]
+    first = follow(Past(), Observed.counted(joints[0], {}, np.zeros(n, int), before % a), funnel.LIP(0.8), "a")
+    outputs = random.integers(0, len(first.channel.outputs), size=n)
+    kinds, places = np.unique(outputs, return_inverse=True)
+    past = Past().followed_by(first.chapter(np.zeros(len(kinds), int), kinds))
+    xs = after % a if inputs is None else inputs
+    return past, Observed.counted(joints[1], {0: Changes.counted(before, after)}, 1 + places, xs)
+
+
+def test_masses_do_not_depend_on_the_inputs_that_people_with_a_history_have() -> None:
+    past, observed = second_version()
+    people = np.repeat(observed.nodes, observed.records), np.repeat(observed.inputs, observed.records)
+    shuffled = np.random.default_rng(1).permutation(people[1])
+    other = Observed.counted(observed.joint, observed.changes, people[0], shuffled)
+    assert len(other.nodes) != len(observed.nodes) or (other.records != observed.records).any()
+    allowed = allowed_by(funnel.LIP(0.8))
+    assert (stand(past, observed, allowed).masses() == stand(past, other, allowed).masses()).all()
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(
+        [funnel.LIP(0.3), funnel.LDP(0.5), funnel.ALIP(0.2, 0.4), funnel.PerfectPrivacy(), funnel.LIP(5.0)]
+    ),
+    st.sampled_from([0.0, 1e-12, 1e-6, 0.3]),
+)
+def test_any_rows_at_all_are_mended_until_they_are_proven(
+    seed: int, guarantee: PosteriorGuarantee, noise: float
+) -> None:
+    past, observed = second_version(seed)
+    allowed, random = allowed_by(guarantee), np.random.default_rng(seed)
+    standing = stand(past, observed, allowed)
+    h, b = len(standing.nodes), 4
+    rows = random.dirichlet(np.ones(b) * 0.3, size=(h, 3)).transpose(0, 2, 1)
+    if noise < 0.3:
+        # Nearly constant: what a solver leaves of rows that may say nothing.
+        rows = rows[:, :, :1] * (1 + noise * random.random(rows.shape))
+        rows /= rows.sum(axis=1, keepdims=True)
+    proven = proven_rows(standing, allowed, guarantee, rows, np.arange(h), np.zeros(h, dtype=np.int64))
+    for place in range(h):
+        weights = proven.library[proven.drawn_from[place]]
+        assert exact_sums(weights) == [DENOMINATOR] * 3
+        assert _decided(standing, allowed, place, weights)
+        assert proven.outside[place] == (
+            standing.moved[place] and not allowed.within_exactly(*_said(standing, place, weights))
+        )
+    assert 0 <= proven.level.value <= guarantee.budget
+
+
+def _said(standing: Standing, place: int, weights: Any) -> tuple[Any, Any]:
+    return standing.exact_law(place) @ weights.astype(object).T, standing.priors[standing.prior_of[place]]
+
+
+def _decided(standing: Standing, allowed: Any, place: int, weights: Any) -> bool:
+    decide = allowed.no_worse_exactly if standing.moved[place] else allowed.within_exactly
+    return bool(decide(*_said(standing, place, weights)))
+
+
+def test_rows_that_pass_are_left_as_they_are() -> None:
+    past, observed = second_version()
+    guarantee = funnel.LIP(5.0)
+    standing = stand(past, observed, allowed_by(guarantee))
+    h = len(standing.nodes)
+    rows = np.tile(np.array([[0.5, 0.25, 0.25], [0.5, 0.75, 0.75]]), (h, 1, 1))
+    proven = proven_rows(standing, allowed_by(guarantee), guarantee, rows, np.arange(h), np.zeros(h, dtype=np.int64))
+    assert len(proven.library) == 1
+    assert (proven.library[0] == integer_library(rows[:1])[0]).all()
+    assert 0 < proven.level.value < 5
+
+
+def test_a_target_of_this_version_is_what_new_people_are_drawn_from() -> None:
+    joint = funnel.Joint.from_counts([[30, 10, 5], [10, 50, 20]])
+    target = funnel.fit("grr", joint, funnel.LIP(0.5))
+    observed = Observed(joint, {}, np.zeros(3, int), np.arange(3), joint.counts.sum(axis=0))
+    step = follow(Past(), observed, funnel.LIP(0.5), "a", target=target)
+    assert (step.rows_for(()) == target.weights).all()
+    assert (step.channel.weights == target.weights).all()
+    assert step.channel.outputs == target.outputs
+    assert step.level.value == pytest.approx(funnel.LIP(0.5).level(joint, target).value, abs=1e-12)
+    assert step.utility == step.alone <= step.bound == step.entropy
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reserve": 0.0}, "share of the budget"),
+        ({"version": "a"}, "published already"),
+        ({"guarantee": funnel.SRLIP(1.0)}, "no bound on the posterior"),
+        ({"guarantee": funnel.LIP(0.01), "target": "good"}, "does not meet lip:0.01"),
+        ({"target": "other"}, "not the 3 of this version"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(change: dict[str, Any], message: str) -> None:
+    past, observed = second_version()
+    wide = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    targets = {
+        "good": lambda: funnel.fit("identity", observed.joint, funnel.LIP(5.0)),
+        "other": lambda: funnel.fit("grr", wide, funnel.LIP(0.5)),
+    }
+    asked: dict[str, Any] = {"guarantee": funnel.LIP(0.8), "version": "b", **change}
+    if "target" in asked:
+        asked["target"] = targets[asked["target"]]()
+    with pytest.raises(funnel.SpecError, match=message):
+        follow(past, observed, asked.pop("guarantee"), asked.pop("version"), **asked)
+
+
+def test_changes_that_were_not_counted_are_missed() -> None:
+    past, observed = second_version()
+    without = Observed(observed.joint, {}, observed.nodes, observed.inputs, observed.records)
+    with pytest.raises(funnel.DataError, match="since version 'a' have not been counted"):
+        follow(past, without, funnel.LIP(0.8), "b")
+
+
+def test_a_tiny_budget_of_work_still_gives_something_proven() -> None:
+    past, observed = second_version()
+    target = funnel.optimal(observed.joint, funnel.LIP(0.8)).protocol
+    step = follow(past, observed, funnel.LIP(0.8), "b", target=target, read_alone=True, budget=1e-6)
+    assert step.level.value <= 0.8
+    assert funnel.LIP(0.8).holds(step.joint, step.channel)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 6), st.integers(1, 5))
+def test_whole_numbers_of_a_library_sum_to_all_and_stay_close(seed: int, n: int, b: int, a: int) -> None:
+    random = np.random.default_rng(seed)
+    rows = random.dirichlet(np.ones(b) * 0.5, size=(n, a)).transpose(0, 2, 1)
+    weights = integer_library(rows)
+    constants = random.random((n, b))
+    for library, expected in [
+        (weights, rows),
+        (
+            with_constants(weights, constants),
+            (rows + constants[:, :, None]) / (1 + constants.sum(axis=1))[:, None, None],
+        ),
+    ]:
+        for channel in library:
+            assert exact_sums(channel) == [DENOMINATOR] * a
+        assert np.ldexp(library.astype(float), -63) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_faint_output_joins_the_likeliest() -> None:
+    rows = np.array([[[0.7, 0.4], [1e-9, 2e-9], [0.3 - 1e-9, 0.6 - 2e-9]]])
+    (weights,) = integer_library(rows)
+    assert not weights[1].any()
+    assert np.ldexp(weights[0].astype(float), -63) == pytest.approx([0.7 + 1e-9, 0.4 + 2e-9], abs=1e-15)
+
+
+@pytest.mark.parametrize("rows", [[[[0.5], [0.4]]], [[[1.5], [-0.5]]], [[[np.nan], [1.0]]]])
+def test_what_is_no_channel_is_refused(rows: list[list[list[float]]]) -> None:
+    with pytest.raises(funnel.SolverError, match="no channel"):
+        integer_library(np.array(rows))
+
+
+def test_equal_channels_are_kept_once() -> None:
+    library = constant_channels(np.array([1, 0, 1]), 2, 3)
+    kept, drawn_from = distinct_channels(library, np.array([2, 0, 1, 0]))
+    assert len(kept) == 2
+    assert (kept[drawn_from] == library[[2, 0, 1, 0]]).all()
+
+
+def test_the_effective_channel_is_the_average_by_people() -> None:
+    joint = funnel.Joint.from_counts([[2, 0], [1, 3]])
+    library = np.stack([np.eye(2, dtype=np.uint64) * np.uint64(DENOMINATOR), *constant_channels(np.array([1]), 2, 2)])
+    observed = Observed(joint, {}, np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([2, 1, 3]))
+    weights = effective_weights(joint, observed, library, np.array([1, 0, 0]))
+    assert exact_sums(weights) == [DENOMINATOR] * 2
+    assert np.ldexp(weights.astype(float), -63) == pytest.approx(np.array([[1 / 3, 0], [2 / 3, 1]]), abs=1e-15)

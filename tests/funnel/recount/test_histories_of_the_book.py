@@ -1,0 +1,198 @@
+"""What the book of histories decides, decided again by the recount; and lines of the book changed, which it notices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+import funnel
+from funnel.history import Past
+from funnel.recount.chapters import Chapter, Rows, Tree
+from funnel.recount.history_bounds import HistoryFinding, Undecided, judge_history, level_above, sides_of
+from funnel.recount.path_laws import ExactLaws, HistoryLaw, PathLaws
+from funnel.recount.promise import read_promise
+from tests.funnel.recount.test_histories import COMING, LEAVING
+from tests.plain_registers import Wave, waves
+from tests.sabotage.patching import Patch, patched
+
+SECRET_BYTES = bytes(range(32))
+CHANGING = waves(100, 4, seed=3)
+# A value that some had is one that nobody of those who stay had.
+GONE = [CHANGING[0], {p: now for p, now in CHANGING[1].items() if CHANGING[0].get(p) != (1, 2)}, CHANGING[2]]
+
+
+def published(guarantee: str, people: list[Wave], reserve: float = 1.0) -> funnel.History:
+    book = funnel.History(funnel.parse_guarantee(guarantee), reserve=reserve)
+    for number, wave in enumerate(people):
+        table = pa.table(
+            {
+                "id": list(wave),
+                "ill": [f"s{s}" for s, _ in wave.values()],
+                "size": [f"x{x}" for _, x in wave.values()],
+            }
+        )
+        names = {"key": ["id"], "secret": ["ill"], "inputs": ["size"]}
+        book.extend(table, **names, version=f"v{number}", secret_bytes=SECRET_BYTES)
+    return book
+
+
+def tree_of(past: Past) -> Tree:
+    """The chapters of a book, as plain whole numbers."""
+    chapters = []
+    for number, one in enumerate(past.chapters):
+        channels: dict[int, Rows] = {
+            k: tuple(tuple((x, w) for x, w in enumerate(row) if w) for row in weights)
+            for k, weights in enumerate(one.library.tolist())
+        }
+        chapters.append(
+            Chapter(
+                ordinal=number,
+                name=one.version,
+                secret=one.joint.secret.symbols,
+                inputs=one.joint.inputs.symbols,
+                outputs=one.channel.outputs.symbols,
+                counts=tuple(one.joint.counts.ravel().tolist()),
+                changes={
+                    ordinal: {
+                        (before, after): count
+                        for before, after, count in zip(
+                            table.before.tolist(), table.after.tolist(), table.records.tolist(), strict=True
+                        )
+                    }
+                    for ordinal, table in one.changes.items()
+                },
+                channels=channels,
+                followed=dict(zip(one.followed.tolist(), one.drawn_from.tolist(), strict=True)),
+                first=one.first,
+                parents=tuple(one.parents.tolist()),
+                drawn=tuple(one.outputs.tolist()),
+                guarantee=one.guarantee,
+            )
+        )
+    return Tree(chapters)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the recount finds of a version."""
+
+    level: float
+    moved: int
+    outside: int
+    broken: int
+    used_up: int
+
+
+def found_in(book: funnel.History) -> list[Found]:
+    tree = tree_of(book.past)
+    exact = ExactLaws(tree)
+    results = []
+    for chapter, laws in PathLaws(tree).versions():
+        step = book.steps[chapter.ordinal]
+        promise = read_promise(chapter.guarantee)
+        sides, inner = sides_of(promise), sides_of(promise, Fraction(str(book.reserve)))
+        observed = step.observed
+        people: dict[int, int] = {}
+        for node, records in zip(observed.nodes.tolist(), observed.records.tolist(), strict=True):
+            people[node] = people.get(node, 0) + records
+        findings: dict[int, HistoryFinding] = {}
+        for law in laws:
+            rows, shares = chapter.channels[chapter.followed[law.node]], chapter.shares(law.earlier)
+            try:
+                findings[law.node] = judge_history(sides, inner, law, rows, shares)
+            except Undecided:
+                cells = exact.law(law.node, chapter.ordinal)
+                common = math.lcm(*(cell.denominator for cell in cells))
+                whole = HistoryLaw(law.node, law.earlier, [int(cell * common) for cell in cells], 0)
+                findings[law.node] = judge_history(sides, inner, whole, rows, shares)
+        inside = [one for one in findings.values() if not one.moved]
+        results.append(
+            Found(
+                level=max((level_above(promise, sides, one.worst) for one in inside), default=0.0),
+                moved=sum(people[node] for node, one in findings.items() if one.moved),
+                outside=sum(people[node] for node, one in findings.items() if one.moved and one.outside),
+                broken=sum(not one.holds for one in findings.values()),
+                used_up=sum(not one.reserved for one in findings.values()),
+            )
+        )
+    return results
+
+
+@pytest.mark.parametrize("people", [CHANGING, COMING, LEAVING, GONE], ids=["changing", "coming", "leaving", "gone"])
+@pytest.mark.parametrize(
+    ("guarantee", "reserve"), [("lip:0.5", 1.0), ("lip:0.2", 0.8), ("alip:0.3,0.5", 1.0), ("ldp:0.6", 0.9)]
+)
+def test_the_book_is_believed(guarantee: str, reserve: float, people: list[Wave]) -> None:
+    book = published(guarantee, people, reserve)
+    for step, found in zip(book.steps, found_in(book), strict=True):
+        assert found.level == pytest.approx(step.level.value, abs=1e-9)
+        assert (found.moved, found.outside) == (step.moved, step.outside)
+        assert not found.broken
+        assert not found.used_up
+
+
+LINES = {
+    "answers forgotten": (
+        "funnel.history.law",
+        "values = laws.values[places] * rows[:, None, :]",
+        "values = laws.values[places] * np.ones_like(rows)[:, None, :]",
+        CHANGING,
+    ),
+    "changes the other way round": (
+        "funnel.history.law",
+        "self._table[before, after] = values",
+        "self._table[after, before] = values",
+        CHANGING,
+    ),
+    "changes since another version": (
+        "funnel.history.law",
+        "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[number])",
+        "kernel = Kernel(past.chapters[number].joint.counts.size, joint, changes[max(changes)])",
+        CHANGING,
+    ),
+    "nothing for what nobody in both had": (
+        "funnel.history.law",
+        "return np.asarray(following + unseen[:, None] * self._otherwise)",
+        "return np.asarray(following + 0 * unseen[:, None] * self._otherwise)",
+        GONE,
+    ),
+    "prior of all people": (
+        "funnel.history.law",
+        "np.add.at(counted, changes.after // len(joint.inputs), changes.records)",
+        "counted += joint.counts.sum(axis=1)",
+        COMING,
+    ),
+    "one channel for all": (
+        "funnel.history.prove",
+        "return _described(standing, allowed, guarantee, library, drawn_from)",
+        "return _described(standing, allowed, guarantee, library, drawn_from * 0)",
+        CHANGING,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_changed_line_of_the_book_is_noticed(name: str) -> None:
+    module, old, new, people = LINES[name]
+    with patched(Patch(module, old, new)):
+        book = published("lip:0.5", people)
+    assert any(found.broken for found in found_in(book))
+
+
+def test_a_reserve_that_is_used_up_is_noticed() -> None:
+    old = "declared.with_budget(declared.budget * reserve * (1 - _INSIDE))"
+    with patched(Patch("funnel.history.following", old, old.replace("* reserve * ", "* "))):
+        found = found_in(published("lip:0.5", CHANGING, reserve=0.8))
+    assert any(one.used_up for one in found)
+    assert not any(one.broken for one in found)
+
+
+def test_people_who_are_moved_are_counted_and_not_their_histories() -> None:
+    old = "moved=int(people[standing.moved].sum())"
+    with patched(Patch("funnel.history.following", old, "moved=int(standing.moved.sum())")):
+        book = published("lip:0.1", CHANGING)
+    assert [one.moved for one in found_in(book)] != [step.moved for step in book.steps]
