@@ -14,7 +14,6 @@ from tests.panel_project import PanelProject
 from tests.projects import tree
 from tests.waves import WAVES
 
-
 LEDGER = ("ledger.sqlite", "ledger-head")
 REGISTER = "registers/panel-people"
 
