@@ -108,7 +108,18 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     # Every step was a task of the orchestrator, with a state of its own.
     runs = {"flow_runs": {"id": {"any_": [next(iter(found.values()))["flow_run_id"]]}}}
     tasks = httpx.post(f"{server['PREFECT_API_URL']}/task_runs/filter", json=runs, timeout=20).json()
-    steps = ("ingest", "estimate", "optimise", "sanitise", "audit", "describe", "validate", "explain", "publish")
+    steps = (
+        "ingest",
+        "estimate",
+        "optimise",
+        "follow",
+        "sanitise",
+        "audit",
+        "describe",
+        "validate",
+        "explain",
+        "publish",
+    )
     assert sorted(task["name"].rpartition("-")[0] for task in tasks) == sorted(steps)
     assert {task["state_type"] for task in tasks} == {"COMPLETED"}
     assert "lip:1.0" in found["artifacts-summary"]["data"]

@@ -37,6 +37,9 @@ guarantee = "lip:1.0"
 path = "people.parquet"
 missing = ["?"]
 
+[history]
+people = "different"
+
 [recode.workclass]
 minimum_count = 100
 
@@ -51,7 +54,7 @@ licence = "CC-BY-4.0"
 """
 KEYED = SPEC.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
 FOLLOWED_SPEC = (
-    KEYED.replace("[source]", '[history]\npeople = "same"\nreserve = 0.9\n\n[source]', 1)
+    KEYED.replace('people = "different"', 'people = "same"\nreserve = 0.9', 1)
     .replace('["marital-status", "sex"]', '["sex"]')
     .replace("lip:1.0", "lip:0.2")
 )
