@@ -57,6 +57,7 @@ def page_of(figures: Figures, reserves: Sequence[float]) -> str:
     ]
     for reserve in TWO_SERIES:
         parts += ["", f"Reserve {reserve:g}:", "", *_table(figures[f"two series, reserve {reserve:g}"])]
+    parts += ["", "## What it costs that the effective channel meets the bound by itself", "", *linked_table(figures)]
     return "\n".join(parts) + "\n"
 
 
@@ -94,6 +95,18 @@ def short_table(figures: Figures) -> list[str]:
                 f"| {_rounded_up(row['level'])} | {_people(row['moved'], n)} | {_people(row['outside'], n)} "
                 f"| {_people(alone['outside'], n)} |"
             )
+    return lines
+
+
+def linked_table(figures: Figures) -> list[str]:
+    """What is kept of H(X) in every wave, with the condition on W that published releases have and without it."""
+    lines = []
+    for case in (OUTWORK, MARRIED):
+        asked, linked = figures[f"{case.name}, reserve 1"], figures[f"{case.name}, linked"]
+        if not lines:
+            lines += ["| kept | " + " | ".join(row["version"] for row in asked) + " |", "|---" * (len(asked) + 1) + "|"]
+        for what, rows in (("W by itself as well", asked), ("every history", linked)):
+            lines.append("| " + " | ".join([f"{case.name}, {what}", *(f"{row['kept']:.3f}" for row in rows)]) + " |")
     return lines
 
 

@@ -36,6 +36,7 @@ def test_the_guide_shows_the_tables_of_the_results() -> None:
     page = text_of("history")
     assert "\n".join(panel_page.short_table(results_of("panel"))) in page
     assert "\n".join(panel_page.reserve_table(results_of("panel"), RESERVES)) in page
+    assert "\n".join(panel_page.linked_table(results_of("panel"))) in page
     assert "\n".join(schedules.short_table(results_of("schedules"))) in page
 
 

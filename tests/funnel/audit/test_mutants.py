@@ -18,12 +18,13 @@ from tests.funnel.audit.mutants import MUTANTS, UNREADABLE, Mutant
 from tests.projects import SPEC, make_project
 from tests.releases import make_release
 
-CONTACT = 'contact_name = "Office"\ncontact_email = "office@example.org"\n\n[output]\ncsv = true\n'
+CONTACT = 'contact_name = "Office"\ncontact_email = "office@example.org"\n\n[history]'
+CSV = "\n[output]\ncsv = true\n"
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
-    return make_release(make_project(tmp_path_factory.mktemp("mutants"), SPEC + CONTACT))
+    return make_release(make_project(tmp_path_factory.mktemp("mutants"), SPEC.replace("[history]", CONTACT) + CSV))
 
 
 @pytest.fixture
