@@ -454,6 +454,7 @@ class Finished:
             checks,
             self.versions,
             self._alone,
+            0 if self.history is None else self.history.outside,
         )
 
 

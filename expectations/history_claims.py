@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -174,6 +174,11 @@ class HistoryEvidence:
             left = [drawn[y] - count for y, count in by_output.items()]
             right = min(left) >= 0 and sum(left) == self._forgotten
             yield claim("rows", right, "of an output are not as many as the register has people with it")
+        if self.drawing is not None:
+            # What the version alone would have told is computed from these weights, and compared with in public.
+            target = tuple(tuple(map(int, row)) for row in self.drawing["target"])
+            aimed_at = replace(self.released, weights=target).level(self.promise, self.recount)
+            yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
         yield claim("channels", self._drawn_from_channels(), "that rows were drawn from are not those of the register")
 
     def _drawn_from_channels(self) -> bool:

@@ -84,7 +84,8 @@ def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None
     # Weights of few bits may be on a coarser grid than they were rounded to: none is coarser than public shares.
     unit = min(math.gcd(*weights), int(laws.denominator * min(step, 2**-8)))
     law = [
-        sum(n * effective[x][y] for x, n in laws.inputs.items()) / laws.recount.rows for y in range(len(laws.outputs))
+        sum((n * effective[x][y] for x, n in laws.inputs.items()), Fraction(0)) / laws.recount.rows
+        for y in range(len(laws.outputs))
     ]
     mixed = {
         x: [share + (q - share) / 1024 if share else share for share, q in zip(column, law, strict=True)]
