@@ -6,6 +6,7 @@ from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import SECOND_YEAR
 
 CAUGHT = "expect_histories_to_meet_bound"
+TOLD = "expect_protocol_figures_to_follow_recount"
 
 FOLLOWING = [
     Mutant(
@@ -78,22 +79,25 @@ FOLLOWING = [
             "funnel.pipeline.tasks.follow",
             "    rounded = rounded_channel(joint, found.guarantee, effective)",
             f"    rounded = {instead}",
-            CAUGHT,
+            caught,
             SECOND_YEAR,
         )
-        for name, instead in (
-            ("the target told instead of the effective channel", "found.target"),
-            ("the effective channel to the last unit", "effective"),
+        for name, caught, instead in (
+            ("the target told instead of the effective channel", CAUGHT, "found.target"),
+            ("the effective channel to the last unit", CAUGHT, "effective"),
             (
                 "two inputs of the effective channel swapped",
+                CAUGHT,
                 f"{TOOLS}.turned(rounded_channel(joint, found.guarantee, effective))",
             ),
             (
                 "the effective channel of the version before",
+                TOLD,
                 f"{TOOLS}.weighted(effective, found.past.chapters[-1].channel.weights)",
             ),
             (
                 "the effective channel optimised anew",
+                TOLD,
                 f"{TOOLS}.coarsened(joint, found.guarantee, effective)",
             ),
         )

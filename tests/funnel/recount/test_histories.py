@@ -551,7 +551,7 @@ def test_another_effective_channel_is_noticed_although_some_are_forgotten(honest
     forgotten(register)
     last = sorted(register.glob("000*"))[-1]
 
-    def swapped(rows: list[list[Any]]) -> None:
+    def swapped(rows: list[list[int]]) -> None:
         most = max(row[0] for row in rows)
         for row in rows:
             row[0] = most - row[0] if row[0] >= 0 else row[0]
