@@ -93,8 +93,8 @@ def best_rows(
     The programme separates over histories. As long as there are no more of them than a library may have channels, and
     the budget allows it, each has an exact programme of its own. Beyond, histories with close laws share one, for
     their mean law and with the conditions of members that would be broken; what a member still needs of a constant row
-    it gets in closed form, so that every member's own conditions are met. What a member could reach at most is known from the multipliers of its group, and groups where the most is missing
-    are cut again.
+    it gets in closed form, so that every member's own conditions are met. What a member could reach at most is known
+    from the multipliers of its group, and groups where the most is missing are cut again.
 
     Parameters
     ----------
