@@ -178,18 +178,34 @@ class Finished:
             return None
         drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
         columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
-        if set(found.drawn_by.symbols) - set(columns):
-            # The channel counts those who are forgotten among new people: by the register `HistoryEvidence` can tell.
-            return None
+        forgotten = {symbol for _, symbol in self._forgotten}
         sums: dict[tuple[str, ...], list[int]] = {}
         records: Counter[tuple[str, ...]] = Counter()
         for symbol, counts in zip(found.drawn_by.symbols, zip(*found.counts, strict=True), strict=True):
             count, x = sum(counts), symbol[1:]
             records[x] += count
-            column = columns[symbol]
+            # Those who are forgotten draw from the law of the output, whatever they are.
+            column = drawn.marginal if symbol in forgotten else columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
         return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
+
+    @cached_property
+    def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
+        """Records of people who are forgotten, by secret and by what the drawing says that they were drawn by.
+
+        `HistoryEvidence` counts them again.
+        """
+        found = self.drawing_document
+        if found is None:
+            return {}
+        known = set(found.inputs.symbols)
+        return {
+            (s, symbol): count
+            for s, counts in zip(found.secret.symbols, found.counts, strict=True)
+            for symbol, count in zip(found.drawn_by.symbols, counts, strict=True)
+            if count and symbol not in known
+        }
 
     @property
     def _alone(self) -> PlainInformation | None:
@@ -378,23 +394,12 @@ class Finished:
         for cell, count in zip(draws.cells or (), draws.records or (), strict=True):
             place = cell // b % (len(read) + 1)
             found[cell // (b * (len(read) + 1)), read[place] if place < len(read) else a] += count
+        if given is not None:
+            for (s, symbol), count in self._forgotten.items():
+                expected[secrets.get(s, c), inputs.get(symbol[1:], a)] -= count
+                expected[secrets.get(s, c), a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
-        if given is not None and wrong:
-            wrong = self._beyond_forgotten(expected, found, a)
         return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
-
-    def _beyond_forgotten(
-        self, expected: Counter[tuple[int, int]], found: Counter[tuple[int, int]], outside: int
-    ) -> int:
-        """Cells that differ by more than those who are forgotten: they draw outside the alphabet, whatever they are."""
-        forgotten = self.history.forgotten if self.history is not None else 0
-        cells = {cell for cell in {*expected, *found} if cell[1] != outside}
-        missing = {cell: expected[cell] - found[cell] for cell in cells if expected[cell] != found[cell]}
-        for s in {cell[0] for cell in {*expected, *found}}:
-            left = sum(count for cell, count in missing.items() if cell[0] == s)
-            if left != found[s, outside] - expected[s, outside]:
-                return len(missing)
-        return len(missing) if sum(missing.values()) != forgotten or min(missing.values(), default=0) < 0 else 0
 
     def _level(self) -> list[Claim]:
         level = self.level
@@ -450,6 +455,7 @@ class Finished:
             self.versions,
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
+            0 if self.history is None else self.history.outside,
         )
 
     @property

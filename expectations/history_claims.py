@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.recount import Promise, Recount, ReleasedProtocol
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
-from funnel.recount.register_files import Entry
+from funnel.recount.register_files import FORGOTTEN, Entry
+from funnel.recount.rounded import rounding_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
@@ -131,10 +132,28 @@ class HistoryEvidence:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
     def _people(self) -> Iterator[Claim]:
-        there, rows = _in_snapshot(self.entry, self.snapshot)
-        gone = rows - self.version.people
+        forgotten = self.prepared.register / FORGOTTEN
+        there, rows, gone = _in_snapshot(self.entry, self.snapshot, forgotten)
         yield claim("digests", there == self.version.people, "are not all those of the records, each with its values")
-        yield claim("missing", gone == self._forgotten, f"are {gone:,}, and {self._forgotten:,} of them are forgotten")
+        missing, erased = rows - self.version.people, gone.total()
+        yield claim("missing", missing == erased, f"are {missing:,}, and {erased:,} of the records are forgotten")
+        yield same("forgotten", self._forgotten, erased)
+        yield claim("drawing", self._drawn_as_forgotten() == gone, "has others who are forgotten")
+
+    def _drawn_as_forgotten(self) -> Counter[int]:
+        """Cells of the records that were drawn by no channel of the register."""
+        drawing, chapter = self.drawing, self.entry.chapter
+        if drawing is None:
+            return Counter()
+        known = {tuple(symbol) for symbol in drawing["inputs"]["symbols"]}
+        secrets = {symbol: s for s, symbol in enumerate(chapter.secret)}
+        inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
+        found = Counter[int]()
+        for s, counts in zip(drawing["secret"]["symbols"], drawing["counts"], strict=True):
+            for symbol, count in zip(drawing["drawn_by"]["symbols"], counts, strict=True):
+                if count and tuple(symbol) not in known:
+                    found[secrets.get(tuple(s), -1) * chapter.a + inputs.get(tuple(symbol[1:]), -1)] += int(count)
+        return found
 
     @property
     def _forgotten(self) -> int:
@@ -155,6 +174,11 @@ class HistoryEvidence:
             left = [drawn[y] - count for y, count in by_output.items()]
             right = min(left) >= 0 and sum(left) == self._forgotten
             yield claim("rows", right, "of an output are not as many as the register has people with it")
+        if self.drawing is not None:
+            # What the version alone would have told is computed from these weights, and compared with in public.
+            target = tuple(tuple(map(int, row)) for row in self.drawing["target"])
+            aimed_at = replace(self.released, weights=target).level(self.promise, self.recount)
+            yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
         yield claim("channels", self._drawn_from_channels(), "that rows were drawn from are not those of the register")
 
     def _drawn_from_channels(self) -> bool:
@@ -178,29 +202,15 @@ class HistoryEvidence:
         return met >= set(self.version.by_channel)
 
     def _channel(self) -> Claim:
-        """That the published channel is the effective one of the register, as far as its grid tells it.
-
-        The grid is coarse, so that no weight tells of single people; the rest of a column is with one of its weights.
-        """
+        """That the published channel is the effective one of the register, rounded as documented and no other way."""
         chapter, released = self.entry.chapter, self.released
-        grid = math.gcd(released.denominator, *(weight for row in released.weights for weight in row))
-        seen = Counter[int]()
-        for (_, x), people in self.version.by_channel.items():
-            seen[x] += people
-        every = [sum(chapter.counts[x :: chapter.a]) for x in range(chapter.a)]
-        # Those who are forgotten draw from what depends on nothing, and the register counts them among new people.
-        gone = max((n - seen[x]) / n for x, n in enumerate(every) if n)
-        reach = len(released.outputs) * grid + gone * released.denominator
         if set(released.inputs) != set(chapter.inputs) or set(released.outputs) != set(chapter.outputs):
             return Claim("channel", "has other values than the register")
+        perfect = self.promise.kind == "perfect"
         xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
         ys = [released.outputs.index(symbol) for symbol in chapter.outputs]
-        far = sum(
-            abs(released.weights[y][x] - weight) > reach
-            for y, row in zip(ys, self.entry.effective, strict=True)
-            for x, weight in zip(xs, row, strict=True)
-        )
-        return claim("channel", not far, f"has {far:,} weights that are not those of all histories together")
+        told = [[released.weights[y][x] for x in xs] for y in ys]
+        return _none("channel", tuple(rounding_complaints(told, self.entry.effective, chapter, perfect)))
 
     def _findings(self) -> Iterator[Claim]:
         version, stated = self.version, self.stated
@@ -221,8 +231,11 @@ def _none(name: str, complaints: tuple[str, ...]) -> Claim:
     return Claim(name, f"does not hold: {complaints[0]}{more}" if complaints else None)
 
 
-def _in_snapshot(entry: Entry, snapshot: Snapshot) -> tuple[int, int]:
-    """How many people of an entry are in a snapshot with the same values, and how many records that has."""
+def _in_snapshot(entry: Entry, snapshot: Snapshot, forgotten: Path) -> tuple[int, int, Counter[int]]:
+    """How many people of an entry are in a snapshot with the same values, and how many records that has.
+
+    And the cells of those of its records whose people are forgotten.
+    """
     chapter = entry.chapter
     secrets = {symbol: s for s, symbol in enumerate(chapter.secret)}
     inputs = {symbol: x for x, symbol in enumerate(chapter.inputs)}
@@ -250,6 +263,11 @@ def _in_snapshot(entry: Entry, snapshot: Snapshot) -> tuple[int, int]:
     ):
         schema = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("cell", pa.int32())])
         database.register("records", pa.RecordBatchReader.from_batches(schema, batches(file)))
-        query = "SELECT count(*) FROM records JOIN read_parquet(?) USING (high, low, cell)"
+        database.execute("CREATE TABLE known AS SELECT * FROM records")
+        query = "SELECT count(*) FROM known JOIN read_parquet(?) USING (high, low, cell)"
         ((there,),) = database.execute(query, [str(entry.people)]).fetchall()
-    return int(there), rows
+        gone = []
+        if forgotten.exists():
+            query = "SELECT cell, count(*) FROM known JOIN read_parquet(?) USING (high, low) GROUP BY cell"
+            gone = database.execute(query, [str(forgotten)]).fetchall()
+    return int(there), rows, Counter(dict(gone))

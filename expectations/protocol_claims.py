@@ -67,26 +67,49 @@ def protocol_claims(
         _prior(content["prior"], laws, step),
         *_outputs(content, laws, step),
         _marginal(laws, content["prior"], step),
-        _effective(laws, effective),
+        _effective(laws, effective, step),
     ]
 
 
-def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None) -> Claim:
-    """Where people have histories: that the protocol is what their channels come to, rounded to the grid it is on."""
+def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None, step: float) -> Claim:
+    """Where people have histories: that the protocol is what their channels come to, rounded to the grid it is on.
+
+    `HistoryEvidence` holds it to the register, by the documented way of rounding; this is by the drawing alone.
+    """
     if effective is None:
         return Claim("effective channel")
-    every = [*laws.marginal, *(weight for column in laws.weights.values() for weight in column)]
-    unit = min((weight & -weight for weight in every if weight), default=1)
-    steps = len(laws.outputs)
+    if set(effective) != set(laws.weights):
+        return Claim("effective channel", "is about other values than people draw by")
+    weights = [weight for column in laws.weights.values() for weight in column]
+    # Weights of few bits may be on a coarser grid than they were rounded to: none is coarser than public shares.
+    unit = min(math.gcd(*weights), int(laws.denominator * min(step, 2**-8)))
+    law = [
+        sum((n * effective[x][y] for x, n in laws.inputs.items()), Fraction(0)) / laws.recount.rows
+        for y in range(len(laws.outputs))
+    ]
+    mixed = {
+        x: [share + (q - share) / 1024 if share else share for share, q in zip(column, law, strict=True)]
+        for x, column in effective.items()
+    }
+    wrong = [_far(laws, exact, unit) for exact in (effective, mixed)]
+    if None in wrong:
+        return Claim("effective channel")
+    return Claim("effective channel", f"is not what the channels of all histories come to, at {_named(wrong[0] or ())}")
+
+
+def _far(laws: Laws, exact: Mapping[Symbol, Sequence[Fraction]], unit: int) -> Symbol | None:
+    """The first input with a weight that is not one of its own, rounded; None if there is none."""
+    b = len(laws.outputs)
     for x, column in laws.weights.items():
-        told = effective.get(x)
-        if told is None:
-            return Claim("effective channel", f"tells of {_named(x)}, which nobody draws by")
-        gaps = sorted(abs(weight - laws.denominator * share) for weight, share in zip(column, told, strict=True))
-        # The rest of a column went to its largest weight.
-        if any(gap > unit for gap in gaps[:-1]) or gaps[-1] > steps * unit:
-            return Claim("effective channel", f"is not what the channels of all histories come to, at {_named(x)}")
-    return Claim("effective channel")
+        gaps = [abs(weight - laws.denominator * share) for weight, share in zip(column, exact[x], strict=True)]
+        # The largest has what is left. Whole numbers that the channels were added up in may each be off by one.
+        rest = exact[x].index(max(exact[x]))
+        others = [gap for y, gap in enumerate(gaps) if y != rest]
+        if any(gap > unit + b for gap in others) or gaps[rest] > b * (unit + b):
+            return x
+        if any(bool(weight) != bool(share) for weight, share in zip(column, exact[x], strict=True)):
+            return x
+    return None
 
 
 def guarantee_claim(name: str, stated: object, said: Said) -> Claim:

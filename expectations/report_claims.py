@@ -68,6 +68,7 @@ def report_claims(
     versions: int | None = None,
     alone: PlainInformation | None = None,
     before: Sequence[Mapping[str, Any]] | None = (),
+    moved_outside: int = 0,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -93,6 +94,8 @@ def report_claims(
         What the protocol of this version alone would have told then.
     before : sequence of mapping, or None
         Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
+    moved_outside : int
+        People for whom something that can be published is outside the bound then.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -115,7 +118,11 @@ def report_claims(
         all_of("channel", _channel(numbers, protocol, laws, said)),
         all_of(
             "figures",
-            [*_figures(numbers, laws, said), *_history(figures, laws, versions, alone), *_kept(numbers, before)],
+            [
+                *_figures(numbers, laws, said),
+                *_history(figures, laws, versions, alone, moved_outside),
+                *_kept(numbers, before),
+            ],
         ),
         all_of("frequencies", _frequencies(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
@@ -129,7 +136,7 @@ def _inactive(page: _Page) -> Claim:
 
 
 def _history(
-    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None
+    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, moved_outside: int
 ) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
@@ -138,8 +145,8 @@ def _history(
     yield same("versions", None if found is None else found["versions"], versions)
     if found is not None:
         step = share_step(laws.recount.rows)
-        told = found["outside_at_most"]
-        yield near("outside_at_most", told, max(1, round(told / step)) * step, NOISE)
+        steps = max(1, math.ceil(moved_outside / laws.recount.rows / step))
+        yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
         yield near("share_alone", found["share_alone"], _share(alone), step)
 
 

@@ -17,7 +17,7 @@ from funnel.rendering import page_renderer
 
 
 @flow(name="audit", persist_result=False)
-def audit(release: str, public: bool = False) -> list[dict[str, Any]]:
+def audit(release: str, public: bool = False, register_folder: str | None = None) -> list[dict[str, Any]]:
     """Check a release, or the latest of a series, from its files alone.
 
     Parameters
@@ -26,6 +26,8 @@ def audit(release: str, public: bool = False) -> list[dict[str, Any]]:
         Path of its folder.
     public : bool
         Whether only what the public files tell is asked for.
+    register_folder : str, optional
+        Path of the register of the people, where it is not in a workspace near the release.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def audit(release: str, public: bool = False) -> list[dict[str, Any]]:
     DataError
         If there is no readable release.
     """
-    checks = _audit(release, public)
+    checks = _audit(release, public, register_folder)
     # Others than the steward read the orchestrator's database: figures in it are rounded as in public files.
     shown = [{"name": check.name, "state": str(check.state), "detail": public_text(check.detail)} for check in checks]
     create_table_artifact(shown, key="funnel-audit", description=f"Checks of {Path(release).name}")
@@ -46,5 +48,6 @@ def audit(release: str, public: bool = False) -> list[dict[str, Any]]:
 
 
 @plain_errors
-def _audit(release: str, public: bool) -> list[Check]:
-    return recheck(find_release(Path(release)), Told(public=public, render=page_renderer()))
+def _audit(release: str, public: bool, register_folder: str | None) -> list[Check]:
+    place = None if register_folder is None else Path(register_folder)
+    return recheck(find_release(Path(release)), Told(public=public, render=page_renderer(), register=place))

@@ -65,7 +65,8 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
         If the source, digested again by other code, is not the one that the version was made from: a snapshot that is
         no longer of the source is never called unchanged.
     LedgerError
-        If the version is of another bound, other columns or another spec.
+        If the version is of another bound, other columns or another spec, or the register of its people is not the one
+        that it was published with, or one after it.
     """
     if source_digest(spec.source_address) != series.record(version).origin.source:
         raise ReleaseRefused(
@@ -73,6 +74,11 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
             "was taken for the same; remove the folder snapshots in the workspace, then run the release again"
         )
     require_same_spec(spec, series.record(version))
+    history = series.record(version).history
+    if spec.register is not None and history is not None and history.head is not None:
+        register = Register.of(spec.workspace_folder, spec.register)
+        register.require_head(history.head)
+        register.require_published(spec.name, {str(version): str(history.entry)})
     tell(f"unchanged: version {version} already is this release")
     folder, report = series.shown(version)
     key = signer_of(series.folder(version))

@@ -12,6 +12,8 @@ from funnel.audit.history import find_records
 from funnel.errors import FunnelError, PipelineError
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
+from funnel.recount.register_files import Entry
+from funnel.recount.rounded import rounding_complaints
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
@@ -84,9 +86,25 @@ def _complaints(
         yield "its entry in the register is not the one that it was published with"
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
+    yield from _channel(this, entry, document)
     if this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)
+
+
+def _channel(this: VersionHistories, entry: Entry, document: ProtocolDocument) -> Iterator[str]:
+    """Whether the published channel is the effective one that the register has, rounded."""
+    chapter, protocol = entry.chapter, document.protocol
+    inputs, outputs = protocol.inputs.symbols, protocol.outputs.symbols
+    if set(inputs) != set(chapter.inputs) or set(outputs) != set(chapter.outputs):
+        yield "its entry in the register is about other values"
+        return
+    xs = [inputs.index(symbol) for symbol in chapter.inputs]
+    weights = protocol.weights.tolist()
+    told = [[weights[outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
+    perfect = this.promise.kind == "perfect"
+    for said in rounding_complaints(told, entry.effective, chapter, perfect):
+        yield f"the published channel {said}"
 
 
 def _figures(this: VersionHistories, history: History, evidence: Evidence) -> Iterator[str]:
@@ -101,9 +119,10 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
             yield f"the level over all histories is {this.level:.12g} nats, and another one was stated"
         if histories != this.histories:
             yield f"its people had {this.histories:,} histories, and another number was stated"
-        # Nobody can tell any more what became of people who are forgotten.
+        # Nobody can tell any more what became of people who are forgotten since; who was so before had no history.
+        since = this.missing - (0 if stated is None else stated.forgotten)
         for what, number, known in (("moved", moved, this.moved), ("outside", outside, this.outside)):
-            if number is None or not known <= number <= known + this.missing:
+            if number is None or not known <= number <= known + since:
                 yield f"{known:,} of its people are {what} by the frequencies, and another number was stated"
 
 

@@ -200,25 +200,26 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
     The published channel is the mean of all channels, over the people who drew from each; its weights are whole numbers
     that add up to 2^63, so that each may be off by as many as there are outputs. People who were forgotten before the
     version draw from the law of the output of all others, whatever they are. Once some of a version are forgotten that
-    was published, nobody can tell any more, and only that its weights add up is looked at.
+    was published, nobody can tell any more what they drew from; the mean is then known up to their share.
     """
     chapter = entry.chapter
     if any(sum(column) != WHOLE for column in zip(*entry.effective, strict=True)):
         yield "the weights of the effective channel do not add up to 2^63"
-    if missing and not coming:
-        return
     by_channel = Counter(dict(followed.by_channel))
     seen: Counter[int] = Counter()
     for (_, x), count in followed.by_channel.items():
         seen[x] += count
     silent = [max(0, sum(chapter.counts[x :: chapter.a]) - seen[x]) for x in range(chapter.a)]
-    if set(chapter.followed) - ({NEW} if missing else set()) != set(followed.people) - ({NEW} if missing else set()):
+    new = {NEW} if missing else set()
+    had, has = set(followed.people) - new, set(chapter.followed) - new
+    if not had <= has or (had != has and (coming or not missing)):
         yield "it has channels for other histories than its people had"
-    if wrong := _not_the_mean(entry, by_channel, silent):
+    if wrong := _not_the_mean(entry, by_channel, silent, known=coming or not missing):
         yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
 
-def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silent: Sequence[int]) -> int:
+def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silent: Sequence[int], known: bool) -> int:
+    """Weights that are not the mean; if it is not ``known`` what some drew from, those that it cannot be."""
     chapter = entry.chapter
     people = [0] * chapter.a
     drawn = [[0] * chapter.a for _ in range(chapter.b)]
@@ -230,6 +231,14 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silen
         for y, row in enumerate(chapter.channels[k]):
             for x, weight in row:
                 drawn[y][x] += counts.get(x, 0) * weight
+    if not known:
+        # Whatever they drew from, its weights are from zero to 2^63.
+        return sum(
+            not -room <= entry.effective[y][x] * (people[x] + gone) - drawn[y][x] <= gone * WHOLE + room
+            for x, gone in enumerate(silent)
+            for room in (2 * chapter.b * (people[x] + gone),)
+            for y in range(chapter.b if people[x] + gone else 0)
+        )
     others = sum(people)
     if not others:
         # All of them are forgotten: any law tells nothing.

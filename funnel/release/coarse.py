@@ -23,10 +23,16 @@ from funnel.release.public import public_shares, share_step
 BITS = (8, 10, 12, 14, 16, 18, 20, 24, 28)
 # What a grid may cost, as a share of I(X;Y).
 LARGEST_COST = 1e-3
+# By how much less of I(X;Y) may be said to be kept than is, as a share of it, for a grid that tells less of people.
+LARGEST_UNDERSTATEMENT = 1e-2
 # How far a weight may move, in steps of the grid.
 _REACH = 2
 # Relative to the largest coefficient of a condition: above the tolerance of the integer programme.
 _MARGIN = 1e-7
+# Of mutual information in floats, nats.
+_NOISE = 1e-12
+# A share of 2^-10 is less than the largest cost.
+_MIXED = np.uint64(10)
 # Branches of the integer programme, and its largest size in coefficients: counted, so that the same protocol comes
 # out on every machine.
 _NODES = 200
@@ -88,8 +94,10 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
     """An effective channel as it is published: rounded to a grid no finer than public shares, where that keeps it true.
 
     Its exact weights are shares of people with each history, which single people can be read from. Unlike a protocol
-    that is about to be drawn from (`coarsened`) it is nobody's choice any more: every weight stays within one step of
-    what it is, what is possible stays possible, and the rest of a column goes to its largest weight.
+    that is about to be drawn from (`coarsened`) it is nobody's choice any more: all weights but the largest of a column
+    are rounded, and that one has what is left. It is never told to keep more than it does; where weights rounded to the
+    nearest would, they are rounded up, which mixes. What is possible stays possible, and zero weights stay zero.
+    `funnel.recount.rounded` holds what is published to exactly this.
 
     Parameters
     ----------
@@ -102,31 +110,51 @@ def rounded_channel(joint: Joint, guarantee: Guarantee, channel: Protocol) -> Pr
     Returns
     -------
     Protocol
-        On the first of ever finer grids on which the guarantee holds exactly and utility is the same to 0.1 %, or to
-        half a step of public shares; the channel itself where there is none.
+        On the first of ever finer grids on which the guarantee holds exactly and I(X;Y) is not more than it is, and
+        less by 1 % at most, or by a step of public shares; where the guarantee leaves no room for rounding,
+        mixed with a thousandth of the law of its output before. The channel itself where there is none, as under
+        perfect privacy.
     """
     utility = mutual_information(joint, channel)
-    slack = max(LARGEST_COST * utility, share_step(joint.n) / 2 * joint.entropy)
+    slack = max(LARGEST_UNDERSTATEMENT * utility, share_step(joint.n) * joint.entropy)
     shares = public_shares(joint.p_input, share_step(joint.n))
     shares = shares / shares.sum()
     first = max(BITS[0], math.ceil(-math.log2(share_step(joint.n))))
     for bits in range(first, BITS[-1] + 1, 2):
-        steps = np.floor(channel.matrix * 2.0**bits)
-        steps[(channel.weights > 0) & (steps == 0)] = 1
-        largest = steps.argmax(axis=0)
-        steps[largest, np.arange(steps.shape[1])] += 2.0**bits - steps.sum(axis=0)
-        if (steps < 0).any():
-            continue
-        weights = _weights(steps, bits)
-        rounded = replace(
-            channel,
-            weights=weights,
-            marginal=on_grid((weights / np.float64(DENOMINATOR) @ shares)[:, np.newaxis], bits)[:, 0],
-        )
-        same = abs(mutual_information(joint, rounded) - utility) <= slack
-        if same and guarantee.holds_for(joint, weights):
-            return rounded
+        mixed = _slightly_mixed(joint, channel)
+        for exact, up in ((channel.weights, False), (channel.weights, True), (mixed, True)):
+            weights = _rounded(exact, bits, up)
+            if weights is None or not guarantee.holds_for(joint, weights):
+                continue
+            law = weights / np.float64(DENOMINATOR) @ shares
+            rounded = replace(channel, weights=weights, marginal=on_grid(law[:, np.newaxis], bits)[:, 0])
+            if utility - slack <= mutual_information(joint, rounded) <= utility + _NOISE:
+                return rounded
     return channel
+
+
+def _rounded(exact: WeightArray, bits: int, up: bool) -> WeightArray | None:
+    """Weights on a grid: up, or to the nearest step, one at least; the first largest of a column has what is left.
+
+    None if that is nothing.
+    """
+    columns, largest = np.arange(exact.shape[1]), exact.argmax(axis=0)
+    unit = np.uint64(2 ** (WORD_BITS - bits))
+    steps = (exact + (unit - np.uint64(1) if up else unit // np.uint64(2))) // unit
+    steps = np.maximum(steps, (exact > 0).astype(np.uint64))
+    others = steps.sum(axis=0) - steps[largest, columns]
+    if (others >= 2**bits).any():
+        return None
+    steps[largest, columns] = np.uint64(2**bits) - others
+    return np.asarray(steps * unit)
+
+
+def _slightly_mixed(joint: Joint, channel: Protocol) -> WeightArray:
+    """Weights with a share 2^-10 of the law of the output where they are not zero; sums of columns are near 2^63."""
+    n = joint.counts.sum(axis=0).astype(object)
+    law = ((channel.weights.astype(object) * n).sum(axis=1) // int(joint.n)).astype(np.uint64)
+    mixed = channel.weights - (channel.weights >> _MIXED) + (law >> _MIXED)[:, np.newaxis]
+    return np.where(channel.weights > 0, mixed, np.uint64(0))
 
 
 def on_grid(matrix: FloatArray, bits: int) -> WeightArray:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from funnel.register.register import Register
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
 from funnel.release.layout import Version
@@ -44,6 +45,7 @@ def settled_version(spec: ReleaseSpec, workspace: Path, series: Series, secret: 
     ------
     LedgerError
         If a public file of that version is gone or was changed: it must not be said to be unchanged.
+        Also if the register of its people is damaged, or older than that version.
     DataError
         If the source cannot be read.
     """
@@ -72,5 +74,7 @@ def _question(spec: ReleaseSpec, series: Series, secret: str | None) -> dict[str
         "code": code_digest(),
         "secret": secret,
         "newest": record,
+        # Whatever happens to a register, a restored backup of it too, is looked at by the whole way.
+        "register": None if spec.register is None else Register.of(spec.workspace_folder, spec.register).head_sha256,
         "held": None if waiting is None else hashlib.sha256(waiting.held.record.to_bytes()).hexdigest(),
     }

@@ -10,15 +10,33 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from funnel.errors import DataError, SpecError
+from funnel.errors import DataError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.forget import command, forget, read_keys
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.ledger.account import ledger_of
 from funnel.register.register import Register
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project
+from tests.sabotage.patching import Patch, patched
 
 KEYED = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
+
+FORGETFUL = (
+    Patch(
+        "funnel.pipeline.tasks.follow",
+        "    rounded = rounded_channel(joint, found.guarantee, effective)",
+        "    rounded = found.target",
+    ),
+    Patch(
+        "funnel.register.following",
+        "joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records, silent",
+        "joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records",
+    ),
+    Patch("funnel.register.following", "nodes[among] = FORGOTTEN_NODE", "nodes[among] = nodes[among]"),
+    Patch(
+        "funnel.pipeline.tasks.follow", "        forgotten=people.forgotten,", "        forgotten=people.forgotten + 1,"
+    ),
+)
 
 
 def people(start: int, count: int) -> pa.Table:
@@ -58,6 +76,10 @@ def test_a_person_is_forgotten_between_versions(tmp_path: Path) -> None:
     with ledger_of(ReleaseSpec.load(path), read_only=True) as ledger:
         assert len(list(ledger.entries(register="adults"))) == 4
     pq.write_table(people(5, 1000), tmp_path / "people.parquet")
+    # Three who are forgotten leave no room for another channel, nor for one that nobody looked at.
+    for mutant in FORGETFUL:
+        with patched(mutant), pytest.raises(ReleaseRefused, match=r"^nothing was published|histories"):
+            go(ReleaseSpec.load(path), False, False)
     second, _ = go(ReleaseSpec.load(path), False, False)
     assert (second["status"], second["version"]) == ("published", "1.1.0")
     found = Register.of(tmp_path / ".funnel", "adults")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
 import signal
+from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +18,8 @@ import pytest
 
 from funnel.audit.check import State
 from funnel.audit.recheck import Told, recheck
-from funnel.errors import LedgerError, ReleaseRefused, SpecError
+from funnel.errors import LedgerError, NotChecked, ReleaseRefused, SpecError
+from funnel.pipeline.flows.audit import audit
 from funnel.pipeline.flows.look import look
 from funnel.pipeline.flows.way import go, go_approved
 from funnel.register.register import Register
@@ -23,11 +28,14 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.public.findings import PublicHistory
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.rendering import page_renderer
 from funnel.spec import ReleaseSpec
+from tests.digits import leaves, too_fine
 from tests.flows.test_kill import signalled
+from tests.projects import tree
 from tests.waves import WAVES, wave
 
 SPEC = """
@@ -156,6 +164,62 @@ def test_public_files_tell_of_the_effective_channel_and_of_no_history(
     assert found is not None
     assert f'"{found.histories}"' not in text
     assert str(found.level) not in text
+
+
+def test_no_number_of_a_public_file_is_finer_than_those_of_a_version_alone(
+    five: tuple[ReleaseSpec, list[dict[str, Any]]],
+) -> None:
+    for one in five[1]:
+        folder = ReleaseFolder(Path(one["folder"]))
+        public = {
+            name: content
+            for name, content in tree(folder.root).items()
+            if not name.startswith(("audit/", "data/")) and name.endswith((".json", ".html"))
+        }
+        assert {"protocol.json", "datapackage.json", "report.html", "report.json"} <= set(public)
+        fine = {name: too_fine(name, content) for name, content in public.items()}
+        assert not any(fine.values()), fine
+        # Of any other precision than a step of shares the channel would tell how many people have which history.
+        weights = ProtocolDocument.read(folder.protocol).protocol.weights
+        assert math.gcd(*map(int, weights.ravel())) >= 2**35
+
+
+def test_whole_numbers_that_are_public_are_none_of_histories(five: tuple[ReleaseSpec, list[dict[str, Any]]]) -> None:
+    """Every number of every public document is one that the version alone has, or how many versions there are."""
+    _, told = five
+    folder = ReleaseFolder(Path(told[-1]["folder"]))
+    found = FindingsDocument.read(folder.findings).found_history
+    assert found is not None
+    internal = {found.histories, found.known, found.channels, found.moved, found.outside} - {0}
+    report = json.loads(folder.numbers.read_bytes())
+    plain = {len(report["judged"]), report["source"]["records"], *range(30)}
+    for path in (folder.protocol, folder.package, folder.numbers):
+        numbers = {value for value in leaves(json.loads(path.read_bytes())) if type(value) in (int, float)}
+        assert not numbers & (internal - plain), path.name
+    # Nothing of it reaches a public figure but three, whoever has which history.
+    laws = SimpleNamespace(n=told[-1]["rows"], step=0.05, nats=lambda share: round(share / 0.05) * 0.05)
+    other = replace(
+        found,
+        histories=found.histories + 1,
+        known=found.known - 1,
+        forgotten=found.forgotten + 1,
+        channels=found.channels + 1,
+        level=found.level / 2,
+        level_ratio=None,
+        worst=(),
+        worst_output="",
+        worst_secret="",
+        moved=found.moved + 1,
+        reserve=0.5,
+        utility=found.utility / 2,
+        bound=found.bound * 2,
+    )
+    assert PublicHistory.of(found, laws) == PublicHistory.of(other, laws)
+    names = {field.name for field in fields(found)} - {"register", "versions", "outside", "alone", "entropy"}
+    assert {name for name in names if getattr(found, name) != getattr(other, name)} >= names - {
+        "level_ratio",
+        "worst",
+    }
 
 
 def test_a_second_series_about_the_same_people_is_one_more_version(tmp_path: Path) -> None:
@@ -309,6 +373,46 @@ def test_a_register_that_is_gone_or_old_stops_the_next_version(tmp_path: Path) -
     place.rmdir()
     away.rename(place)
     assert run(spec)["version"] == "1.1.0"
+
+
+def test_a_register_that_was_changed_or_restored_is_never_unchanged(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    for year in WAVES[:2]:
+        before = register(spec).root / "head.json"
+        old = before.read_bytes() if before.exists() else b""
+        put(tmp_path, year)
+        run(spec)
+    head = register(spec).root / "head.json"
+    newest = head.read_bytes()
+    assert look(spec) is not None
+    for content in (newest + b" ", old):
+        head.write_bytes(content)
+        with pytest.raises(LedgerError):
+            look(spec) or run(spec)
+    head.unlink()
+    with pytest.raises(LedgerError):
+        look(spec)
+    head.write_bytes(newest)
+    (entry,) = register(spec).root.glob("0001-*/entry.json")
+    content = entry.read_bytes()
+    entry.write_bytes(content + b" ")
+    with pytest.raises(LedgerError):
+        look(spec)
+    entry.write_bytes(content)
+    assert look(spec) is not None
+
+
+@pytest.mark.usefixtures("in_process")
+def test_the_audit_flow_takes_the_folder_of_the_register(
+    five: tuple[ReleaseSpec, list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    spec, told = five
+    shutil.copytree(told[-1]["folder"], tmp_path / "1.4.0")
+    with pytest.raises(NotChecked, match="--register"):
+        audit(str(tmp_path / "1.4.0"))
+    with pytest.raises(NotChecked) as without:
+        audit(str(tmp_path / "1.4.0"), register_folder=str(register(spec).root))
+    assert "--register" not in str(without.value)
 
 
 def test_what_no_bound_over_versions_is_known_for_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:

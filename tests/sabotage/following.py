@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.sabotage.mutant import Mutant
+from tests.sabotage.mutant import TOOLS, Mutant
 from tests.sabotage.scenes import SECOND_YEAR
 
 CAUGHT = "expect_histories_to_meet_bound"
+TOLD = "expect_protocol_figures_to_follow_recount"
 
 FOLLOWING = [
     Mutant(
@@ -69,6 +70,54 @@ FOLLOWING = [
         "places = (None, None) if entry is None or register is None else (register.root, entry.folder)",
         "places = (None, None)",
         CAUGHT,
+        SECOND_YEAR,
+    ),
+    *(
+        Mutant(
+            name,
+            "readers compute with another channel than records were drawn by",
+            "funnel.pipeline.tasks.follow",
+            "    rounded = rounded_channel(joint, found.guarantee, effective)",
+            f"    rounded = {instead}",
+            caught,
+            SECOND_YEAR,
+        )
+        for name, caught, instead in (
+            ("the target told instead of the effective channel", CAUGHT, "found.target"),
+            ("the effective channel to the last unit", CAUGHT, "effective"),
+            (
+                "two inputs of the effective channel swapped",
+                CAUGHT,
+                f"{TOOLS}.turned(rounded_channel(joint, found.guarantee, effective))",
+            ),
+            (
+                "the effective channel of the version before",
+                TOLD,
+                f"{TOOLS}.weighted(effective, found.past.chapters[-1].channel.weights)",
+            ),
+            (
+                "the effective channel optimised anew",
+                TOLD,
+                f"{TOOLS}.coarsened(joint, found.guarantee, effective)",
+            ),
+        )
+    ),
+    Mutant(
+        "a target that tells all",
+        "this version alone is said to have kept everything",
+        "funnel.pipeline.tasks.follow",
+        "    drawing = drawing_protocol(found)",
+        f"    drawing, protocol = drawing_protocol(found), {TOOLS}.identical(protocol)",
+        CAUGHT,
+        SECOND_YEAR,
+    ),
+    Mutant(
+        "a smaller share of people outside",
+        "more people are outside the bound than is said",
+        "funnel.release.public.findings",
+        "        steps = max(1, math.ceil(history.outside / laws.n / laws.step))",
+        "        steps = 3",
+        "expect_report_to_follow_recount",
         SECOND_YEAR,
     ),
 ]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.cache import Cache
-from funnel.release.coarse import on_grid
+from funnel.release.coarse import coarsened, on_grid
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
@@ -27,7 +27,7 @@ from funnel.sampling.row_words import RowWords
 from funnel.sampling.words import WordArray, WordStream
 from funnel.source import file_digest
 
-__all__ = ["file_digest"]
+__all__ = ["coarsened", "file_digest"]
 
 
 def identity(joint: Joint, protocol: Protocol) -> Protocol:
@@ -46,6 +46,24 @@ def nearly_identity(joint: Joint, protocol: Protocol) -> Protocol:
 def rounded(protocol: Protocol) -> Protocol:
     """The protocol on a grid of a few bits, whatever it then reveals."""
     return replace(protocol, weights=on_grid(protocol.matrix, 12))
+
+
+def weighted(protocol: Protocol, weights: np.ndarray) -> Protocol:
+    """The protocol with other weights."""
+    return replace(protocol, weights=np.ascontiguousarray(weights))
+
+
+def turned(protocol: Protocol) -> Protocol:
+    """The protocol with its inputs the other way round."""
+    return weighted(protocol, protocol.weights[:, ::-1])
+
+
+def identical(protocol: Protocol) -> Protocol:
+    """Weights that publish every value as it is, as far as there are outputs."""
+    b, a = protocol.weights.shape
+    weights = np.zeros((b, a), dtype=np.uint64)
+    weights[np.arange(a) % b, np.arange(a)] = DENOMINATOR
+    return weighted(protocol, weights)
 
 
 def moved(joint: Joint, records: int = 1) -> Joint:

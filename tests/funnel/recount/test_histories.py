@@ -544,6 +544,23 @@ def test_people_who_are_forgotten_are_in_the_counts_alone(honest: History, tmp_p
     assert found.versions[-1].people == before.versions[-1].people - 5
 
 
+def test_another_effective_channel_is_noticed_although_some_are_forgotten(honest: History, tmp_path: Path) -> None:
+    """What five people drew from is not known any more; two inputs swapped is more than they could do."""
+    register = tmp_path / "register"
+    honest.write(register)
+    forgotten(register)
+    last = sorted(register.glob("000*"))[-1]
+
+    def swapped(rows: list[list[int]]) -> None:
+        most = max(row[0] for row in rows)
+        for row in rows:
+            row[0] = most - row[0] if row[0] >= 0 else row[0]
+
+    rewritten(last, "effective.parquet", swapped)
+    complaints = recount_histories(register).versions[-1].complaints
+    assert any("are not the mean of what people drew from" in complaint for complaint in complaints)
+
+
 def test_people_who_are_forgotten_and_still_there_are_noticed(honest: History, tmp_path: Path) -> None:
     register = tmp_path / "register"
     honest.write(register)
