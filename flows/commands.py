@@ -159,8 +159,9 @@ def _of_history(history: dict[str, Any]) -> str:
     if history["moved"]:
         moved = f" but for {history['outside']:,} people whom frequencies, and no draw, had moved out of it"
     first = "the first version about these people" if versions == 1 else f"all {versions} versions about these people"
+    many = f"{history['histories']:,} {'history' if history['histories'] == 1 else 'histories'}"
     return (
-        f"; {first} together: level {history['level']:.12g} over {history['histories']:,} histories{moved}, "
+        f"; {first} together: level {history['level']:.12g} over {many}{moved}, "
         f"{history['share']:.1%} kept before rounding, {history['share_alone']:.1%} if this version stood alone"
     )
 

@@ -219,15 +219,19 @@ def _average(
     table[0] = np.minimum(table[0], 0.0)
     # The stubs say that there may be no solution, which the status says.
     solved: Any = linprog
-    result = solved(
-        -values,
-        A_ub=table.reshape(len(pool), -1).T,
-        b_ub=np.zeros(table[0].size),
-        A_eq=np.ones((1, len(pool))),
-        b_eq=np.ones(1),
-        method="highs-ds",
-    )
-    if result.status != 0:
+    for method in ("highs-ds", "highs-ipm"):
+        result = solved(
+            -values,
+            A_ub=table.reshape(len(pool), -1).T,
+            b_ub=np.zeros(table[0].size),
+            A_eq=np.ones((1, len(pool))),
+            b_eq=np.ones(1),
+            method=method,
+        )
+        # Where the conditions are equations but for rounding, one method may give up what the other one solves.
+        if result.status == 0:
+            break
+    else:
         raise SolverError("the average over rows of histories failed; please report it")
     prices = np.maximum(-result.ineqlin.marginals, 0.0).reshape(table[0].shape) / likely[:, None]
     return np.maximum(result.x, 0.0), prices, float(-result.fun)
