@@ -9,6 +9,7 @@ import pytest
 
 from funnel.errors import DataError, ReleaseRefused
 from funnel.pipeline.flows.way import go
+from funnel.pipeline.ledger.account import Account
 from funnel.release.internal_report import InternalReport
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.release.public_report import PublicReport
@@ -76,3 +77,14 @@ def test_a_report_tells_of_the_draws_before_it_and_of_no_others(
     for document in (PublicReport, InternalReport):
         with pytest.raises(DataError, match="it does not name its schema"):
             document.from_json("{}")
+
+
+def test_what_the_ledger_could_not_be_told_is_told_and_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = ReleaseSpec.load(make_project(tmp_path, PLAIN))
+    with monkeypatch.context() as patch:
+        patch.setattr(Account, "published", lambda _: "the ledger was away")
+        told, _ = go(spec, False, False)
+    assert (told["status"], told["warnings"][-1]) == ("published", "the ledger was away")
+    assert go(spec, False, False)[0]["status"] == "unchanged"
