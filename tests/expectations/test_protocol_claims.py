@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,25 @@ def test_shares_are_told_as_multiples_of_a_step_and_none_that_occurs_as_nothing(
     share: float, noise: float, told: float
 ) -> None:
     assert math.isclose(protocol_claims._told(share, 0.005, noise), told)
+
+
+def test_the_effective_channel_is_what_all_histories_come_to_up_to_its_grid() -> None:
+    held = laws(reads_secret=False)
+    every = [*held.marginal, *(weight for column in held.weights.values() for weight in column)]
+    unit = math.gcd(*every) & -math.gcd(*every)
+
+    def found(first: int, second: int) -> str | None:
+        told = {x: [Fraction(w, DENOMINATOR) for w in column] for x, column in held.weights.items()}
+        told["v",][0] += Fraction(first, DENOMINATOR)
+        told["v",][1] += Fraction(second, DENOMINATOR)
+        return protocol_claims._effective(held, told).failure
+
+    other = "is not what the channels of all histories come to, at 'v'"
+    assert found(0, 0) is None
+    assert found(unit, -unit) is None
+    assert found(unit + 1, -unit - 1) == other
+    # The rest of a column is with one of its weights.
+    assert found(0, 2 * unit) is None
+    assert found(0, 2 * unit + 1) == other
+    assert protocol_claims._effective(held, {}).failure == "tells of 'u', which nobody draws by"
+    assert protocol_claims._effective(held, None).failure is None

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from funnel.errors import SpecError
-from funnel.release.decision import Draw, Earlier, TakeOver, Unchanged, decide
+from funnel.release.decision import Draw, Earlier, Submitted, TakeOver, Unchanged, Waiting, decide
+from funnel.release.layout import Version
 from funnel.release.record import History, Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
@@ -23,7 +24,7 @@ def spec_with(history: dict[str, Any] | None, **more: Any) -> ReleaseSpec:
     return spec_of("x.parquet", "/", history=history, **KEYED, **more)
 
 
-def run(spec: ReleaseSpec, before: list[Earlier], **flags: bool) -> Any:
+def run(spec: ReleaseSpec, before: list[Earlier], **flags: Any) -> Any:
     return decide(spec, SNAPSHOTS[True], PROTOCOL, before, secret=SECRET, **flags)
 
 
@@ -106,3 +107,18 @@ def test_rows_are_taken_over_within_a_register_and_under_its_guarantee_only() ->
     assert isinstance(run(spec, [before(stricter, followed())]), Draw)
     # Rows that were drawn given a register are not published as if nobody had been known.
     assert isinstance(run(spec_with({"people": "different"}), [before(described, followed())]), Draw)
+
+
+def test_what_waits_was_drawn_given_the_register_as_it_is_or_is_drawn_again() -> None:
+    spec = spec_with(SAME)
+    given = followed().model_copy(update={"ordinal": None, "entry": None, "head": None, "given": SHA(6)})
+    waiting = before(origin(spec), given, published=False)
+    mine = Submitted(Earlier(waiting.record, Path(".held-1.0.0"), False, SHA(1), False))
+    found = run(spec, [], submitted=[mine], head=SHA(6))
+    assert isinstance(found, Waiting)
+    assert found.release.version == Version(1, 0, 0)
+    # Another series published about the same people since; the number that was looked at is used.
+    for head in (SHA(5), None):
+        found = run(spec, [], submitted=[mine], head=head)
+        assert isinstance(found, Draw)
+        assert found.version == Version(1, 0, 1)

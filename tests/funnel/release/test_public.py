@@ -18,6 +18,7 @@ from funnel.audit.consistency import Consistency
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicLaws
+from funnel.release.public.comparison import weighed
 from funnel.release.public_report import Contact, Judged, Licence
 from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public
 from tests.public import public_of
@@ -198,6 +199,18 @@ def test_rows_of_the_comparison_are_rounded_and_levels_upwards() -> None:
     assert told["level"] == 1.0
     assert laws.compared(row | {"seconds": 1.23456}, LIP(1.0))["seconds"] == 1.2
     assert "0.98765" not in laws.compared(row | {"level": None, "reason": "level 0.98765"}, LIP(1.0))["reason"]
+
+
+def test_what_a_reserve_keeps_is_told_as_shares_alone() -> None:
+    def one(outside: int) -> dict[str, float]:
+        return {"reserve": 0.9, "share": 0.512, "moved": 3, "outside": outside, "moved_next": 0}
+
+    outlook = {"versions": 2, "people": 1000, "share_alone": 0.778, "reserves": [one(0), one(51), one(1000)]}
+    rows = weighed({**outlook, "histories": 7}, 0.05)
+    told = {"reserve": 0.9, "versions": 2, "share": 0.5, "share_alone": 0.8}
+    # Upwards, and never that it is nobody.
+    assert rows == [{**told, "outside_at_most": share} for share in (0.05, 0.1, 1.0)]
+    assert weighed(outlook | {"reserves": [one(950)]}, 0.3)[0]["outside_at_most"] == 1.0
 
 
 def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief() -> None:

@@ -135,3 +135,15 @@ def test_shares_of_few_people_cannot_be_read_from_it() -> None:
         told.append(rounded_channel(joint, funnel.LIP(2.0), channel_of(joint, matrix)).digest)
     # A step of 2^-10 is twenty of them.
     assert len(set(told)) <= 10
+
+
+def test_what_is_possible_stays_so_where_a_grid_has_too_few_steps() -> None:
+    """Six hundred outputs need more than the 256 steps of the coarsest grid."""
+    joint = Joint.from_counts([[300, 300], [300, 300]])
+    weights = np.full((600, 2), DENOMINATOR // 600, dtype=np.uint64)
+    weights[0] += np.uint64(DENOMINATOR) - weights.sum(axis=0)
+    outputs = funnel.Alphabet(("x",), tuple((str(y),) for y in range(600)))
+    channel = Protocol(weights, marginal_weights(joint, weights), joint.inputs, outputs, "optimal", "lip:1.0")
+    rounded = rounded_channel(joint, funnel.LIP(1.0), channel)
+    assert (rounded.weights > 0).all()
+    assert set(rounded.weights[1:].ravel().tolist()) == {2**53}

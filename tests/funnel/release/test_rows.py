@@ -111,6 +111,11 @@ def test_rows_are_taken_over_byte_for_byte_or_not_at_all(
     assert np.array_equal(taken.counts.inputs, rows.counts.inputs)
     assert (taken.secret, taken.probe, taken.words) == (rows.secret, rows.probe, rows.words)
     assert validated_file(later.words) == "words"
+    assert not later.drawing.exists()
+    # What was drawn given histories has the drawing beside it.
+    earlier.drawing.write_bytes(b"histories")
+    take_over(earlier, rows.data.sha256, protocol, ReleaseFolder(tmp_path / "followed"))
+    assert ReleaseFolder(tmp_path / "followed").drawing.read_bytes() == b"histories"
     # Of a version that an earlier funnel drew there is nothing but the pairs.
     earlier.draws.write_text(json.dumps({"schema": "funnel/draws/1", "pairs": rows.pairs.tolist()}))
     earlier.words.unlink()

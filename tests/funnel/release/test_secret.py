@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from funnel.errors import LedgerError, OutputError, SpecError
-from funnel.release.secret import FILE, NEXT, find_secret, settle_secret
+from funnel.release.secret import FILE, NEXT, REGISTER_FILE, find_register_secret, find_secret, settle_secret
 
 
 def test_a_file_is_made_on_first_use_and_found_again(tmp_path: Path) -> None:
@@ -127,3 +127,21 @@ def test_a_secret_that_waits_for_approval_with_its_version_is_kept(
     assert find_secret(place, tmp_path, made.fingerprint, False, waiting=found.fingerprint) == found
     with pytest.raises(LedgerError, match="is not the one"):
         find_secret(place, tmp_path, made.fingerprint, False, waiting=rotated.fingerprint)
+
+
+def test_the_people_of_a_register_are_known_by_one_secret(tmp_path: Path) -> None:
+    made = find_register_secret("file", tmp_path, "panel", None)
+    path = tmp_path / REGISTER_FILE
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert find_register_secret("file", tmp_path, "panel", None) == made
+    assert find_register_secret("file", tmp_path, "panel", made.fingerprint) == made
+    # The same secret in another register stands for other people.
+    other = find_register_secret("environment:X", tmp_path, "another", made.fingerprint, lambda _: path.read_text())
+    assert (other.fingerprint, other.series == made.series) == (made.fingerprint, False)
+    path.write_text("ab" * 31 + "cd")
+    with pytest.raises(LedgerError, match=r"is not the one that the register was written with: nobody in .* panel"):
+        find_register_secret("file", tmp_path, "panel", made.fingerprint)
+    path.unlink()
+    with pytest.raises(LedgerError, match=r"is gone: nobody in the register panel could be known again.* from a backu"):
+        find_register_secret("file", tmp_path, "panel", made.fingerprint)
+    assert not path.exists()

@@ -1,0 +1,176 @@
+"""What a register says of a coming version is held against everything else there is: whatever differs is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.pipeline.expectations import Finished
+from funnel.pipeline.expectations.claims import Claim
+from funnel.pipeline.expectations.history_claims import CLAIMS, HistoryEvidence, Prepared
+from funnel.pipeline.flows.way import go
+from funnel.release.files import FileRef
+from funnel.release.layout import ReleaseFolder
+from funnel.spec import ReleaseSpec
+from tests.projects import SPEC, adult_rows, make_project
+
+KEYED = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
+TEXT = KEYED.replace('"different"', '"same"\nregister = "adults"')
+
+
+@dataclass(frozen=True)
+class Made:
+    """A second version, and what it was judged by before it was published."""
+
+    spec: Path
+    folder: Path
+    evidence: HistoryEvidence
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder, kept = tmp_path_factory.mktemp("histories"), tmp_path_factory.mktemp("kept")
+    judged: list[HistoryEvidence] = []
+    as_it_is = HistoryEvidence.claims
+
+    def claims(self: HistoryEvidence) -> list[Claim]:
+        register, number = self.prepared.register, len(judged)
+        copied, data = kept / str(number) / register.name, kept / f"{number}.parquet"
+        shutil.copytree(register, copied)
+        coming = self.prepared.coming
+        if coming.is_relative_to(register):
+            place = copied / coming.relative_to(register)
+        else:
+            place = kept / f"coming-{number}"
+            shutil.copytree(coming, place)
+        shutil.copyfile(self.snapshot.data.path, data)
+        snapshot = replace(self.snapshot, data=FileRef(str(data), self.snapshot.data.sha256))
+        judged.append(replace(self, prepared=Prepared(copied, place), snapshot=snapshot))
+        return as_it_is(self)
+
+    def people(start: int) -> pa.Table:
+        return adult_rows(start, 400).append_column("id", pa.array(range(start, start + 400)))
+
+    path = make_project(folder, TEXT, people(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HistoryEvidence, "claims", claims)
+        go(ReleaseSpec.load(path), False, False)
+        pq.write_table(people(100), folder / "people.parquet")
+        told, _ = go(ReleaseSpec.load(path), False, False)
+    assert told["version"] == "1.1.0"
+    return Made(path, Path(told["folder"]), judged[1])
+
+
+def failures(evidence: HistoryEvidence) -> dict[str, str]:
+    claims = evidence.claims()
+    assert tuple(one.name for one in claims) == CLAIMS
+    return {one.name: one.failure for one in claims if one.failure is not None}
+
+
+def test_what_was_published_holds(made: Made) -> None:
+    assert failures(made.evidence) == {}
+
+
+def test_answers_are_derived_with_the_secret_alone(made: Made) -> None:
+    assert made.evidence.key is not None
+    assert failures(replace(made.evidence, key=None)) == {
+        "answers": "cannot be derived: the run hands on no release secret"
+    }
+    key = replace(made.evidence.key, secret=bytes(range(32)))
+    found = failures(replace(made.evidence, key=key))
+    assert set(found) == {"entry", "answers"}
+    assert found["entry"].startswith("secret ")
+
+
+def test_other_values_than_those_of_the_source_are_told(made: Made) -> None:
+    recount = replace(made.evidence.recount, secret=(*made.evidence.recount.secret, ("nobody",)))
+    assert failures(replace(made.evidence, recount=recount)) == {"entry": "alphabets have other values than the source"}
+
+
+def test_other_outputs_than_those_of_the_register_are_told(made: Made) -> None:
+    outputs = tuple((f"{symbol[0]}?",) for symbol in made.evidence.released.outputs)
+    found = failures(replace(made.evidence, released=replace(made.evidence.released, outputs=outputs)))
+    assert found == {
+        "drawing": "outputs are not those of the published protocol",
+        "channel": "has other values than the register",
+    }
+
+
+def test_another_channel_than_that_of_the_histories_is_told(made: Made) -> None:
+    released = made.evidence.released
+    turned = replace(released, weights=tuple(row[1:] + row[:1] for row in released.weights))
+    found = failures(replace(made.evidence, released=turned))
+    assert set(found) == {"channel"}
+    assert found["channel"].endswith("weights that are not those of all histories together")
+
+
+def _with_input(drawing: dict[str, Any], symbol: list[str]) -> dict[str, Any]:
+    symbols = drawing["inputs"]["symbols"]
+    return drawing | {"inputs": drawing["inputs"] | {"symbols": [symbol, *symbols[1:]]}}
+
+
+def _fewer_inputs(drawing: dict[str, Any]) -> dict[str, Any]:
+    symbols = drawing["inputs"]["symbols"]
+    weights = [row[1:] for row in drawing["weights"]]
+    return drawing | {"inputs": drawing["inputs"] | {"symbols": symbols[1:]}, "weights": weights}
+
+
+def _other_order(drawing: dict[str, Any]) -> dict[str, Any]:
+    outputs = drawing["outputs"]
+    return drawing | {"outputs": outputs | {"symbols": outputs["symbols"][::-1]}}
+
+
+def _one_more(drawing: dict[str, Any]) -> dict[str, Any]:
+    first = drawing["weights"][0]
+    return drawing | {"weights": [[str(int(first[0]) + 1), *first[1:]], *drawing["weights"][1:]]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: None,
+        _other_order,
+        _one_more,
+        _fewer_inputs,
+        lambda drawing: _with_input(drawing, ["99", *drawing["inputs"]["symbols"][0][1:]]),
+        lambda drawing: _with_input(drawing, [drawing["inputs"]["symbols"][0][0], "nobody"]),
+    ],
+)
+def test_rows_that_were_drawn_from_other_channels_are_told(
+    made: Made, change: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> None:
+    assert made.evidence.drawing is not None
+    changed = change(dict(made.evidence.drawing))
+    assert failures(replace(made.evidence, drawing=changed)) == {
+        "drawing": "channels that rows were drawn from are not those of the register"
+    }
+
+
+def test_without_the_register_nothing_is_taken_to_hold(made: Made) -> None:
+    folder = ReleaseFolder(made.folder)
+    finished = Finished(ReleaseSpec.load(made.spec), folder, "1.1.0", made.evidence.snapshot)
+    lines = finished.table("histories").to_dict("records")
+    assert [line["claim"] for line in lines] == list(CLAIMS)
+    assert {line["failure"] for line in lines} == {"cannot be judged: no register is handed on"}
+
+
+def test_who_is_missing_from_the_draws_is_forgotten_and_of_the_same_secret() -> None:
+    """Cells are (secret, input); the input 2 is outside the alphabet, where those who are forgotten draw."""
+
+    def wrong(found: dict[tuple[int, int], int], forgotten: int = 1) -> int:
+        finished = cast("Finished", SimpleNamespace(history=SimpleNamespace(forgotten=forgotten)))
+        return Finished._beyond_forgotten(finished, Counter({(0, 0): 5, (1, 0): 5}), Counter(found), 2)
+
+    assert wrong({(0, 0): 4, (1, 0): 5, (0, 2): 1}) == 0
+    assert wrong({(0, 0): 4, (1, 0): 5, (1, 2): 1}) == 1
+    assert wrong({(0, 0): 4, (1, 0): 5, (0, 2): 1}, forgotten=2) == 1
+    assert wrong({(0, 0): 4, (0, 1): 1, (1, 0): 4, (1, 2): 1}) == 3
