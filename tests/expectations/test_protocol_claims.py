@@ -115,21 +115,15 @@ def test_shares_are_told_as_multiples_of_a_step_and_none_that_occurs_as_nothing(
 
 def test_the_effective_channel_is_what_all_histories_come_to_up_to_its_grid() -> None:
     held = laws(reads_secret=False)
-    every = [*held.marginal, *(weight for column in held.weights.values() for weight in column)]
-    unit = math.gcd(*every) & -math.gcd(*every)
 
-    def found(first: int, second: int) -> str | None:
+    def found(moved: Fraction) -> str | None:
         told = {x: [Fraction(w, DENOMINATOR) for w in column] for x, column in held.weights.items()}
-        told["v",][0] += Fraction(first, DENOMINATOR)
-        told["v",][1] += Fraction(second, DENOMINATOR)
-        return protocol_claims._effective(held, told).failure
+        told["v",][0] += moved
+        told["v",][1] -= moved
+        return protocol_claims._effective(held, told, 2.0**-20).failure
 
-    other = "is not what the channels of all histories come to, at 'v'"
-    assert found(0, 0) is None
-    assert found(unit, -unit) is None
-    assert found(unit + 1, -unit - 1) == other
-    # The rest of a column is with one of its weights.
-    assert found(0, 2 * unit) is None
-    assert found(0, 2 * unit + 1) == other
-    assert protocol_claims._effective(held, {}).failure == "tells of 'u', which nobody draws by"
-    assert protocol_claims._effective(held, None).failure is None
+    assert found(Fraction(0)) is None
+    assert found(Fraction(1, 2**40)) is None
+    assert found(Fraction(1, 8)) == "is not what the channels of all histories come to, at 'v'"
+    assert protocol_claims._effective(held, {}, 2.0**-20).failure == "is about other values than people draw by"
+    assert protocol_claims._effective(held, None, 2.0**-20).failure is None

@@ -146,4 +146,4 @@ def test_what_is_possible_stays_so_where_a_grid_has_too_few_steps() -> None:
     channel = Protocol(weights, marginal_weights(joint, weights), joint.inputs, outputs, "optimal", "lip:1.0")
     rounded = rounded_channel(joint, funnel.LIP(1.0), channel)
     assert (rounded.weights > 0).all()
-    assert set(rounded.weights[1:].ravel().tolist()) == {2**53}
+    assert len(set(rounded.weights[1:].ravel().tolist())) == 1
