@@ -147,3 +147,10 @@ def test_what_is_possible_stays_so_where_a_grid_has_too_few_steps() -> None:
     rounded = rounded_channel(joint, funnel.LIP(1.0), channel)
     assert (rounded.weights > 0).all()
     assert len(set(rounded.weights[1:].ravel().tolist())) == 1
+
+
+def test_where_the_bound_is_an_equation_it_stays_as_it_is() -> None:
+    joint = Joint.from_counts([[10, 20, 30], [30, 21, 17]])
+    channel = funnel.optimal(joint, funnel.PerfectPrivacy()).protocol
+    assert mutual_information(joint, channel) > 0.1
+    assert rounded_channel(joint, funnel.PerfectPrivacy(), channel) is channel
