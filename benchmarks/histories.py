@@ -243,7 +243,7 @@ def pages(results: dict[str, list[Row]]) -> str:
         "",
         *(__doc__ or "").split("\n\n", 1)[1].replace("``", "`").strip().splitlines(),
         "",
-        "LIP 1. Seconds are of a machine with two cores that others used as well; processor seconds are of both cores",
+        "LIP 1. Seconds are of a machine with two cores; processor seconds are of both cores",
         "together. *Kept* is the value of the tangent programme over all histories against its upper bound by duality.",
         f"*Few* are calls with {FEW} channels: the first, and another for gains that have changed. *scipy* is its pace",
         f"on {BESIDE} of the histories, times all of them.",
