@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import funnel
+from funnel.alphabet import Alphabet
 from funnel.audit import draw_consistency
 from funnel.errors import SpecError
 from funnel.pipeline.expectations import Evidence, judge, table_evidence
@@ -23,6 +24,7 @@ from funnel.pipeline.expectations.custom.drawn_inputs import (
 )
 from funnel.pipeline.expectations.custom.draws import ExpectDrawsToFollowProtocol, MeasuredDraws
 from funnel.pipeline.expectations.custom.level import ExpectProtocolLevelToMeetBound, MeasuredLevel
+from funnel.pipeline.expectations.drawing import Drawing
 from funnel.protocol import Protocol
 
 INPUTS = "expect_drawn_inputs_to_equal_snapshot"
@@ -212,6 +214,26 @@ def test_a_channel_that_is_lost_on_the_way_fails_all_that_rests_on_it(
 
 def test_records_of_the_snapshot_outside_the_alphabet_are_counted_apart(small: Evidence) -> None:
     assert snapshot_inputs(Channel.read(small.tables["channel"])).tolist() == [120, 60, 60, 60]
+
+
+def test_histories_of_rows_that_are_taken_over_are_added_up(small: Evidence) -> None:
+    """The snapshot at hand does not say which channel an earlier version drew each record from."""
+    public = small.protocol
+    symbols = tuple((history, *symbol) for history in "01" for symbol in public.inputs.symbols)
+    inputs = Alphabet(("history channel", *public.inputs.columns), symbols)
+    drawn_with = replace(public, weights=np.tile(public.weights, 2), inputs=inputs)
+    pairs = small.pair_counts
+    some = pairs[:-1] // 3
+    evidence = replace(
+        small,
+        pair_counts=np.vstack([some, pairs[:-1] - some, pairs[-1:]]),
+        drawn_with=drawn_with,
+        drawing=Drawing(None, None, None, None, small.released.with_name("source.parquet"), False, taken_over=True),
+    )
+    (drawn,) = evidence.tables["order"]["drawn"]
+    assert (drawn == pairs).all()
+    # Records outside the alphabet are not those of an input.
+    assert drawn[-1].sum() == 60
 
 
 def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(adult: Evidence) -> None:

@@ -17,7 +17,7 @@ from funnel.measures import mutual_information
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount.chapters import Chapter
 from funnel.recount.rounded import rounding_complaints
-from funnel.release.coarse import LARGEST_UNDERSTATEMENT, coarsened, on_grid, rounded_channel
+from funnel.release.coarse import LARGEST_UNDERSTATEMENT, _slightly_mixed, coarsened, on_grid, rounded_channel
 from funnel.release.public import share_step
 from funnel.rounding import marginal_weights
 
@@ -123,6 +123,19 @@ def test_where_the_bound_leaves_no_room_a_little_of_the_law_is_mixed_in() -> Non
         assert bound.holds(joint, rounded)
         found += 1
     assert found == 20
+
+
+def test_what_is_mixed_in_is_a_thousandth_of_the_law_of_the_output() -> None:
+    joint = Joint.from_counts([[300, 200, 100], [100, 200, 300]])
+    channel = channel_of(joint, np.array([[0.61, 0.0, 0.2], [0.33, 0.98, 0.0], [0.06, 0.02, 0.8]]))
+    exact = [[Fraction(weight, DENOMINATOR) for weight in row] for row in channel.weights.tolist()]
+    mixed = _slightly_mixed(joint, channel).tolist()
+    for y, row in enumerate(exact):
+        # Every input is as common as the others.
+        law = sum(row) / 3
+        for x, weight in enumerate(row):
+            expected = weight + (law - weight) / 1024 if weight else 0
+            assert abs(Fraction(mixed[y][x], DENOMINATOR) - expected) <= Fraction(3, DENOMINATOR)
 
 
 def test_shares_of_few_people_cannot_be_read_from_it() -> None:

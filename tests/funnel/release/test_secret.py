@@ -138,6 +138,10 @@ def test_the_people_of_a_register_are_known_by_one_secret(tmp_path: Path) -> Non
     # The same secret in another register stands for other people.
     other = find_register_secret("environment:X", tmp_path, "another", made.fingerprint, lambda _: path.read_text())
     assert (other.fingerprint, other.series == made.series) == (made.fingerprint, False)
+    # One that is kept elsewhere is read there, and no file is made for it.
+    assert other.place == "environment:X"
+    find_register_secret("environment:X", tmp_path / "elsewhere", "another", None, lambda _: path.read_text())
+    assert not (tmp_path / "elsewhere").exists()
     path.write_text("ab" * 31 + "cd")
     with pytest.raises(LedgerError, match=r"is not the one that the register was written with: nobody in .* panel"):
         find_register_secret("file", tmp_path, "panel", made.fingerprint)
