@@ -87,14 +87,21 @@ def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None
         sum((n * effective[x][y] for x, n in laws.inputs.items()), Fraction(0)) / laws.recount.rows
         for y in range(len(laws.outputs))
     ]
-    mixed = {
-        x: [share + (q - share) / 1024 if share else share for share, q in zip(column, law, strict=True)]
-        for x, column in effective.items()
-    }
+    mixed = {x: _whole(_slightly_mixed(column, law)) for x, column in effective.items()}
     wrong = [_far(laws, exact, unit) for exact in (effective, mixed)]
     if None in wrong:
         return Claim("effective channel")
     return Claim("effective channel", f"is not what the channels of all histories come to, at {_named(wrong[0] or ())}")
+
+
+def _slightly_mixed(column: Sequence[Fraction], law: Sequence[Fraction]) -> list[Fraction]:
+    return [share + (q - share) / 1024 if share else share for share, q in zip(column, law, strict=True)]
+
+
+def _whole(column: list[Fraction]) -> list[Fraction]:
+    """The largest has what is left: the law of outputs that the input cannot have was not mixed in."""
+    rest = column.index(max(column))
+    return [share + (1 - sum(column) if y == rest else 0) for y, share in enumerate(column)]
 
 
 def _far(laws: Laws, exact: Mapping[Symbol, Sequence[Fraction]], unit: int) -> Symbol | None:

@@ -16,6 +16,8 @@ from funnel.pipeline.expectations import protocol_claims
 from funnel.pipeline.expectations.laws import Laws
 from funnel.pipeline.expectations.said import Said
 from funnel.protocol import DENOMINATOR, Protocol
+from funnel.release.coarse import _rounded, _slightly_mixed
+from funnel.rounding import marginal_weights
 from tests.expectations.test_laws import laws_of
 
 JOINT = Joint.from_counts(
@@ -127,3 +129,24 @@ def test_the_effective_channel_is_what_all_histories_come_to_up_to_its_grid() ->
     assert found(Fraction(1, 8)) == "is not what the channels of all histories come to, at 'v'"
     assert protocol_claims._effective(held, {}, 2.0**-20).failure == "is about other values than people draw by"
     assert protocol_claims._effective(held, None, 2.0**-20).failure is None
+
+
+@pytest.mark.parametrize("bits", [8, 14, 20])
+def test_a_little_of_the_law_may_be_mixed_in_but_where_nothing_was(bits: int) -> None:
+    """As `funnel.release.coarse.rounded_channel` does where a bound leaves no room: the largest has what is left."""
+    joint = Joint.from_counts([[40, 30, 30, 50], [20, 50, 60, 40]])
+    shares = np.array([[0.75, 0.0, 0.0, 0.0], [0.25, 0.625, 0.0, 0.5], [0.0, 0.375, 0.875, 0.25], [0, 0, 0.125, 0.25]])
+    weights = (shares * 2.0**63).astype(np.uint64)
+    exact = Protocol(weights, marginal_weights(joint, weights), joint.inputs, joint.inputs)
+    told = _rounded(_slightly_mixed(joint, exact), bits, True)
+    assert told is not None
+    held = laws_of(joint, replace(exact, weights=told))
+    effective = {x: [Fraction(share) for share in shares[:, i]] for i, x in enumerate(joint.inputs.symbols)}
+    assert protocol_claims._effective(held, effective, 0.05).failure is None
+    # So much of it that the other outputs would show it.
+    unit = 2 ** (63 - bits)
+    moved = told.copy()
+    moved[0, 0] -= np.uint64(3 * unit)
+    moved[1, 0] += np.uint64(3 * unit)
+    held = laws_of(joint, replace(exact, weights=moved))
+    assert protocol_claims._effective(held, effective, 0.05).failure is not None
