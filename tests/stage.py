@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[1]
-_PRELOADED = (
+_ALWAYS = (
     "funnel.cli",
     "funnel.pipeline.flows.commands",
     "funnel.pipeline.flows.way",
@@ -35,6 +35,12 @@ _PRELOADED = (
     "psutil",
     "pyarrow.dataset",
     "sklearn",
+)
+# For commands that use a server.
+_ORCHESTRATED = (
+    "funnel.pipeline.flows.approve",
+    "funnel.pipeline.flows.release",
+    "funnel.pipeline.flows.watch",
 )
 
 
@@ -103,6 +109,7 @@ class Stage:
         self,
         *arguments: str | Path,
         dies: str | None = None,
+        by: signal.Signals = signal.SIGKILL,
         pauses: str | None = None,
         clock: datetime | None = None,
         unprivileged: bool = False,
@@ -115,7 +122,9 @@ class Stage:
         arguments : str or Path
             After ``funnel``.
         dies, pauses : str, optional
-            The point where it kills itself with SIGKILL, or waits until it is told to go on.
+            The point where it sends itself a signal, or waits until it is told to go on.
+        by : signal
+            That one: SIGKILL where nothing else is said.
         clock : datetime, optional
             The time that it takes for the time.
         unprivileged : bool
@@ -128,6 +137,7 @@ class Stage:
             "arguments": [str(argument) for argument in arguments],
             "output": str(output),
             "dies": dies,
+            "by": int(by),
             "pauses": pauses,
             "clock": None if clock is None else clock.isoformat(),
             "unprivileged": unprivileged,
@@ -149,10 +159,14 @@ class Stage:
 
 
 @contextmanager
-def open_stage(folder: Path) -> Iterator[Stage]:
-    """Start the process that is copied; outputs of commands go to a folder."""
+def open_stage(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Stage]:
+    """Start the process that is copied; outputs of commands go to a folder.
+
+    Where the environment names a server, its commands use that one.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", "tests.stage"],
+        env={**os.environ, **(environment or {})},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -171,7 +185,8 @@ class _Child:
 
 
 def _serve() -> None:
-    for name in _PRELOADED:
+    served = "PREFECT_API_URL" in os.environ
+    for name in (*_ALWAYS, *(_ORCHESTRATED if served else ())):
         importlib.import_module(name)
     children: dict[int, _Child] = {}
     for line in sys.stdin:
@@ -232,7 +247,7 @@ def _command(request: dict[str, Any], tells: int, asks: int) -> int:
         os.read(asks, 1)
 
     if request["dies"] is not None:
-        _when(request["dies"], lambda: os.kill(os.getpid(), signal.SIGKILL))
+        _when(request["dies"], lambda: os.kill(os.getpid(), request["by"]))
     if request["pauses"] is not None:
         _when(request["pauses"], pause)
     from funnel.cli import main

@@ -110,6 +110,13 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.fixture(scope="session")
+def served(server: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """The same, of commands whose steps are a flow of the server."""
+    with open_stage(tmp_path_factory.mktemp("served"), {**server, "PREFECT_LOGGING_LEVEL": "CRITICAL"}) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
 def two_waves(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> PanelProject:
     """A panel whose first two waves are published; to be copied."""
     project = PanelProject(tmp_path_factory.mktemp("panel") / "project", stage)

@@ -28,8 +28,8 @@ from funnel.release.record import Record
 from funnel.release.series import open_series
 from funnel.release.signature import SignatureDocument
 from funnel.spec import ReleaseSpec
-from tests.flows.test_kill import signalled
 from tests.projects import SPEC, adult_rows, make_project, tree
+from tests.stage import Stage
 
 PLAIN = SPEC + '\n[mechanism]\nname = "grr"\n'
 ASKING = PLAIN + "\n[approval]\nrequired = true\n"
@@ -216,16 +216,16 @@ def test_a_held_version_that_was_changed_is_neither_approved_of_nor_published(tm
     assert run(spec)["status"] == "unchanged"
 
 
-def test_an_approval_that_is_killed_leaves_it_held(tmp_path: Path) -> None:
+def test_an_approval_that_is_killed_leaves_it_held(tmp_path: Path, stage: Stage) -> None:
     spec = make_project(tmp_path, ASKING)
     run(spec)
     before = tree(tmp_path / "releases" / "people" / ".held-1.0.0")
-    stopped = signalled(signal.SIGTERM, "taken from the cache", "approve", spec, "--by", "A", environment={})
+    stopped = stage.run("approve", spec, "--by", "A", dies="says taken from the cache", by=signal.SIGTERM)
     assert stopped.stderr.splitlines()[-1] == (
         "funnel: terminated; what was held waits still, unless it was published before"
     )
-    killed = signalled(signal.SIGKILL, "publishing", "approve", spec, "--by", "A", environment={})
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = stage.run("approve", spec, "--by", "A", dies="says publishing")
+    assert killed.status == -signal.SIGKILL, killed.stderr
     assert seen(spec) == []
     assert tree(tmp_path / "releases" / "people" / ".held-1.0.0") == before
     assert run(spec)["status"] == "held"

@@ -34,8 +34,8 @@ from funnel.release.record import Record
 from funnel.rendering import page_renderer
 from funnel.spec import ReleaseSpec
 from tests.digits import leaves, too_fine
-from tests.flows.test_kill import signalled
 from tests.projects import tree
+from tests.stage import Stage
 from tests.waves import WAVES, wave
 
 SPEC = """
@@ -242,7 +242,9 @@ def test_a_second_series_about_the_same_people_is_one_more_version(tmp_path: Pat
         run(other)
 
 
-def test_a_run_that_is_stopped_draws_the_same_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_stopped_draws_the_same_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: Stage
+) -> None:
     """Stopped when its rows are drawn and its entry waits, and killed right before the version gets to its place."""
     spec = project(tmp_path)
     put(tmp_path, WAVES[0])
@@ -260,8 +262,8 @@ def test_a_run_that_is_stopped_draws_the_same_again(tmp_path: Path, monkeypatch:
         with pytest.raises(KeyboardInterrupt):
             run(spec)
     assert [entry.name for entry in register(spec).entries] == ["panel/1.0.0"]
-    killed = signalled(signal.SIGKILL, "publishing", "release", tmp_path / "panel.toml", environment={})
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = stage.run("release", tmp_path / "panel.toml", dies="says publishing")
+    assert killed.status == -signal.SIGKILL, killed.stderr
     assert list(register(spec).root.glob(".coming-*"))
     told = run(spec)
     assert (told["version"], [rows(told)]) == ("1.1.0", seen)
