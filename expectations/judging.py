@@ -122,13 +122,14 @@ def _evaluate(
     """Results of one suite for each table of the evidence."""
     from funnel.pipeline.expectations.engine import ExpectationSuite, context
 
-    source = context().data_sources.add_pandas("evidence")
+    # One asset for all of them: whenever one is added, the whole context is written down as text.
+    asset = context().data_sources.add_pandas("evidence").add_dataframe_asset("tables")
+    whole = asset.add_batch_definition_whole_dataframe("whole")
     results = {}
     for name, table in tables.items():
         mine = [expectation for expectation in declared if expectation.evidence_table == name]
-        batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("whole")
         suite = ExpectationSuite(name=name, expectations=mine)
-        results[name] = batch.get_batch({"dataframe": table}).validate(suite)
+        results[name] = whole.get_batch({"dataframe": table}).validate(suite)
     return results
 
 
