@@ -50,7 +50,8 @@ class Drawing:
     earlier: tuple[Words, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+# Without a repr, as `Channel`.
+@dataclass(frozen=True, eq=False, repr=False)
 class JudgedDrawing:
     """The drawing with the channel that it has to follow, as the expectations get them."""
 

@@ -11,7 +11,8 @@ from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 
 
-@dataclass(frozen=True, eq=False)
+# Without a repr: Great Expectations digests every table that it gets, and with it the text of all that is in one.
+@dataclass(frozen=True, eq=False, repr=False)
 class Channel:
     """What records were drawn with, and how.
 

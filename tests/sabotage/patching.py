@@ -49,6 +49,10 @@ def patched(*patches: Patch) -> Iterator[None]:
         yield
 
 
+# Where they are kept: to compile them takes longer than all else of a small release.
+_TEMPLATES = "funnel.report.page", "_environment"
+
+
 @contextmanager
 def _patched(patch: Patch) -> Iterator[None]:
     module = importlib.import_module(patch.module)
@@ -68,16 +72,19 @@ def _patched(patch: Patch) -> Iterator[None]:
             undo.enter_context(_other_constant(name, getattr(module, name), fresh))
         if not names and not constants:
             raise DoesNotApply(f"{patch.new!r} changes no function and no constant of {patch.module}")
-        _forget()
-        undo.callback(_forget)
+        _forget(patch.module)
+        undo.callback(_forget, patch.module)
         yield
 
 
-def _forget() -> None:
+def _forget(module: str) -> None:
     """Forget what functions of the project keep from calls before."""
-    for name, module in list(sys.modules.items()):
+    for name, one in list(sys.modules.items()):
         if name.partition(".")[0] == "funnel":
-            for value in list(vars(module).values()):
+            for what, value in list(vars(one).items()):
+                # Compiled templates call functions by name, as they are then.
+                if (name, what) == _TEMPLATES and module != name:
+                    continue
                 if callable(getattr(value, "cache_clear", None)):
                     value.cache_clear()
 
