@@ -1,4 +1,4 @@
-"""Estimate: from a snapshot to the counts of (secret, input)."""
+"""Estimate: from a snapshot to the exact counts of (secret, input)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from funnel.release.documents import joint_document, read_joint
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
-from funnel.source import require_inputs
+from funnel.source import over_values
 from funnel.spec import ReleaseSpec
 
 JOINT = "joint.json"
@@ -20,12 +20,12 @@ JOINT = "joint.json"
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """The estimated joint law.
+    """The counted joint law; nothing public is made of it but by the step that protects it.
 
     Attributes
     ----------
     joint : Joint
-        Counts of (secret, input), shape (c, a).
+        Exact counts of (secret, input), shape (c, a).
     cached : bool
         Whether they were counted by an earlier run.
     """
@@ -44,20 +44,22 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
         If the published columns have more combinations than the spec allows.
     """
     cache = Cache(workspace / "joints")
-    key = cache.key(snapshot.content_sha256, spec.secret, spec.publish)
+    # Which combinations are counted depends on it, and on nothing else that it says.
+    whole = spec.frequencies.protection == "noise"
+    key = cache.key(snapshot.content_sha256, spec.secret, spec.publish, whole)
     if (found := cache.find(key)) is not None:
         joint = read_joint(found[JOINT])
     else:
         joint = _count(spec, snapshot)
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()})
         cache.forget_others(key)
-    require_inputs(joint, spec.limits.max_inputs)
     tell("taken from the cache" if found is not None else "done")
     return Estimated(joint, found is not None)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
-    order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
+    codings = snapshot.read_codings()
+    order = {column: coding.labels for column, coding in codings.items()}
     tasks = [
         (snapshot.data.path, groups, spec.secret, spec.publish, order) for groups in partition_groups(snapshot.sizes)
     ]
@@ -67,4 +69,4 @@ def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
         for i, part in workers.run(count_partition, tasks):
             parts[i] = part
             tell("counting", sum(one.n for one in parts.values()), snapshot.rows)
-    return Joint.from_parts([parts[i] for i in sorted(parts)], order)
+    return over_values(spec, Joint.from_parts([parts[i] for i in sorted(parts)], order), codings)
