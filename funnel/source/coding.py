@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.frequencies.selection import Share
 from funnel.sampling import KEY_COLUMN
 from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.source.reader import BATCH_ROWS, Source
@@ -109,6 +110,16 @@ class Codings(Mapping[str, Coding]):
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    @property
+    def learned(self) -> Share:
+        """What it cost to learn the categories."""
+        return Share(self.learned_epsilon, self.learned_delta)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The categories of every column, in order."""
+        return {coding.column: coding.labels for coding in self.columns}
 
     def to_json(self) -> str:
         """As JSON text, the same for equal codings."""
