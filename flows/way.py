@@ -174,7 +174,7 @@ def _go(
     counted, earlier, submitted = estimated.joint, series.earlier, series.held.all
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
     waiting = series.held.waiting
-    protected = protect(spec, counted, earlier, workspace, None if waiting is None else waiting.held)
+    protected = protect(spec, estimated, earlier, workspace, None if waiting is None else waiting.held)
     frequencies, protection = protected.frequencies, protected.protection
     optimised = optimise(spec, frequencies, workspace)
     protocol = optimised.protocol

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.cache import Cache
@@ -25,12 +26,15 @@ class Estimated:
     Attributes
     ----------
     joint : Joint
-        Exact counts of (secret, input), shape (c, a).
+        Exact counts of (secret, input), shape (c, a); where noise is to protect them, over all combinations of values.
+    learned : Share
+        What it cost to learn these values.
     cached : bool
         Whether they were counted by an earlier run.
     """
 
     joint: Joint
+    learned: Share
     cached: bool
 
 
@@ -44,22 +48,21 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
         If the published columns have more combinations than the spec allows.
     """
     cache = Cache(workspace / "joints")
-    # Which combinations are counted depends on it, and on nothing else that it says.
-    whole = spec.frequencies.protection == "noise"
-    key = cache.key(snapshot.content_sha256, spec.secret, spec.publish, whole)
+    key = cache.key(snapshot.content_sha256, spec.secret, spec.publish)
     if (found := cache.find(key)) is not None:
         joint = read_joint(found[JOINT])
     else:
         joint = _count(spec, snapshot)
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()})
         cache.forget_others(key)
+    codings = snapshot.read_codings()
+    joint = over_values(spec, joint, codings)
     tell("taken from the cache" if found is not None else "done")
-    return Estimated(joint, found is not None)
+    return Estimated(joint, codings.learned, found is not None)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
-    codings = snapshot.read_codings()
-    order = {column: coding.labels for column, coding in codings.items()}
+    order = {column: coding.labels for column, coding in snapshot.read_codings().items()}
     tasks = [
         (snapshot.data.path, groups, spec.secret, spec.publish, order) for groups in partition_groups(snapshot.sizes)
     ]
@@ -69,4 +72,4 @@ def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:
         for i, part in workers.run(count_partition, tasks):
             parts[i] = part
             tell("counting", sum(one.n for one in parts.values()), snapshot.rows)
-    return over_values(spec, Joint.from_parts([parts[i] for i in sorted(parts)], order), codings)
+    return Joint.from_parts([parts[i] for i in sorted(parts)], order)

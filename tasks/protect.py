@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from funnel.joint import Joint
+from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.decision import Earlier
 from funnel.release.protected import Protected, public_frequencies
@@ -14,7 +14,11 @@ from funnel.spec import ReleaseSpec
 
 @step
 def protect(
-    spec: ReleaseSpec, counted: Joint, earlier: Sequence[Earlier], workspace: Path, held: Earlier | None = None
+    spec: ReleaseSpec,
+    estimated: Estimated,
+    earlier: Sequence[Earlier],
+    workspace: Path,
+    held: Earlier | None = None,
 ) -> Protected:
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
@@ -29,6 +33,6 @@ def protect(
         If the published frequencies of an earlier version are gone or were changed.
     """
     tell("protecting the frequencies")
-    found = public_frequencies(spec, counted, earlier, workspace, held)
+    found = public_frequencies(spec, estimated.joint, estimated.learned, earlier, workspace, held)
     tell("taken from before" if found.reused else "done")
     return found

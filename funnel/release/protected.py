@@ -6,12 +6,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 
 from funnel.errors import DataError, LedgerError
 from funnel.frequencies import Frequencies, protect
+from funnel.frequencies.frequencies import spent_with
+from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
@@ -50,7 +53,12 @@ class Protected:
 
 
 def public_frequencies(
-    spec: ReleaseSpec, counted: Joint, earlier: Sequence[Earlier], workspace: Path, held: Earlier | None = None
+    spec: ReleaseSpec,
+    counted: Joint,
+    learned: Share,
+    earlier: Sequence[Earlier],
+    workspace: Path,
+    held: Earlier | None = None,
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
 
@@ -61,7 +69,9 @@ def public_frequencies(
     ----------
     spec : ReleaseSpec
     counted : Joint
-        Exact counts.
+        Exact counts, over all combinations of values where they are to have noise.
+    learned : Share
+        What it cost to learn these values.
     earlier : sequence of Earlier
         All versions of the series whose rows were published or may have been seen.
     workspace : Path
@@ -89,12 +99,12 @@ def public_frequencies(
         document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
     spent = _spent(spec, earlier, None if document is None else document.noisy_sha256)
     if document is None:
-        frequencies = protect(counted, settings, spent_before=spent)
+        frequencies = protect(counted, settings, spent_before=spent, learned=learned)
         document = frequencies_document(frequencies)
         cache.keep(key, {_FILE: document.to_bytes()})
         reused = False
     else:
-        frequencies = replace(document.frequencies, spent=spent + document.epsilon)
+        frequencies = replace(document.frequencies, spent=spent_with(settings, spent))
         _require_same_table(frequencies, counted)
         reused = True
     record = ProtectedCounts(
@@ -168,7 +178,8 @@ def _spent(spec: ReleaseSpec, earlier: Sequence[Earlier], noisy: str | None) -> 
         if one.frequencies is not None and one.frequencies.epsilon is not None
     }
     draws.pop(noisy, None)
-    return float(sum(draws.values()))
+    # As the decimal numbers that people wrote.
+    return float(sum(Decimal(repr(epsilon)) for epsilon in draws.values()))
 
 
 def _unprotected(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> int:

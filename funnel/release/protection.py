@@ -85,7 +85,7 @@ def numbers_of(frequencies: Frequencies) -> dict[str, Any]:
         return {"protection": frequencies.protection, "epsilon": None, "delta": None, "beta": None, "spent": None}
     return {
         "protection": frequencies.protection,
-        "epsilon": noise.epsilon,
+        "epsilon": frequencies.epsilon,
         "delta": noise.delta,
         "beta": noise.beta,
         "spent": frequencies.spent,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
-from funnel.alphabet import Alphabet
 from funnel.errors import DataError
-from funnel.joint import MAX_CELLS, Joint
+from funnel.frequencies.widening import widened
+from funnel.joint import Joint
 from funnel.progress import Progress
-from funnel.source.coding import Coding, Codings, coded_batches
+from funnel.source.coding import Codings, coded_batches
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
@@ -34,50 +31,30 @@ def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
     return over_values(spec, joint, codings)
 
 
-def over_values(spec: ReleaseSpec, counted: Joint, codings: Mapping[str, Coding]) -> Joint:
-    """A joint law over what its symbols have to be: with noise all combinations of values, else those that occur.
-
-    Which combinations occur is told by an alphabet of those that do; that of all combinations tells nothing.
-
-    Parameters
-    ----------
-    spec : ReleaseSpec
-    counted : Joint
-    codings : mapping of str to Coding
-        The values of every column, in order.
+def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
+    """Counts over what the symbols of a joint law are: under noise all combinations of values, else those that occur.
 
     Raises
     ------
     DataError
-        If the published columns have more combinations than the spec allows, or all columns more than can be counted.
+        If there are more of them than the spec, or noise, allows.
     """
-    if spec.frequencies.protection != "noise":
-        _require_inputs(spec, len(counted.inputs))
-        return counted
-    values = {column: codings[column].labels for column in spec.columns}
-    c, a = (math.prod(len(values[column]) for column in columns) for columns in (spec.secret, spec.publish))
-    _require_inputs(spec, a)
-    if c * a > MAX_CELLS:
-        raise DataError(
-            f"{c:,} values of {', '.join(spec.secret)} by {a:,} values of {', '.join(spec.publish)} are too many to "
-            "count; group rare values or name fewer columns"
-        )
-    secret, inputs = (
-        Alphabet(columns, tuple(itertools.product(*(values[column] for column in columns))))
-        for columns in (spec.secret, spec.publish)
-    )
-    counts = np.zeros((c, a), dtype=np.int64)
-    rows = [secret.index(symbol) for symbol in counted.secret.symbols]
-    places = [inputs.index(symbol) for symbol in counted.inputs.symbols]
-    counts[np.ix_(rows, places)] = counted.counts
-    return Joint(counts, secret, inputs)
+    joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
+    require_inputs(joint, spec.limits.max_inputs)
+    return joint
 
 
-def _require_inputs(spec: ReleaseSpec, number: int) -> None:
-    """Refuse a joint law over more inputs than a protocol can sensibly be made for."""
-    if number > (max_inputs := spec.limits.max_inputs):
+def require_inputs(joint: Joint, max_inputs: int) -> None:
+    """Refuse a joint law over more inputs than a protocol can sensibly be made for.
+
+    Raises
+    ------
+    DataError
+        With what to change in the spec.
+    """
+    if len(joint.inputs) > max_inputs:
         raise DataError(
-            f"the columns {', '.join(spec.publish)} have {number:,} combinations, more than the "
+            f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
             f"{max_inputs:,} of max_inputs in [limits]; publish fewer columns or group rare categories with "
             "minimum_count in [recode]"
         )
