@@ -129,19 +129,21 @@ def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
         frequencies = one.record.frequencies
         if one.folder is None or frequencies is None or frequencies.counted != key:
             continue
-        path = ReleaseFolder(one.folder).frequencies
-        known = one.record.files.get(path.name)
+        folder = ReleaseFolder(one.folder)
+        known = one.record.files.get(folder.frequencies.name)
         try:
-            if known is not None and file_digest(path) != known:
-                raise DataError(f"{path} was changed since it was published")
-            document = FrequenciesDocument.read(path)
+            if known is not None and file_digest(folder.frequencies) != known:
+                raise DataError(f"{folder.frequencies} was changed since it was published")
+            document = FrequenciesDocument.read(folder.frequencies)
         except (DataError, OSError) as error:
-            found = str(error) if isinstance(error, DataError) else f"{path} is gone"
+            found = str(error) if isinstance(error, DataError) else f"{folder.frequencies} is gone"
             raise LedgerError(
                 f"{found}; restore it from a backup: other noise on the same counts would tell more of them"
             ) from error
         if document.noisy_sha256 != frequencies.noisy:
-            raise LedgerError(f"{path} is not what version {one.version} was made from; restore it from a backup")
+            raise LedgerError(
+                f"{folder.frequencies} is not what version {one.version} was made from; restore it from a backup"
+            )
         return document
     return None
 
