@@ -1,9 +1,9 @@
 """Groups of values with which a table meets the rules of disclosure control and keeps most information.
 
-What is kept is H(secret) + H(published) of the grouped table, in nats: what a release could tell, and what the guarantee
-tells apart. A grouped secret is a weaker promise: nothing bounds what a record tells between the values of a group. So
-only rare values of a secret are grouped, those of less than `RARE` of the records or fewer than the minimum of a cell;
-of the others no two become one.
+What is kept is H(secret) + H(published) of the grouped table, in nats: what a release could tell, and what the
+guarantee tells apart. A grouped secret is a weaker promise: nothing bounds what a record tells between the values of a
+group. So only rare values of a secret are grouped, those of less than `RARE` of the records or fewer than the minimum
+of a cell; of the others no two become one.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Blocks:
         return fits, kept
 
     def _by_merging(self) -> list[list[int]] | None:
-        """Groups by merging what misses the rules at the least loss a record, then by moving values while that helps."""
+        """Groups by merging what misses the rules at the least loss a record, then by moving values while it helps."""
         groups = [[j] for j in range(self.m)]
         sums = self.cells.copy()
         missing, kept = self.lacking(sums), self.kept(sums)

@@ -112,29 +112,38 @@ def _coding(spec: ReleaseSpec, tally: _Tally) -> Coding:
                 "them in the source"
             )
     bins = () if recode is None else recode.bin_labels
+    # Categories are those of groups already; what is no cell's own text joins its group here.
+    group_of = {} if recode is None else recode.group_of
     missing = spec.source.missing_label if spec.source.on_missing == "category" and tally.n_missing else None
-    if missing is not None and missing in counts:
+    if missing is not None and missing in counts and missing not in group_of:
         raise DataError(
             f"column {column!r} has a category {missing!r} of its own, which is also to name its missing values; set "
             "missing_label in [source] to another text"
         )
-    labels = [label for label in bins if label in counts] or ordered(counts)
+    of_bins = dict.fromkeys(group_of.get(label, label) for label in bins)
+    labels = [label for label in of_bins if label in counts] or ordered(counts)
     if missing is not None:
-        labels.append(missing)
-        counts[missing] = tally.n_missing
+        missing = group_of.get(missing, missing)
+        counts[missing] = counts.get(missing, 0) + tally.n_missing
+        if missing not in labels:
+            labels.append(missing)
     rare = _too_rare(labels, counts, 0 if recode is None else recode.minimum_count or 0)
     n_grouped = sum(counts[label] for label in rare)
     other = recode.other if recode is not None and rare else None
-    if other is not None and other in counts:
+    if other is not None and other in counts and other not in group_of:
         raise DataError(
             f"column {column!r} has a category {other!r} of its own, which is also to name its rarer values; set other "
             f"in [recode.{toml_key(column)}] to another text"
         )
     labels = [label for label in labels if label not in rare]
     if other is not None:
-        # Before the category of missing values, where that is one of its own.
-        labels.insert(len(labels) - (missing in labels), other)
-        counts[other] = n_grouped
+        other = group_of.get(other, other)
+        if other in labels:
+            counts[other] += n_grouped
+        else:
+            # Before the category of missing values, where that is one of its own.
+            labels.insert(len(labels) - (bool(labels) and labels[-1] == missing), other)
+            counts[other] = n_grouped
     if len(labels) > spec.limits.max_symbols:
         raise too_many(spec, column, tally.occurring())
     return Coding(
