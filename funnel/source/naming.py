@@ -128,8 +128,8 @@ def public_names(
             of_values = of_rest = share.halved()
         noisy = with_noise({value: counts.get(value, 0) for value in names.values}, of_values.epsilon)
         if undeclared:
-            nameless = {value: count for value, count in counts.items() if value not in {*names.values, other}}
-            noisy |= selected(nameless, of_values)
+            public = {*names.values, other}
+            noisy |= selected({value: n for value, n in counts.items() if value not in public}, of_values)
             names = _Names(spec, column, ordered(noisy))
         rest = {missing: n_missing} if apart else {}
         if undeclared and is_secret:
@@ -189,7 +189,7 @@ def too_rare(counts: Mapping[str, int], least: int, together: int) -> set[str]:
     """Categories to be one: those of fewer records than ``least``; while they are fewer together, the next smallest.
 
     A group of three people is as rare as a value that three people have. Of categories of one size the one that comes
-    first in order joins.
+    first in order joins. Noisy counts may be below zero.
 
     Parameters
     ----------
@@ -197,8 +197,11 @@ def too_rare(counts: Mapping[str, int], least: int, together: int) -> set[str]:
         Records that are in that one already.
     """
     rare: set[str] = set()
+    if not least:
+        return rare
     for label in sorted(counts, key=lambda label: counts[label]):
-        if counts[label] >= least and not 0 < together < least:
+        is_one = bool(rare) or together > 0
+        if counts[label] >= least and not (is_one and together < least):
             break
         rare.add(label)
         together += counts[label]
