@@ -63,7 +63,7 @@ class FrequenciesDocument(Document):
         if (self.scale, self.cells_within, self.totals_within) != (noise.scale, *limits_of(noisy.shape, noise)):
             raise SpecError("its bounds are not those of its noise")
         over = Joint(np.ones(noisy.shape, dtype=np.int64), secret, inputs)
-        return of_noisy(noisy, over, noise, self.spent, self.epsilon - self.epsilon_counts)
+        return of_noisy(noisy, over, noise, self.epsilon, self.spent)
 
     @property
     def noisy_sha256(self) -> str:

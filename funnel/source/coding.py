@@ -218,7 +218,8 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
     for column in spec.columns:
         recode = spec.recode.get(column)
         edges, bins = (recode.bins or (), recode.bin_labels) if recode is not None else ((), ())
-        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins)
+        groups = {} if recode is None else recode.group_of
+        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins, groups)
     return readers
 
 
