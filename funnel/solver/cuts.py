@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
+from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
 from funnel.solver.parts import PartsPricer
@@ -132,6 +134,72 @@ class LevelCuts(Cuts):
 
     def __init__(self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> None:
         super().__init__(read, guarantee, image)
-        self._limit = capped_exp(guarantee.budget)
-        self._high: list[list[FloatArray]] = []
-        self._low: list[list[FloatArray]] = []
+        self._limit = capped_exp(guarantee.sides.pairs)
+        self._laws = guarantee.laws(read)
+        self._secrets = np.flatnonzero(self._laws.possible)
+        self._high: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
+        self._low: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
+        # Some law of each to begin with: those of a row that says nothing.
+        average = np.ones((1, len(self.law)))
+        for s in self._secrets.tolist():
+            self._add(self._high[s], average, s, True)
+            self._add(self._low[s], average, s, False)
+
+    def __len__(self) -> int:
+        return sum(len(laws) for laws in (*self._high, *self._low))
+
+    def pricer(self, budget: Budget) -> PartsPricer:
+        """Of one region for every secret that may be the one with the least lo."""
+        return PartsPricer([self._region(t) for t in self._secrets.tolist()], budget)
+
+    def _region(self, least: int) -> Region:
+        """The region where lo of one secret is at most the others': levels m, and n in units of e^ε."""
+        rows = []
+        for s in self._secrets.tolist():
+            for law in self._high[s]:
+                rows.append(np.concatenate([law / self.law, self._levels(s == least, -self._limit)]))
+            for law in self._low[s]:
+                rows.append(np.concatenate([-law / self.law, self._levels(s != least, 1.0)]))
+        rows.append(np.concatenate([np.zeros(len(self.law)), [1.0, -self._limit]]))
+        return Region.with_levels(np.array(rows), self.law, 2, self.image)
+
+    def _levels(self, second: bool, by: float) -> FloatArray:
+        return np.array([0.0, by * self._limit] if second else [by, 0.0])
+
+    def add(self, rows: FloatArray) -> int:
+        """The laws of the pair that each row breaks most."""
+        high, low = self._laws.given(stacked(self.read, self.whole(rows)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.nan_to_num(high[:, :, None] / low[:, None, :], nan=0.0, posinf=np.inf)
+        same = np.arange(ratios.shape[1])
+        ratios[:, same, same] = 0.0
+        ratios[:, ~self._laws.possible] = 0.0
+        ratios[:, :, ~self._laws.possible] = 0.0
+        added = 0
+        for row, apart in zip(rows, ratios, strict=True):
+            s, t = np.unravel_index(int(apart.argmax()), apart.shape)
+            if apart[s, t] > self._limit * (1 + _SPACED):
+                added += self._add(self._high[s], row[None], int(s), True)
+                added += self._add(self._low[t], row[None], int(t), False)
+        return added
+
+    def _add(self, known: list[FloatArray], row: FloatArray, secret: int, upward: bool) -> int:
+        stack = stacked(self.read, self.whole(row))
+        law = self._laws.given_laws(stack, np.array([secret]), upward)[0]
+        full = np.zeros(len(self.seen))
+        if reads_secret(self.read):
+            full.reshape(self._laws.shape)[secret] = law
+        else:
+            full[:] = law
+        new = self.on_seen(full[None])[0]
+        if any(float(np.abs(new - old).max()) < _SAME for old in known):
+            return 0
+        known.append(new)
+        return 1
+
+
+def cuts_for(read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> Cuts:
+    """Law by law where only pairs of secrets are compared, else as half-spaces."""
+    sides = guarantee.sides
+    pairs = sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf
+    return LevelCuts(read, guarantee, image) if pairs else PlainCuts(read, guarantee, image)
