@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from funnel.errors import DataError
+from funnel.bounds import Bounds
 from funnel.guarantees.greedy import Filled, Places, along, exact_sum, filled, ranked
 from funnel.guarantees.laws import Laws
 from funnel.guarantees.reading import by_secret, reads_secret
@@ -43,8 +43,8 @@ class CountBox(Laws):
     ``μ (N + M) / (μ N + C)``, μ = A/N. It rises in μ; where it exceeds 1 it falls in N. So for each N only the largest
     μ(N) matters, and of all N only those up to the one where μ(N) is largest: from there on both get worse. Mostly
     that is the least N alone. For given N and μ what is left is a linear fraction in the counts of the other secrets:
-    a ratio above r is possible if and only if ``Σ n (μ - r T) > r μ N - μ N``, which for each of the others is greedy by
-    the threshold ``T < μ/r``; each r found is that of a table, and is raised until nothing exceeds it (Dinkelbach
+    a ratio above r is possible if and only if ``Σ n (μ - r T) > (r - 1) μ N``, for each of the others greedy by the
+    threshold ``T < μ/r``; each r found is that of a table, and is raised until nothing exceeds it (Dinkelbach
     1967), after finitely many thresholds. Inverse lifts ``(μ N + C) / (μ (N + M))`` likewise, with the least μ(N) and
     the threshold ``T > r μ``. Where more than 64 numbers N matter they are put in 64 blocks, and a block is judged by
     its least N with its best μ: an upper bound that errs towards refusing only, by at most the share of N that a block
@@ -107,7 +107,7 @@ class CountBox(Laws):
         table = parts.table(averages.argmax(axis=-1) if upward else averages.argmin(axis=-1))
         return np.asarray(table / table.sum(axis=-1, keepdims=True))
 
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
         """Those of tables in the box that come close to the largest lift: of a few numbers of records the best."""
         k = len(rows)
         every = np.arange(k)
@@ -118,7 +118,7 @@ class CountBox(Laws):
         place = sums.averages.argmax(axis=-1) if upward else sums.averages.argmin(axis=-1)
         last = sums.number[every, place].astype(np.int64)
         others = self._sums(rows, self.least, downwards=not upward)
-        best, tables = np.full(k, -np.inf), np.zeros((k, *self.shape), dtype=np.int64)
+        best, tables = np.full(k, -np.inf), np.ones((k, *self.shape), dtype=np.int64)
         for step in range(_TRIED if (last > least).any() else 1):
             number = least + (last - least) * step // (_TRIED - 1)
             mine = filled(order, lower, upper, number, number).table(0)
@@ -128,7 +128,8 @@ class CountBox(Laws):
             table = others.parts.table(taken[:, :, 0])
             table[every, secrets] = mine
             best[better], tables[better] = ratio[better, 0], table[better]
-        return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
+        number = tables.sum(axis=-1)
+        return tables / np.maximum(number, 1)[..., None], number / number.sum(axis=-1, keepdims=True)
 
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
         """Thresholds, in whole numbers."""
@@ -301,19 +302,12 @@ def _own(rows: FloatArray, secrets: Places) -> FloatArray:
 
 
 def count_box(joint: Joint) -> CountBox:
-    """The tables of counts within the bounds of a joint law, which a channel reads.
-
-    Raises
-    ------
-    DataError
-        If no table is within them.
-    """
-    assert joint.bounds is not None
-    lower, upper = joint.bounds.lower, joint.bounds.upper
+    """The tables of counts within the bounds of the joint law that a channel reads; without bounds its own alone."""
+    exact = joint.counts.sum(axis=1)
+    bounds = joint.bounds or Bounds(joint.counts, joint.counts, np.stack([exact, exact], axis=1), 0.0)
+    lower, upper = bounds.lower, bounds.upper
     if reads_secret(joint):
         lower, upper = by_secret(lower), by_secret(upper)
-    least = np.maximum(joint.bounds.totals[:, 0], lower.sum(axis=1))
-    most = np.minimum(joint.bounds.totals[:, 1], upper.sum(axis=1))
-    if (least > most).any():
-        raise DataError("no table of counts is within the bounds of these frequencies, so nothing can be proven for it")
+    least = np.maximum(bounds.totals[:, 0], lower.sum(axis=1))
+    most = np.minimum(bounds.totals[:, 1], upper.sum(axis=1))
     return CountBox(lower, upper, least, most)

@@ -43,9 +43,7 @@ class Filled:
         return table
 
 
-def filled(
-    order: Places, lower: IntArray, upper: IntArray, least: npt.ArrayLike, most: npt.ArrayLike
-) -> Filled:
+def filled(order: Places, lower: IntArray, upper: IntArray, least: npt.ArrayLike, most: npt.ArrayLike) -> Filled:
     """Fill up to the least total, and see what may follow up to the largest.
 
     Parameters

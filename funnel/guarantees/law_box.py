@@ -1,4 +1,4 @@
-"""Boxes of laws that cover the true one for every sample size: simultaneous Clopper–Pearson limits, in whole numbers."""
+"""Boxes of laws that hold the true one for every sample size: simultaneous Clopper–Pearson limits, in whole numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from funnel.guarantees.binomial_limits import UNIT, lower_limit, upper_limit
 from funnel.guarantees.count_box import count_box
 from funnel.guarantees.greedy import Places, exact_sum, filled, ranked
 from funnel.guarantees.laws import Laws
-from funnel.guarantees.reading import secret_by_input
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WeightArray
 
@@ -61,7 +60,7 @@ class LawBox(Laws):
     def _prior(self, gains: FloatArray, downwards: bool) -> FloatArray:
         """The p(s), shape (..., c), with the largest or least ``Σ p_s gains_s``, gains (..., c)."""
         order = ranked(gains, downwards)
-        return filled(order, self.prior_lower, self.prior_upper, UNIT, UNIT).table(0) / UNIT
+        return np.asarray(filled(order, self.prior_lower, self.prior_upper, UNIT, UNIT).table(0) / UNIT)
 
     def given(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Greedy; O(b c u log u)."""
@@ -94,13 +93,12 @@ class LawBox(Laws):
         lower, upper = self.lower[secrets], self.upper[secrets]
         return np.asarray(filled(ranked(own, upward), lower, upper, UNIT, UNIT).table(0) / UNIT)
 
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
         """Greedy in p(x|s), then in p(s)."""
         every = np.arange(len(rows))
         laws = self._filled(rows, not upward) / UNIT
         laws[every, secrets] = self.given_laws(rows, secrets, upward)
-        gains = (laws * rows).sum(axis=-1)
-        return np.asarray(laws * self._prior(gains, not upward)[..., None])
+        return laws, self._prior((laws * rows).sum(axis=-1), not upward)
 
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
         """Sums of whole numbers below 2^95."""
@@ -148,15 +146,11 @@ def law_box(joint: Joint, alpha: float) -> LawBox:
     DataError
         If a secret never occurs: no law is ruled out for it then.
     """
-    counts, _ = secret_by_input(joint)
-    c, u = counts.shape
+    # Where the counts are known exactly they are all that is within their bounds.
+    box = count_box(joint)
+    lower, upper, least, most = box.lower, box.upper, box.least, box.most
+    c, u = box.shape
     tail = Fraction(repr(float(alpha))) / (2 * (c * u + c))
-    if joint.bounds is not None:
-        box = count_box(joint)
-        lower, upper, least, most = box.lower, box.upper, box.least, box.most
-    else:
-        lower = upper = counts
-        least = most = counts.sum(axis=1)
     if (most == 0).any():
         never = joint.secret.labels[int(np.flatnonzero(most == 0)[0])]
         raise DataError(

@@ -43,8 +43,8 @@ class Laws(ABC):
         """For each of k rows the p(x|s) of its secret (k,) that makes P(y|s) largest, or least; shape (k, u)."""
 
     @abstractmethod
-    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
-        """For each of k rows a law of the set with the largest lift of its secret, or inverse lift; shape (k, c, u)."""
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
+        """For each of k rows a law with the largest lift of its secret, or inverse: p(x|s) (k, c, u), p(s) (k, c)."""
 
     @abstractmethod
     def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
