@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from funnel.confidence import confidence_set
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees import LDP, RLDP, Guarantee
+from funnel.guarantees import RLDP, Guarantee
 from funnel.guarantees.exact import capped_exp
 from funnel.guarantees.reading import rows_by_secret
+from funnel.guarantees.robust import Robust
 from funnel.guarantees.worst_case import Neighbourhood, within
-from funnel.joint import Joint
+from funnel.joint import MAX_ROWS, FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms import calibrate
 from funnel.mechanisms.grr import grr_matrix
@@ -41,53 +44,63 @@ class Need:
     share: float
 
 
-def records_needed(joint: Joint, guarantee: RLDP) -> Need:
+def records_needed(joint: Joint, guarantee: Robust) -> Need:
     """The number of records with the frequencies of ``joint`` from which GRR keeps half of what it ever could.
 
-    As the number grows, F shrinks to the estimate and RLDP becomes LDP. GRR with half the utility that LDP of the same
-    ε would leave it has a level below ε under the estimate, so some number of records is enough: it is found by
-    bisection on the radius of F with the exact decision of RLDP.
+    As the number grows, the set of laws shrinks to the estimate and the guarantee becomes its nominal one. GRR with
+    half the utility that this would leave it has a level below the budget under the estimate, so some number of
+    records is enough: it is found by bisection, on the radius of F or on the counts that the boxes are around.
 
     Parameters
     ----------
     joint : Joint
         Counts of (S, X), shape (c, a).
-    guarantee : RLDP
-        With ε > 0.
+    guarantee : Robust
+        With a budget > 0.
 
     Raises
     ------
     InfeasibleGuarantee
-        If ε is 0: no number of records is enough.
+        If the budget is 0, or more records would be needed than exact arithmetic is laid out for.
     DataError
         If a value of the secret never occurs.
     """
-    if guarantee.epsilon == 0:
+    if guarantee.is_perfect:
         raise InfeasibleGuarantee(f"{guarantee} asks for perfect privacy under every law near the data: no n is enough")
     size = len(joint.inputs)
 
     def utility(alpha: float) -> float:
         return information_of((grr_matrix(size, alpha) * joint.p_input).T)
 
-    most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint, LDP(guarantee.epsilon))
+    most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint.as_published, guarantee.nominal)
     low, high = 0.0, most
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if utility(middle) >= PART * utility(most) else (middle, high)
-    rows = rows_by_secret(joint, grr_matrix(size, high))
-    near = guarantee.neighbourhood(joint)
-    limit = capped_exp(guarantee.epsilon) * (1 - 1e-9)
-
-    def enough(factor: float) -> bool:
-        return within(rows, Neighbourhood(near.law, near.prior, near.radius / factor), limit)
-
+    enough = _enough(joint, guarantee, grr_matrix(size, high))
     fewer, more = 1.0, 1.0
     while not enough(more):
         fewer, more = more, 4 * more
+        if joint.n * more >= MAX_ROWS:
+            raise InfeasibleGuarantee(f"with these frequencies no number of records below {MAX_ROWS:,} is enough")
     while more > fewer * _PRECISION:
         middle = (fewer * more) ** 0.5
         fewer, more = (fewer, middle) if enough(middle) else (middle, more)
     return Need(_rounded_up(joint.n * more), utility(high) / joint.entropy)
+
+
+def _enough(joint: Joint, guarantee: Robust, matrix: FloatArray) -> Callable[[float], bool]:
+    """Whether so many times the records would let a channel (a, a) meet a robust guarantee."""
+    if isinstance(guarantee, RLDP) and not guarantee.over_boxes:
+        rows, near = rows_by_secret(joint, matrix), guarantee.neighbourhood(joint)
+        limit = capped_exp(guarantee.epsilon) * (1 - 1e-9)
+        return lambda factor: within(rows, Neighbourhood(near.law, near.prior, near.radius / factor), limit)
+
+    def enough(factor: float) -> bool:
+        more = Joint(np.rint(joint.counts * factor).astype(np.int64), joint.secret, joint.inputs)
+        return float(guarantee.output_levels(more, matrix).max()) <= guarantee.budget * (1 - 1e-9)
+
+    return enough
 
 
 def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> str | None:
@@ -98,12 +111,15 @@ def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> str 
     records would not help gives None.
     """
     usable = [row for row in rows if row.reason is None]
-    if not isinstance(guarantee, RLDP) or guarantee.epsilon == 0 or joint.entropy == 0:
+    if not isinstance(guarantee, Robust) or guarantee.is_perfect or joint.entropy == 0:
         return None
     kept = max((row.share or 0.0 for row in usable), default=0.0)
     if kept >= USELESS:
         return None
-    need = records_needed(joint, guarantee)
+    try:
+        need = records_needed(joint, guarantee)
+    except InfeasibleGuarantee:
+        return None
     if need.n <= joint.n:
         return None
     return (
@@ -115,7 +131,8 @@ def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> str 
 
 def doubts(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
     """A sentence if a bound is robust but the confidence of its set of laws is doubtful, else none."""
-    if not isinstance(guarantee, RLDP):
+    if not isinstance(guarantee, RLDP) or guarantee.over_boxes:
+        # Boxes hold the true law with their confidence whatever the counts are.
         return ()
     doubt = confidence_set(joint, guarantee.alpha).warning(joint.secret.columns, joint.inputs.columns)
     return () if doubt is None else (doubt,)

@@ -20,7 +20,7 @@ from tests.releases import make_release
 
 COUNTS = np.array([[7, 3], [4, 6]])
 # Without a limit of time: what is found must not depend on one.
-ROBUST = SPEC.replace("lip:1.0", "rldp:0.05,0.05")
+ROBUST = SPEC.replace("lip:1.0", "rldp:0.05,0.05,chi2")
 
 
 def project(folder: Path, factor: int) -> Path:
@@ -32,7 +32,7 @@ def project(folder: Path, factor: int) -> Path:
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_the_records_needed_are_enough_and_not_many_too_many(epsilon: float) -> None:
-    guarantee = RLDP(epsilon)
+    guarantee = RLDP(epsilon, set="chi2")
     need = records_needed(Joint.from_counts(COUNTS), guarantee)
     factor = -(-need.n // 20)
     enough = Joint.from_counts(COUNTS * factor)
@@ -44,13 +44,13 @@ def test_the_records_needed_are_enough_and_not_many_too_many(epsilon: float) -> 
 
 def test_a_bound_that_more_records_would_not_help_is_no_matter_of_records() -> None:
     joint = Joint.from_counts(COUNTS * 1_000_000)
-    guarantee = RLDP(0.01)
+    guarantee = RLDP(0.01, set="chi2")
     rows = plan(joint, guarantee, ["grr"])
     assert (rows[0].share or 0) < 0.01
     assert too_few(joint, guarantee, rows) is None
     assert too_few(joint, LIP(0.001), plan(joint, LIP(0.001), ["grr"])) is None
     with pytest.raises(InfeasibleGuarantee, match="perfect"):
-        records_needed(joint, RLDP(0.0))
+        records_needed(joint, RLDP(0.0, set="chi2"))
 
 
 def test_a_plan_warns_of_few_records_and_of_rare_combinations(
@@ -61,7 +61,7 @@ def test_a_plan_warns_of_few_records_and_of_rare_combinations(
     few, useless = (line.removeprefix("warning: ") for line in shown.splitlines() if line.startswith("warning: "))
     assert few.startswith("3 of the 4 combinations of marital-status, relationship have fewer than 5 records, or would")
     assert useless.startswith("the data are too few for this bound: from 20 records")
-    joint, guarantee = Joint.from_counts(COUNTS), RLDP(0.05)
+    joint, guarantee = Joint.from_counts(COUNTS), RLDP(0.05, set="chi2")
     rows = plan(joint, guarantee, ["grr"])
     said = warnings(joint, guarantee, rows)
     Console(True).print_plan(ReleaseSpec.load(spec), joint, [(str(guarantee), rows)], [said])
@@ -71,7 +71,7 @@ def test_a_plan_warns_of_few_records_and_of_rare_combinations(
 
 def test_enough_records_are_no_reason_to_warn() -> None:
     joint = Joint.from_counts(COUNTS * 2000)
-    guarantee = RLDP(1.0)
+    guarantee = RLDP(1.0, set="chi2")
     assert warnings(joint, guarantee, plan(joint, guarantee, ["grr"])) == ()
     assert doubts(Joint.from_counts(COUNTS), LIP(1.0)) == ()
 

@@ -76,6 +76,19 @@ def ratios(counts: tuple[tuple[int, ...], ...], rows: list[list[list[int]]]) -> 
     return best
 
 
+def test_a_law_that_is_not_in_the_box_cuts_nothing_off() -> None:
+    """What `lifts` says of counts is an upper bound: here 2, of the least number and the best average apart."""
+    bounds = Bounds(np.array([[1, 0], [1, 0]]), np.array([[1, 0], [1, 1]]), np.array([[1, 1], [1, 2]]), 0.01)
+    joint = Joint.from_counts([[1, 0], [1, 1]])
+    joint = Joint(joint.counts, joint.secret, joint.inputs, bounds)
+    identity = np.eye(2)
+    assert len(OverCounts(funnel.PML(math.log(1.6))).half_spaces(joint, identity)[2]) == 0
+    _, of, by = OverCounts(funnel.PML(math.log(1.4))).half_spaces(joint, identity)
+    assert sorted(of.tolist()) == [0, 1]
+    assert by == pytest.approx(1.5 / 1.4 - 1)
+    assert funnel.PML(1.0).level_for(joint, weights_of([[1, 0], [0, 1]])).witness.ratio == Fraction(3, 2)
+
+
 def level(guarantee: SetGuarantee, worst: dict[str, Fraction | None]) -> float:
     """The level that the largest ratios give."""
     sides = guarantee.sides.finite()

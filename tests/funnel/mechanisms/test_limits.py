@@ -26,7 +26,7 @@ TWO = Joint(
     Alphabet.of(None, 2, "s"),
     Alphabet(("p", "q"), tuple((f"p{x % 3}", f"q{x // 3}") for x in range(12))),
 )
-EXAMPLES = ["lip:0.5", "alip:1.3,0.7", "ldp:0.5", "srlip:0.5", "rldp:2.0,0.05", "perfect", "l1-lift:0.5,0.5"]
+EXAMPLES = ["lip:0.5", "alip:1.3,0.7", "ldp:0.5", "srlip:0.5", "rldp:2.0,0.05,chi2", "perfect", "l1-lift:0.5,0.5"]
 EXAMPLES += ["chi2-lift:0.5,0.5", "alpha-lift:0.5,0.5,3", "mi:0.05"]
 
 
@@ -175,7 +175,7 @@ def test_the_largest_table_is_the_largest_that_is_not_refused() -> None:
 @pytest.mark.parametrize("name", [name for name in names() if mechanism(name).reads_secret])
 def test_what_reads_the_secret_needs_more_memory(name: str) -> None:
     guarantee = parse_guarantee(
-        "rldp:1.0" if "robust" in name or name in ("polyopt", "independent-reporting") else "lip:1"
+        "rldp:1.0,0.05,chi2" if "robust" in name or name in ("polyopt", "independent-reporting") else "lip:1"
     )
     joint = Joint.from_counts(np.ones((20, 2000), dtype=int))
     assert mechanism(name).memory(joint, guarantee) > LARGEST
