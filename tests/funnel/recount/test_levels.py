@@ -98,7 +98,7 @@ def test_robust_levels_agree_and_no_law_exceeds_them(
     weights = data.draw(channels(read.counts.shape[1], max_outputs=3))
     guarantee = funnel.RLDP(1.0, 0.05)
     level = guarantee.level_for(read, weights)
-    ours = plain_level("rldp:1.0", joint.counts, weights, reads_secret=reads_secret)
+    ours = plain_level("rldp:1.0,0.05,chi2", joint.counts, weights, reads_secret=reads_secret)
     if math.isinf(level.value) or math.isinf(ours.nats):
         assert ours.nats == level.value
         return
