@@ -20,6 +20,7 @@ from funnel.recount.side_channels import worst_side_channel
 from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
 from funnel.recount.worst_laws import largest_lifts_over_laws, largest_odds_over_laws
 
+
 @dataclass(frozen=True)
 class PlainLevel:
     """What a protocol leaks, measured by the kind of guarantee that was promised.
