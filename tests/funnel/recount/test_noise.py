@@ -127,7 +127,7 @@ class TestPlausible:
     )
     def test_other_noise_is(self, spoil: object) -> None:
         # Of a scale at which zeros are rare; a line of 15 without any is then seen too.
-        noise = spoil(self._drawn(3, 10.0, (12, 15)))  # type: ignore[operator]
+        noise = spoil(self._drawn(3, 10.0, (24, 15)))  # type: ignore[operator]
         assert plausible_noise(noise.tolist(), 10.0).p_value < RARE
 
     def test_absent_noise_of_a_small_table_is_as_likely_as_it_is(self) -> None:
