@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_valid
 from funnel.complaint import complaint
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
+from funnel.frequency_settings import Categories, FrequencySettings
 from funnel.settings import (
     ApprovalSettings,
     ConfidenceSettings,
@@ -63,8 +64,12 @@ class ReleaseSpec(Section):
         none, and every row is of a person of its own.
     source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
         Sections of `funnel.settings`; history is None where the spec does not say who its people are.
+    frequencies : FrequencySettings
+        How the frequencies are protected that public documents are made from.
     recode : mapping of column name to Recode
         For secret and published columns only.
+    categories : mapping of column name to tuple of str
+        The values that a secret or published column may have, in order; all others are one category.
     """
 
     name: StrictStr
@@ -77,12 +82,14 @@ class ReleaseSpec(Section):
     unit: Columns | None = None
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
+    categories: Categories = Field(default_factory=dict)
     guarantee: GuaranteeSettings
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
     limits: LimitSettings = LimitSettings()
     confidence: ConfidenceSettings = ConfidenceSettings()
+    frequencies: FrequencySettings = FrequencySettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None

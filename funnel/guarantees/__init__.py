@@ -21,12 +21,30 @@ from funnel.guarantees.lip import LIP
 from funnel.guarantees.mutual_information import MutualInformation
 from funnel.guarantees.parsing import make_guarantee, read_guarantee
 from funnel.guarantees.perfect import PerfectPrivacy
+from funnel.guarantees.pml import PML, RPML
+from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.rlip import RLIP
 from funnel.guarantees.srlip import SRLIP
 
 _KINDS: dict[str, type[Guarantee]] = {
     kind.name: kind
-    for kind in (LIP, ALIP, LDP, SRLIP, RLDP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
+    for kind in (
+        LIP,
+        ALIP,
+        LDP,
+        PML,
+        SRLIP,
+        RLIP,
+        RALIP,
+        RLDP,
+        RPML,
+        PerfectPrivacy,
+        L1Lift,
+        Chi2Lift,
+        AlphaLift,
+        MutualInformation,
+    )
 }
 
 
@@ -79,7 +97,11 @@ __all__ = [
     "ALIP",
     "LDP",
     "LIP",
+    "PML",
+    "RALIP",
     "RLDP",
+    "RLIP",
+    "RPML",
     "SRLIP",
     "AlphaLift",
     "Chi2Lift",
