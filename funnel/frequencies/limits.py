@@ -52,33 +52,40 @@ def bounds_of(noisy: IntArray, noise: Noise) -> Bounds:
 
 
 def cell_limit(scale: float, tail: Fraction) -> int:
-    """The least t with P(|Z| > t) <= tail for one Z of the discrete Laplace law, exactly.
+    """The least t with P(|Z| > t) <= tail for one Z of the discrete Laplace law, exactly: 2 α^(t+1) / (1 + α)."""
+    return max(0, _least_power(scale, 2, tail) - 1)
 
-    ``P(|Z| > t) = 2 α^(t+1) / (1 + α)`` with ``α = e^(-1/scale)``, which is transcendental: intervals decide.
+
+def naming_limit(scale: float, tail: Fraction) -> int:
+    """The least m above 1 with P(1 + Z >= m) <= tail, exactly: α^(m-1) / (1 + α)."""
+    return 1 + max(1, _least_power(scale, 1, tail))
+
+
+def _least_power(scale: float, factor: int, tail: Fraction) -> int:
+    """The least k >= 0 with ``factor α^k / (1 + α) <= tail``, for ``α = e^(-1/scale)``.
+
+    α is transcendental, so the two sides are never equal, and intervals that are narrow enough decide.
     """
-    t = max(0, math.ceil(-scale * (math.log(float(tail)) - math.log(2.0))) - 1)
-    while not _cell_tail_at_most(scale, t, tail):
-        t += 1
-    while t > 0 and _cell_tail_at_most(scale, t - 1, tail):
-        t -= 1
-    return t
 
+    def is_enough(k: int) -> bool:
+        before = ctx.prec
+        try:
+            ctx.prec = 64
+            while True:
+                alpha = (-1 / arb(fmpq(*Fraction(scale).as_integer_ratio()))).exp()
+                gap = factor * alpha**k - (1 + alpha) * arb(fmpq(*tail.as_integer_ratio()))
+                if gap <= 0 or gap > 0:
+                    return bool(gap <= 0)
+                ctx.prec *= 2
+        finally:
+            ctx.prec = before
 
-def _cell_tail_at_most(scale: float, t: int, tail: Fraction) -> bool:
-    rate = -1 / Fraction(scale)
-    before = ctx.prec
-    try:
-        for precision in (128, 512, 2048, 8192):
-            ctx.prec = precision
-            alpha = arb(fmpq(rate.numerator, rate.denominator)).exp()
-            gap = 2 * alpha ** (t + 1) - (1 + alpha) * arb(fmpq(tail.numerator, tail.denominator))
-            if gap <= 0:
-                return True
-            if gap > 0:
-                return False
-    finally:
-        ctx.prec = before
-    return False
+    k = max(0, math.ceil(scale * (math.log(factor) - math.log(float(tail)))))
+    while not is_enough(k):
+        k += 1
+    while k > 0 and is_enough(k - 1):
+        k -= 1
+    return k
 
 
 def total_limit(scale: float, a: int, tail: Fraction) -> int:
