@@ -270,7 +270,7 @@ def _functionals(
         space += (-limit if kind == "up" else 1.0) * given * prior[..., None]
     space[every, secret] += (-limit if kind == "down" else 1.0) * given[every, secret]
     if reads_secret(joint):
-        return space.reshape(len(given), space.shape[1] * space.shape[2])
+        return space.reshape(len(given), len(joint.inputs))
     return np.asarray(space.sum(axis=1))
 
 
