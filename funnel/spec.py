@@ -229,13 +229,31 @@ class ReleaseSpec(Section):
                     f"[recode] {column!r} is neither secret nor published{did_you_mean(column, self.columns)}"
                 )
             if self._names_other(column):
-                if recode.other in recode.bin_labels:
+                if recode.other in recode.bin_labels and recode.other not in recode.group_of:
                     raise ValueError(f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text")
             elif "other" in recode.model_fields_set:
                 raise ValueError(
                     f"[recode.{toml_key(column)}] names other, the category of rarer values, but gives no minimum_count"
                 )
+            group_of, groups = recode.group_of, recode.groups or {}
             names = {*recode.bin_labels, *([recode.other] if self._names_other(column) else [])}
+            if recode.bins is not None:
+                # What no bin is called, nothing else can be either.
+                known = (*recode.bin_labels, self.source.missing_label, recode.other)
+                for value in group_of:
+                    if value not in known:
+                        raise ValueError(
+                            f"[recode] {column!r} puts {value!r} into a group, which is none of its bins"
+                            f"{did_you_mean(value, known)}"
+                        )
+            for name in groups:
+                if name in names and name not in group_of:
+                    raise ValueError(
+                        f"[recode] {column!r} has a group named {name!r}, as another category is; give the group "
+                        "another name"
+                    )
+            names.update(groups)
+            names.difference_update(value for value in (self.source.missing_label,) if value in group_of)
             if self.source.on_missing == "category" and self.source.missing_label in names:
                 raise ValueError(
                     f"[source] missing_label {self.source.missing_label!r} is also a category made by the recoding of "

@@ -39,16 +39,26 @@ def bounds_of(noisy: IntArray, noise: Noise) -> Bounds:
     SpecError
         If the noise is so wide, or the table so large, that the tails cannot be computed.
     """
-    c, a = noisy.shape
-    beta = Fraction(noise.beta)
-    within = cell_limit(noise.scale, beta / (2 * c * a))
+    within, of_totals = limits_of(noisy.shape, noise)
     lower, upper = np.maximum(noisy - within, 0), np.maximum(noisy + within, 0)
-    of_totals = total_limit(noise.scale, a, beta / (2 * c))
     published = np.maximum(noisy, 0).sum(axis=1)
     sums = noisy.sum(axis=1)
     least = np.maximum(np.minimum(sums - of_totals, published), lower.sum(axis=1))
     most = np.minimum(np.maximum(sums + of_totals, published), upper.sum(axis=1))
     return Bounds(lower, upper, np.stack([least, most], axis=1), noise.beta)
+
+
+def limits_of(shape: tuple[int, ...], noise: Noise) -> tuple[int, int]:
+    """How far noise moves a count, and the total of a secret, but for a probability of beta for the table as a whole.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Secrets and inputs.
+    """
+    c, a = shape
+    beta = Fraction(noise.beta)
+    return cell_limit(noise.scale, beta / (2 * c * a)), total_limit(noise.scale, a, beta / (2 * c))
 
 
 def cell_limit(scale: float, tail: Fraction) -> int:

@@ -37,6 +37,9 @@ class Share:
         return naming_limit(scale_of(self.epsilon), Fraction(self.delta))
 
 
+NOTHING = Share(0.0, 0.0)
+
+
 def shares(epsilon: float, delta: float, columns: Iterable[str]) -> dict[str, Share]:
     """The share of each column whose values are learned: equal parts of a quarter of epsilon, and of delta."""
     names = list(columns)

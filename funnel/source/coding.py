@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.frequencies.selection import Share
 from funnel.sampling import KEY_COLUMN
 from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.source.reader import BATCH_ROWS, Source
@@ -109,6 +110,16 @@ class Codings(Mapping[str, Coding]):
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    @property
+    def learned(self) -> Share:
+        """What it cost to learn the categories."""
+        return Share(self.learned_epsilon, self.learned_delta)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The categories of every column, in order."""
+        return {coding.column: coding.labels for coding in self.columns}
 
     def to_json(self) -> str:
         """As JSON text, the same for equal codings."""
@@ -207,7 +218,8 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
     for column in spec.columns:
         recode = spec.recode.get(column)
         edges, bins = (recode.bins or (), recode.bin_labels) if recode is not None else ((), ())
-        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins)
+        groups = {} if recode is None else recode.group_of
+        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins, groups)
     return readers
 
 

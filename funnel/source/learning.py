@@ -128,7 +128,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None) -> Coding:
             )
     may_miss = spec.source.on_missing == "category"
     n_missing = tally.n_missing if may_miss else 0
-    if n_missing and spec.source.missing_label in counts:
+    group_of = spec.recode[column].group_of if column in spec.recode else {}
+    if n_missing and spec.source.missing_label in counts and spec.source.missing_label not in group_of:
         raise DataError(
             f"column {column!r} has a category {spec.source.missing_label!r} of its own, which is also to name its "
             "missing values; set missing_label in [source] to another text"

@@ -48,7 +48,8 @@ def _is_learned(spec: ReleaseSpec, column: str) -> bool:
     if column in spec.recode and spec.recode[column].minimum_count is not None:
         return True
     if spec.has_bins(column):
-        return column in spec.secret and spec.source.on_missing == "category"
+        in_group = spec.source.missing_label in spec.recode[column].group_of
+        return column in spec.secret and spec.source.on_missing == "category" and not in_group
     return is_selected(spec, column)
 
 
@@ -72,16 +73,17 @@ def occurring_names(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n
     DataError
         If a value has the name of the category of other values, and nobody listed it.
     """
-    other = spec.other_label(column)
     names = _Names(spec, column, ordered(counts))
-    values = [value for value in names.values if value in counts]
-    known = {value: counts[value] for value in values}
+    known = {value: counts[value] for value in names.values if value in counts}
     outside = sum(count for value, count in counts.items() if value not in known)
-    missing = spec.source.missing_label if spec.source.on_missing == "category" and n_missing else None
-    if missing is not None:
-        known[missing] = n_missing
+    values = tuple(known)
+    missing = None
+    if spec.source.on_missing == "category" and n_missing:
+        missing = names.missing
+        known[missing] = known.get(missing, 0) + n_missing
     rare = too_rare(known, names.least, outside)
-    if rare and column not in spec.categories and other in counts:
+    other = spec.other_label(column)
+    if rare and other in counts and other == names.other and not names.listed:
         raise DataError(
             f"column {column!r} has a category {other!r} of its own, which is also to name its rarer values; set other "
             f"in [recode.{toml_key(column)}] to another text"
@@ -107,63 +109,74 @@ def public_names(
         What may be spent on this column; None for one that is not among `columns_to_learn`.
     """
     is_secret = column in spec.secret
-    may_miss = spec.source.on_missing == "category"
     undeclared = is_selected(spec, column)
-    other, missing = spec.other_label(column), spec.source.missing_label
-    noisy: dict[str, int] = {}
-    # Whether noisy counts tell of records in the two that stand for more than a value.
-    of_other = of_missing = False
     names = _Names(spec, column, ())
+    other, missing = names.other, names.missing
+    may_miss = spec.source.on_missing == "category"
+    # Missing values that are in a group of others are as public as that is.
+    apart = may_miss and missing not in names.groups
+    counts = dict(counts)
+    if may_miss and not apart:
+        counts[missing] = counts.get(missing, 0) + n_missing
+    noisy: dict[str, int] = {}
+    # Whether noisy counts tell of records in the two categories that stand for more than a value.
+    of_other = of_missing = False
     if share is not None:
         of_values = of_rest = share
         if undeclared and is_secret:
             # Two looks at the same records: at the values, and at what is left of them.
             of_values = of_rest = share.halved()
+        noisy = with_noise({value: counts.get(value, 0) for value in names.values}, of_values.epsilon)
         if undeclared:
-            noisy = {value: count for value, count in selected(counts, of_values).items() if value != other}
+            nameless = {value: count for value, count in counts.items() if value not in {*names.values, other}}
+            noisy |= selected(nameless, of_values)
             names = _Names(spec, column, ordered(noisy))
-        else:
-            noisy = with_noise({value: counts.get(value, 0) for value in names.values}, of_values.epsilon)
-        rest = {missing: n_missing} if may_miss else {}
+        rest = {missing: n_missing} if apart else {}
         if undeclared and is_secret:
             rest[other] = sum(count for value, count in counts.items() if value not in noisy)
         rest = with_noise(rest, of_rest.epsilon)
         of_other, of_missing = (rest.get(label, 0) >= of_rest.threshold for label in (other, missing))
-        if may_miss:
-            noisy[missing] = rest[missing]
-    listed = spec.categories.get(column, ())
+        noisy |= {missing: rest[missing]} if apart else {}
     if is_secret:
-        has_other = other in listed or of_other
-        has_missing = may_miss and (missing in listed or of_missing)
+        has_other = of_other or other in (*names.listed, *names.groups)
+        has_missing = apart and (of_missing or missing in names.listed)
     else:
-        has_other, has_missing = not spec.has_bins(column), may_miss
+        has_other, has_missing = not spec.has_bins(column), apart
     known = {value: noisy.get(value, 0) for value in names.values}
     if has_missing:
         known[missing] = noisy.get(missing, 0)
     rare = too_rare(known, names.least, 0)
-    named = names.put(names.values, rare, has_other, missing if has_missing else None)
+    named = names.put(names.values, rare, has_other, missing if has_missing or (may_miss and not apart) else None)
     return replace(named, missing=named.other) if may_miss and named.missing is None else named
 
 
 class _Names:
-    """The values of a column that could have a name, in order, and how they are put together."""
+    """The values of a column that could have a name, in order, and how they are put together.
+
+    Groups are categories as any other; so is what stands for missing or for other values where it is in a group.
+    """
 
     def __init__(self, spec: ReleaseSpec, column: str, met: Iterable[str]) -> None:
         recode = spec.recode.get(column)
-        self.listed = spec.categories.get(column, ())
-        self.other = spec.other_label(column)
+        group_of = {} if recode is None else recode.group_of
+        self.groups = tuple(dict.fromkeys(group_of.values()))
+        self.other, self.missing = (
+            group_of.get(label, label) for label in (spec.other_label(column), spec.source.missing_label)
+        )
         self.least = 0 if recode is None else recode.minimum_count or 0
-        special = {self.other, spec.source.missing_label} if self.listed else set()
-        of_bins = () if recode is None else recode.bin_labels
-        self.values = tuple(value for value in of_bins or self.listed or met if value not in special)
+        self.listed = tuple(dict.fromkeys(group_of.get(value, value) for value in spec.categories.get(column, ())))
+        special = {self.other, self.missing} - {*self.groups} if self.listed else set()
+        of_bins = () if recode is None else tuple(group_of.get(label, label) for label in recode.bin_labels)
+        values = of_bins or self.listed or tuple(met) or self.groups
+        self.values = tuple(value for value in dict.fromkeys(values) if value not in special)
 
     def put(self, values: Iterable[str], rare: set[str], has_other: bool, missing: str | None) -> Named:
         """All categories in order: values that are not rare; where nobody lists them, others and missing ones last."""
+        labels = [value for value in values if value not in rare]
         other = self.other if rare or has_other else None
         if missing in rare:
             missing = other
-        labels = [value for value in values if value not in rare]
-        for label in dict.fromkeys(label for label in (other, missing) if label is not None):
+        for label in dict.fromkeys(label for label in (other, missing) if label is not None and label not in labels):
             at = len(labels)
             if label in self.listed:
                 before = self.listed[: self.listed.index(label)]
