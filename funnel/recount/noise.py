@@ -122,7 +122,8 @@ def _rest(last: int, ratio: Fraction) -> int:
 
 
 def _up(value: arb) -> int:
-    return int(value.upper().ceil().unique_fmpz())
+    mantissa, exponent = (int(part) for part in value.upper().man_exp())
+    return mantissa << exponent if exponent >= 0 else -(-mantissa >> -exponent)
 
 
 def _divided_up(number: int, by: int) -> int:
