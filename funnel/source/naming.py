@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -128,8 +128,8 @@ def public_names(
             of_values = of_rest = share.halved()
         noisy = with_noise({value: counts.get(value, 0) for value in names.values}, of_values.epsilon)
         if undeclared:
-            nameless = {value: count for value, count in counts.items() if value not in {*names.values, other}}
-            noisy |= selected(nameless, of_values)
+            public = {*names.values, other}
+            noisy |= selected({value: n for value, n in counts.items() if value not in public}, of_values)
             names = _Names(spec, column, ordered(noisy))
         rest = {missing: n_missing} if apart else {}
         if undeclared and is_secret:
@@ -148,6 +148,16 @@ def public_names(
     rare = too_rare(known, names.least, 0)
     named = names.put(names.values, rare, has_other, missing if has_missing or (may_miss and not apart) else None)
     return replace(named, missing=named.other) if may_miss and named.missing is None else named
+
+
+def named_again(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> Named:
+    """The categories of a column whose labels were learned, and paid for, before."""
+    names, there = _Names(spec, column, ()), tuple(labels)
+    other = names.other if names.other in there else None
+    missing = None
+    if spec.source.on_missing == "category":
+        missing = names.missing if names.missing in there else other
+    return Named(there, other, missing)
 
 
 class _Names:
@@ -189,7 +199,7 @@ def too_rare(counts: Mapping[str, int], least: int, together: int) -> set[str]:
     """Categories to be one: those of fewer records than ``least``; while they are fewer together, the next smallest.
 
     A group of three people is as rare as a value that three people have. Of categories of one size the one that comes
-    first in order joins.
+    first in order joins. Noisy counts may be below zero.
 
     Parameters
     ----------
@@ -197,8 +207,11 @@ def too_rare(counts: Mapping[str, int], least: int, together: int) -> set[str]:
         Records that are in that one already.
     """
     rare: set[str] = set()
+    if not least:
+        return rare
     for label in sorted(counts, key=lambda label: counts[label]):
-        if counts[label] >= least and not 0 < together < least:
+        is_one = bool(rare) or together > 0
+        if counts[label] >= least and not (is_one and together < least):
             break
         rare.add(label)
         together += counts[label]
