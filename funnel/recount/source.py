@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from funnel.errors import DataError
 from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
 from funnel.recount.channel import Symbols
 from funnel.recount.files import Part, Parts, at_hand, parts_of
-from funnel.recount.grouping import final_labels
+from funnel.recount.grouping import final_labels, labels_of_public
 from funnel.recount.rows import Cells, connect, csv_cells, parquet_cells, parquet_kinds
 from funnel.spec import ReleaseSpec
 
@@ -71,12 +71,19 @@ class Recount:
         return [[self.counts.get((s, x), 0) for x in inputs] for s in secret]
 
 
-def recount(spec: ReleaseSpec) -> Recount:
+def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None) -> Recount:
     """Count secret and published columns of the source of a spec, recoded as the spec says.
 
     Parquet files are read by DuckDB and csv files by Python's own reader, which gives every cell as a text that loses
     nothing. What a cell means is decided in plain Python on distinct values. Files at a URL are copied, one at a time,
     into a private folder, and counted from the very bytes whose digest is stated.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    labels : mapping of str to collection of str, optional
+        By column the categories that are public, where the spec protects frequencies by noise: all other values are one
+        category then, or records that have them are left out.
 
     Raises
     ------
@@ -97,12 +104,18 @@ def recount(spec: ReleaseSpec) -> Recount:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
         database = None if spec.source.format == "csv" else stack.enter_context(connect(folder))
         reading = _Reading(spec, parts, folder, database)
-        labels, n_kept, dropped = _learn(spec, reading)
+        final, n_kept, dropped = _learn(spec, reading, labels)
         counts: Counter[tuple[str, ...]] = Counter()
+        left_out = 0
         for categories, number in reading.categories():
-            if (whole := _labelled(labels, categories)) is not None:
+            if (whole := _labelled(final, categories)) is not None:
                 counts[whole] += number
-        if sum(counts.values()) != n_kept:
+            else:
+                left_out += number
+        n_read = n_kept + dropped
+        if labels is not None:
+            n_kept, dropped = n_read - left_out, left_out
+        if (sum(counts.values()), left_out) != (n_kept, dropped):
             raise DataError(f"the source {spec.source_address} changed while it was counted again; try again")
         digest = reading.digest()
     width = len(spec.secret)
@@ -186,7 +199,9 @@ def _with(fixed: Mapping[int, str | None], row: Cells) -> Cells:
     return tuple(fixed[k] if k in fixed else next(rest) for k in range(len(fixed) + len(row)))
 
 
-def _learn(spec: ReleaseSpec, reading: _Reading) -> tuple[list[dict[str | None, str]], int, int]:
+def _learn(
+    spec: ReleaseSpec, reading: _Reading, public: Mapping[str, Collection[str]] | None
+) -> tuple[list[dict[str | None, str]], int, int]:
     """The labels of every column, and how many records are kept and left out."""
     seen: list[Counter[str | None]] = [Counter() for _ in spec.columns]
     kept = dropped = 0
@@ -202,7 +217,11 @@ def _learn(spec: ReleaseSpec, reading: _Reading) -> tuple[list[dict[str | None, 
     labels = []
     for column, tally in zip(spec.columns, seen, strict=True):
         n_missing = tally.pop(None, 0)
-        labels.append(final_labels(spec, column, tally, n_missing))  # type: ignore[arg-type]
+        found: Mapping[str, int] = tally  # type: ignore[assignment]
+        if public is None:
+            labels.append(final_labels(spec, column, found, n_missing))
+        else:
+            labels.append(labels_of_public(spec, column, found, public.get(column, ())))
     return labels, kept, dropped
 
 
