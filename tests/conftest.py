@@ -1,4 +1,4 @@
-"""What all tests share: how hypothesis draws its examples, and that they hear the interrupts that they send."""
+"""What all tests share: how hypothesis draws its examples, in what order they run, and that they hear interrupts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Set by `make fuzz`: every test of a property takes that many times its examples, others in every run.
 TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
 _SETTINGS = "_hypothesis_internal_use_settings"
+# Where files take longest: they begin first, since a worker that gets such a file last keeps the other one waiting.
+_FIRST = ("tests/flows/", "tests/sabotage/", "tests/tasks/")
+
+
+def _turn(item: pytest.Item) -> int:
+    return next((turn for turn, place in enumerate(_FIRST) if item.nodeid.startswith(place)), len(_FIRST))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(
+        key=lambda item: next((i for i, place in enumerate(_FIRST) if item.nodeid.startswith(place)), len(_FIRST))
+    )
     if TIMES == 1:
         return
     done = set()

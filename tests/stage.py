@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -28,13 +29,22 @@ _ALWAYS = (
     "funnel.pipeline.ledger.commands",
     "funnel.pipeline.expectations",
     "funnel.recount.histories",
+    "alembic.autogenerate",
+    "alembic.command",
     "duckdb",
     "great_expectations",
     "joblib",
     "matplotlib.figure",
     "psutil",
     "pyarrow.dataset",
-    "sklearn",
+    "sklearn.ensemble",
+)
+# All modules of these packages.
+_WHOLE = (
+    "funnel.audit",
+    "funnel.pipeline.expectations",
+    "funnel.pipeline.tasks",
+    "funnel.report",
 )
 # For commands that use a server.
 _ORCHESTRATED = (
@@ -188,6 +198,10 @@ def _serve() -> None:
     served = "PREFECT_API_URL" in os.environ
     for name in (*_ALWAYS, *(_ORCHESTRATED if served else ())):
         importlib.import_module(name)
+    for name in _WHOLE:
+        for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+            importlib.import_module(found.name)
+    _compile_templates()
     children: dict[int, _Child] = {}
     for line in sys.stdin:
         ((what, about),) = json.loads(line).items()
@@ -210,6 +224,14 @@ def _serve() -> None:
         with suppress(ProcessLookupError):
             os.kill(child.pid, signal.SIGKILL)
         os.waitpid(child.pid, 0)
+
+
+def _compile_templates() -> None:
+    from funnel.report.page import _environment
+
+    templates = _environment()
+    for name in templates.list_templates(extensions=["html", "css", "jinja"]):
+        templates.get_template(name)
 
 
 def _fork(request: dict[str, Any], others: list[_Child]) -> _Child:

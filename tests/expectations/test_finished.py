@@ -79,6 +79,11 @@ def edit(path: Path, change: Callable[[Any], Any]) -> None:
     )
 
 
+def test_nobody_is_forgotten_where_nobody_is_followed(finished: Finished) -> None:
+    assert finished.drawing_document is None
+    assert finished._forgotten == {}
+
+
 def test_a_whole_folder_meets_everything_that_is_announced(finished: Finished) -> None:
     verdict = judge(finished)
     assert verdict.failed == ()

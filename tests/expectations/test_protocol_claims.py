@@ -150,3 +150,9 @@ def test_a_little_of_the_law_may_be_mixed_in_but_where_nothing_was(bits: int) ->
     moved[1, 0] += np.uint64(3 * unit)
     held = laws_of(joint, replace(exact, weights=moved))
     assert protocol_claims._effective(held, effective, 0.05).failure is not None
+    # An output that no history gives, however rarely.
+    rarely = told.copy()
+    rarely[0, 1] += np.uint64(unit)
+    rarely[1, 1] -= np.uint64(unit)
+    held = laws_of(joint, replace(exact, weights=rarely))
+    assert protocol_claims._effective(held, effective, 0.05).failure is not None

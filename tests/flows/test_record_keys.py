@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from prefect.blocks.system import Secret
 
 from funnel.errors import DataError, FunnelError, LedgerError, SpecError
-from funnel.pipeline.flows.release import release
+from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.secret import FILE, find_secret
+from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project, tree
 
-pytestmark = pytest.mark.usefixtures("in_process")
-
 KEYED = SPEC.replace('publish = ["relationship"]', 'publish = ["relationship"]\nrecord_key = ["id"]')
+
+
+def release(spec: str, again: bool = False, rotate_secret: bool = False) -> dict[str, Any]:
+    return go(ReleaseSpec.load(Path(spec)), again, rotate_secret)[0]
 
 
 def people(rows: int = 3000) -> pa.Table:
@@ -111,11 +114,14 @@ def test_a_secret_cannot_be_rotated_without_record_keys(tmp_path: Path) -> None:
         release(str(make_project(tmp_path)), rotate_secret=True)
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_secret_may_be_a_block_of_the_orchestrator(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="which only the pipeline can read"):
         find_secret("prefect:of-people", tmp_path, None, False)
     with pytest.raises(SpecError, match="no Secret block 'of-people'"):
         find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
+    from prefect.blocks.system import Secret
+
     Secret(value="a long phrase that only the orchestrator holds").save("of-people")
     found = find_secret("prefect:of-people", tmp_path, None, False, read_from_vault)
     assert found.record_key(("id",), read_from_vault).secret == b"a long phrase that only the orchestrator holds"

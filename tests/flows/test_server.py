@@ -1,4 +1,4 @@
-"""The whole way on a real server and worker: deploy, append rows to the source, and the triggered run publishes."""
+"""The whole way on a real server and worker: deploy, change the source, and the run that this triggers publishes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,76 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pyarrow.parquet as pq
+import pytest
 
+from funnel.release.layout import ReleaseFolder
+from funnel.release.record import Record
 from tests.flows.conftest import process_group
 from tests.projects import ROOT, adult_rows, make_project, run_funnel
+from tests.stage import Stage
+from tests.waves import WAVES, wave
+
+PANEL = """
+name = "panel"
+title = "A panel"
+secret = ["outwork"]
+publish = ["income", "kids"]
+record_key = ["id"]
+guarantee = "lip:1.0"
+
+[source]
+path = "panel.parquet"
+
+[history]
+people = "same"
+
+[metadata]
+licence = "CC-BY-4.0"
+"""
+# In the panel.
+PEOPLE = 600
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A project whose flows are deployed, and a worker that runs them."""
+
+    folder: Path
+    worker: subprocess.Popen[bytes]
+    log: Path
+
+    def wait_for(self, release: Path) -> None:
+        """Return when a version is there; fails if the worker does not make it."""
+        while not release.exists():
+            said = self.log.read_text()
+            assert self.worker.poll() is None, said[-4000:]
+            # The worker lives on when a run of it fails.
+            assert "exited with status code" not in said, said[-4000:]
+            time.sleep(0.5)
+
+
+@pytest.fixture(scope="module")
+def deployed(server: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """What `funnel watch` tells the server of starts a run in it, whatever the spec is."""
+    project = tmp_path_factory.mktemp("deployed") / "project"
+    project.mkdir()
+    for part in ("flows", "tasks", "funnel", "expectations", "ledger"):
+        # With byte code, which every run would compile anew.
+        shutil.copytree(ROOT / part, project / part)
+    shutil.copy(ROOT / "prefect.yaml", project)
+    prefect("work-pool", "create", "local-process", "--type", "process", "--overwrite", environment=server, cwd=project)
+    prefect("deploy", "--all", environment=server, cwd=project)
+    log = project.with_name("worker.log")
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "local-process", "--type", "process"]
+    environment = {**os.environ, **server, "PREFECT_WORKER_QUERY_SECONDS": "1"}
+    with process_group(command, environment, log, project) as worker:
+        yield Deployed(project, worker, log)
 
 
 def prefect(*arguments: str, environment: dict[str, str], cwd: Path) -> str:
@@ -31,46 +94,59 @@ def prefect(*arguments: str, environment: dict[str, str], cwd: Path) -> str:
     return done.stdout
 
 
-def wait_for(release: Path, worker: subprocess.Popen[bytes], log: Path) -> None:
-    while not release.exists():
-        said = log.read_text()
-        assert worker.poll() is None, said[-4000:]
-        # The worker lives on when a run of it fails.
-        assert "exited with status code" not in said, said[-4000:]
-        time.sleep(0.5)
-
-
-def test_appended_rows_start_a_run_that_publishes_the_next_version(tmp_path: Path, server: dict[str, str]) -> None:
-    spec = make_project(tmp_path / "project")
-    project = tmp_path / "project"
-    for part in ("flows", "tasks", "funnel", "expectations"):
-        shutil.copytree(ROOT / part, project / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "prefect.yaml", project)
-    prefect("work-pool", "create", "local-process", "--type", "process", "--overwrite", environment=server, cwd=project)
-    prefect("deploy", "--all", environment=server, cwd=project)
+def test_appended_rows_start_a_run_that_publishes_the_next_version(
+    deployed: Deployed, server: dict[str, str], served: Stage
+) -> None:
     described = httpx.get(f"{server['PREFECT_API_URL']}/deployments/name/release/release", timeout=None).json()
     assert [schedule["schedule"]["cron"] for schedule in described["schedules"]] == ["0 5 1 * *"]
     assert described["parameters"] == {"spec": "data/adult.toml"}
 
+    project = deployed.folder
+    spec = make_project(project)
+    # As somebody would who has just opened a terminal; later commands need not import all of it again.
     first = run_funnel("release", spec, environment=server)
     assert first.returncode == 0, first.stderr
     # Even the first look knows what was released.
-    unchanged = run_funnel("watch", spec, "--once", "--json", environment=server)
-    assert json.loads(unchanged.stdout)["status"] == "unchanged"
+    assert served.run("watch", spec, "--once", "--json").said["status"] == "unchanged"
 
-    log = tmp_path / "worker.log"
-    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "local-process", "--type", "process"]
-    environment = {**os.environ, **server, "PREFECT_WORKER_QUERY_SECONDS": "1"}
-    with process_group(command, environment, log, project) as worker:
-        pq.write_table(adult_rows(0, 3400), project / "people.parquet")
-        changed = run_funnel("watch", spec, "--once", "--json", environment=server)
-        assert json.loads(changed.stdout)["status"] == "changed", changed.stderr
-        release = project / "releases" / "people" / "1.1.0"
-        wait_for(release, worker, log)
+    pq.write_table(adult_rows(0, 3400), project / "people.parquet")
+    assert served.run("watch", spec, "--once", "--json").said["status"] == "changed"
+    release = project / "releases" / "people" / "1.1.0"
+    deployed.wait_for(release)
     assert (project / "releases" / "people" / "latest").resolve() == release
     assert pq.read_metadata(release / "data" / "records.parquet").num_rows == 3400
     package = json.loads((release / "datapackage.json").read_text())
     assert (package["version"], package["funnel:privacy"]["records"]) == ("1.1.0", 3400)
+
+
+def test_four_triggered_runs_keep_one_bound_over_five_waves(
+    deployed: Deployed, server: dict[str, str], served: Stage
+) -> None:
+    project = deployed.folder
+    spec = project / "panel.toml"
+    spec.write_text(PANEL)
+    pq.write_table(wave(WAVES[0], PEOPLE), project / "panel.parquet")
+    assert served.run("release", spec, "--json").said["version"] == "1.0.0"
+    for number, year in enumerate(WAVES[1:], start=1):
+        pq.write_table(wave(year, PEOPLE), project / "coming.parquet")
+        (project / "coming.parquet").replace(project / "panel.parquet")
+        assert served.run("watch", spec, "--once", "--json").said["status"] == "changed"
+        deployed.wait_for(project / "releases" / "panel" / f"1.{number}.0")
+
+    runs = httpx.post(
+        f"{server['PREFECT_API_URL']}/flow_runs/filter",
+        json={"flow_runs": {"tags": {"operator": "and_"}}, "deployments": {"name": {"any_": ["release"]}}},
+        timeout=None,
+    ).json()
+    # The schedule of the deployment has planned others, of the coming months.
+    triggered = [run for run in runs if not run["auto_scheduled"] and run["parameters"]["spec"].endswith("panel.toml")]
+    assert len(triggered) == len(WAVES) - 1
+    record = Record.read(ReleaseFolder(project / "releases" / "panel" / f"1.{len(WAVES) - 1}.0").record)
+    assert record.history is not None
+    assert (record.history.people, record.history.ordinal) == ("same", len(WAVES) - 1)
+    assert record.history.level <= 1.0
+    audited = served.run("audit", project / "releases" / "panel" / "latest")
+    assert audited.status == 0, audited.stdout + audited.stderr
 
 
 def test_watching_without_a_server_says_what_to_do(tmp_path: Path) -> None:
