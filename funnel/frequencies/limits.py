@@ -43,7 +43,7 @@ def bounds_of(noisy: IntArray, noise: Noise) -> Bounds:
     lower, upper = np.maximum(noisy - within, 0), np.maximum(noisy + within, 0)
     published = np.maximum(noisy, 0).sum(axis=1)
     sums = noisy.sum(axis=1)
-    least = np.maximum(np.minimum(sums - of_totals, published), lower.sum(axis=1))
+    least = np.maximum(sums - of_totals, lower.sum(axis=1))
     most = np.minimum(np.maximum(sums + of_totals, published), upper.sum(axis=1))
     return Bounds(lower, upper, np.stack([least, most], axis=1), noise.beta)
 
