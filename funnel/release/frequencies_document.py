@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -61,6 +63,12 @@ class FrequenciesDocument(Document):
         if (self.scale, self.cells_within, self.totals_within) != (noise.scale, *limits_of(noisy.shape, noise)):
             raise SpecError("its bounds are not those of its noise")
         return of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
+
+    @property
+    def noisy_sha256(self) -> str:
+        """SHA-256 (hex) of the noisy counts and their symbols: of what was drawn, whatever was spent besides."""
+        said = [self.noisy, self.secret.model_dump(), self.inputs.model_dump()]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     @model_validator(mode="after")
     def _is_of_noise(self) -> Self:
