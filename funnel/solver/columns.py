@@ -209,7 +209,9 @@ class ColumnGeneration:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._master.add(column, float(gain))
 
-    def _climb(self, pricer: Pricer | LevelPricer | PartsPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
+    def _climb(
+        self, pricer: Pricer | LevelPricer | PartsPricer, prices: FloatArray, mass: FloatArray, least: float
+    ) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         self._budget.spend(10 * CALL + 2.0 * len(self._master) * self.region.inputs)
         used = self._master.posteriors[mass > 0]

@@ -25,6 +25,8 @@ _INSIDE = 1e-10
 _SHRINKINGS = 8
 # Half-spaces added for one output and round: those that it breaks most.
 _WORST = 3
+# More than any ratio that more than rounding apart from the average row needs to be moved by.
+_FAR = 1e6
 # Laws nearer than this are one.
 _SAME = 1e-12
 
@@ -61,9 +63,17 @@ class Cuts(ABC):
     def add(self, rows: FloatArray) -> int:
         """Cut off the rows (k, seen) that break the guarantee; how many cuts that took."""
 
-    def broken(self, rows: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Half-spaces (m, seen) that rows (k, seen) break, which row each is of, and by what share."""
-        spaces, of, by = self.guarantee.half_spaces(self.read, self.whole(rows))
+    def broken(self, rows: FloatArray, margin: float = 0.0) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Half-spaces (m, seen) that rows (k, seen) break, which row each is of, and by what share.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (k, seen)
+        margin : float
+            The half-spaces are those of a budget that is smaller by this share.
+        """
+        guarantee = self.guarantee.tightened(margin) if margin else self.guarantee
+        spaces, of, by = guarantee.half_spaces(self.read, self.whole(rows))
         apart = by > _SPACED
         return self.on_seen(spaces[apart]), of[apart], by[apart]
 
@@ -87,10 +97,12 @@ class Cuts(ABC):
         """
         moved = posteriors
         for _ in range(_SHRINKINGS):
-            spaces, of, _ = self.broken(moved / self.law)
+            spaces, of, by = self.broken(moved / self.law)
             if not len(of):
                 return moved
             over, average = (spaces * (moved / self.law)[of]).sum(axis=1), spaces.sum(axis=1)
+            # Over counts the worst law is not always found: what floats bound is taken for what it would break.
+            over = np.where(over > 0, over, (1 - average) * np.minimum(by, _FAR))
             share = np.zeros(len(moved))
             np.maximum.at(share, of, np.where(average < 0, over / np.maximum(over - average, 1e-300), 1.0))
             share = np.where(share > 0, np.minimum(share + _INSIDE, 1.0), 0.0)[:, None]
@@ -116,6 +128,8 @@ class PlainCuts(Cuts):
     def add(self, rows: FloatArray) -> int:
         """The half-spaces that each row breaks most."""
         spaces, of, by = self.broken(rows)
+        cutting = (spaces * rows[of]).sum(axis=1) > _SPACED * np.abs(spaces).max(axis=1, initial=0.0)
+        spaces, of, by = spaces[cutting], of[cutting], by[cutting]
         order = np.lexsort((-by, of))
         rank = np.arange(len(order)) - np.searchsorted(of[order], of[order])
         worst = order[rank < _WORST]
@@ -128,7 +142,7 @@ class LevelCuts(Cuts):
 
     ``hi_s <= e^ε lo_t`` for all s ≠ t, where hi_s is the largest P(y|s) over the set and lo_t the least. Let t* have
     the least lo, m, and let n be the least of the others. Then the conditions say no more than ``hi_s <= e^ε m`` for
-    s ≠ t* and ``hi_t* <= e^ε n``, with ``lo_t >= n`` for t ≠ t*. So the cone is the union, over t*, of regions with the two
+    s ≠ t* and ``hi_t* <= e^ε n``, with ``lo_t >= n`` for t ≠ t*. So the cone is the union, over t*, of regions with the
     levels m and n as variables, in which a law of one secret is one condition, not one with every law of every other.
     """
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.errors import InfeasibleGuarantee, SolverError
+from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
@@ -20,6 +20,7 @@ from funnel.solver.columns import ColumnGeneration, Trace
 from funnel.solver.cuts import Cuts, cuts_for
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.polish import repaired
+from funnel.solver.robust import RobustOptimum
 from funnel.solver.split import Split
 from funnel.solver.work import Deciding, levels_work
 
@@ -32,34 +33,13 @@ _APART, _PROOF = 0.4, 0.5
 # Rounds without progress worth speaking of, as a share of the gap, after which a proof is due anyway.
 _STILL, _UNCHANGED = 8, 0.02
 _ROUNDS = 400
-# What a protocol is moved inside by, relatively to the average row, and how often it may be cut again on the way.
-_MARGINS, _MOVES = (1e-10, 1e-8, 1e-6), 12
+# The relatively smaller budgets that a protocol is moved into, and how often it may be cut again on the way.
+_MARGINS, _MOVES = (1e-8, 1e-7, 1e-6), 12
+# Zeros are worth this share of the gap: a document without them lists every output for every input.
+_ZEROS = 0.2
+# The share of that budget for what is inside already.
+_MIXING = 0.3
 _UNUSED = 1e-13
-
-
-@dataclass(frozen=True, eq=False)
-class CutOptimum:
-    """Weights that meet a guarantee over a set of laws, and a bound on what any protocol could reach.
-
-    Attributes
-    ----------
-    weights : ndarray of uint64, shape (b, a)
-    bound : float
-        Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee and gives inputs that never
-        occurred the marginal.
-    finished : bool
-        Whether the gap was reached, or more work would change nothing.
-    fell_short : bool
-        Whether the budget did not allow to move it inside as closely as can be.
-    rounds, cuts : int
-    """
-
-    weights: WeightArray
-    bound: float
-    finished: bool
-    fell_short: bool
-    rounds: int
-    cuts: int
 
 
 def optimum_over_laws(
@@ -69,7 +49,8 @@ def optimum_over_laws(
     budget: Budget,
     image: Callable[[Places], FloatArray | None],
     trace: Trace | None = None,
-) -> CutOptimum:
+    start: WeightArray | None = None,
+) -> RobustOptimum:
     """Maximise the utility over all channels that meet a guarantee under every law of a set.
 
     Each law gives every row of a channel a half-space, infinitely many in all. A relaxation has finitely many of them.
@@ -90,6 +71,8 @@ def optimum_over_laws(
         The inputs that occur (k,) to what the utility counts of a posterior, or None for all of it.
     trace : callable, optional
         Told (value, bound) as they improve; the value is that of protocols that hold.
+    start : ndarray of uint64, shape (b, a), optional
+        Weights of a protocol that meets the guarantee, to start from.
 
     Raises
     ------
@@ -99,6 +82,8 @@ def optimum_over_laws(
     finishing = budget.reserve(_FINISHING)
     cuts = cuts_for(read, guarantee, image(np.flatnonzero(read.p_input > 0)))
     inside = _Inside(cuts, budget)
+    if start is not None:
+        inside.take(_posteriors(start, cuts))
     climbing = budget.part(_CLIMBING)
     bound, best, still, rounds = 0.0, np.inf, 0, 0
     proving = finished = False
@@ -120,7 +105,6 @@ def optimum_over_laws(
         if trace is not None:
             trace(inside.value, bound)
         apart = best - inside.value
-        print(rounds, "proving" if proving else "", "rows", len(cuts), "relaxed %.5f inside %.5f bound %.5f" % (best, inside.value, bound), "added", added, "units %.3g" % budget.remaining, flush=True)
         if bound - inside.value <= gap:
             finished = True
             break
@@ -131,8 +115,8 @@ def optimum_over_laws(
             break
         still = still + 1 if apart_before - apart < _UNCHANGED * gap else 0
         proving = apart <= _APART * gap or not added or still > _STILL or climbing.expired
-    weights = _weights(cuts, split, inside, finishing)
-    return CutOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
+    weights = _weights(cuts, split, inside, gap, finishing)
+    return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
 class _Inside:
@@ -175,28 +159,26 @@ class _Inside:
         return Split(self._master.posteriors[used], self._mass[used], self.value, 0.0)
 
 
-def _weights(cuts: Cuts, split: Split, inside: _Inside, budget: Budget) -> WeightArray:
-    """The more useful of two: the outputs of the relaxation moved inside by linear programmes, and those inside."""
+def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budget) -> WeightArray:
+    """The outputs of the relaxation moved inside by linear programmes, zeros kept, or those inside if more useful."""
     read, guarantee = cuts.read, cuts.guarantee
-    found = [np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)]
     deciding = Deciding(read, guarantee, budget)
-    for margin in _MARGINS:
-        weights = _moved(cuts, split, margin, budget)
-        if weights is not None and deciding.holds(weights):
-            found.append(weights)
-            break
-    try:
-        found.append(proven_weights(read, guarantee, channel_of(inside.split, cuts), 1.0, deciding.holds))
-    except InfeasibleGuarantee:
-        # The budget does not allow to decide anything more.
-        pass
+    weights = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64)
+    # What is inside may be decided exactly whatever the moving takes.
+    mixing = budget.part(_MIXING)
+    with suppress(InfeasibleGuarantee):
+        deciding_these = Deciding(read, guarantee, mixing)
+        weights = proven_weights(read, guarantee, channel_of(inside.split, cuts), 1.0, deciding_these.holds)
 
-    def told(weights: WeightArray) -> float:
-        masses = (weights / np.float64(DENOMINATOR) * read.p_input)[:, cuts.seen]
+    def told(found: WeightArray) -> float:
+        masses = (found / np.float64(DENOMINATOR) * read.p_input)[:, cuts.seen]
         return information_of((masses if cuts.image is None else masses @ cuts.image.T).T)
 
-    print("told", [(told(w), len(w), float((w == 0).mean())) for w in found], margin)
-    return max(found, key=told)
+    for margin in _MARGINS:
+        moved = _moved(cuts, split, margin, budget)
+        if moved is not None and deciding.holds(moved):
+            return moved if told(moved) >= told(weights) - _ZEROS * gap else weights
+    return weights
 
 
 def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArray | None:
@@ -214,11 +196,9 @@ def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArr
         if not budget.allows(work):
             return None
         budget.spend(work)
-        new, which, _ = cuts.broken(moved.posteriors / cuts.law)
+        new, which, _ = cuts.broken(moved.posteriors / cuts.law, margin)
         if not len(new):
             return rounded_weights(cuts.read, channel_of(moved, cuts))
-        # G T <= G 1 margin: as if a row that meets it were mixed with the average by that share.
-        new = new - margin * new.sum(axis=1, keepdims=True) * cuts.law
         spaces, of = np.vstack([spaces, new]), np.concatenate([of, which])
         found = repaired(split, cuts.law, spaces / cuts.law, cuts.image, budget, of)
         if found is None or len(found.mass) < len(split.mass):
@@ -234,3 +214,10 @@ def channel_of(split: Split, cuts: Cuts) -> FloatArray:
     matrix[:, cuts.seen] = masses / cuts.law
     matrix[:, ~cuts.seen] = masses.sum(axis=1, keepdims=True)
     return np.asarray(matrix / matrix.sum(axis=0))
+
+
+def _posteriors(weights: WeightArray, cuts: Cuts) -> FloatArray:
+    """Posteriors (b, inputs that occur) of the outputs of a protocol."""
+    masses = (weights / np.float64(DENOMINATOR))[:, cuts.seen] * cuts.law
+    masses = masses[masses.any(axis=1)]
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
