@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import funnel
-from funnel import LIP, Joint, plan
+from funnel import LDP, LIP, Joint, plan
 from funnel.bounds import Bounds
 from funnel.certainty import certainty
 from funnel.guarantees.sided import over_set
