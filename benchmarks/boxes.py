@@ -52,19 +52,19 @@ def noisy(joint: Joint) -> Joint:
     return Joint(np.maximum(counts, 0), joint.secret, joint.inputs, bounds_of(counts, noise))
 
 
-def fifths(values: np.ndarray) -> np.ndarray:
-    """The fifth that a value is in."""
-    return np.searchsorted(np.quantile(values, [0.2, 0.4, 0.6, 0.8]), values)
-
-
 def panel(path: Path) -> Joint:
-    """Outwork given the fifth of income and whether there are kids, of the health panel."""
+    """Outwork given the fifth of income and whether there are kids, of the health panel's largest wave."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path).to_pandas()
-    table["fifth"] = fifths(table["hhninc"].to_numpy(dtype=float))
-    table = table[["outwork", "fifth", "hhkids"]].astype(str)
-    return Joint.from_table(table, secret=["outwork"], inputs=["fifth", "hhkids"])
+    columns = {name: pq.read_table(path)[name].to_numpy() for name in ("year", "outwork", "hhninc", "kids")}
+    years, sizes = np.unique(columns["year"], return_counts=True)
+    wave = columns["year"] == years[sizes.argmax()]
+    income = columns["hhninc"][wave]
+    fifth = np.searchsorted(np.quantile(income, [0.2, 0.4, 0.6, 0.8]), income, side="left")
+    codes = {"outwork": columns["outwork"][wave], "income": fifth, "kids": columns["kids"][wave]}
+    table = pa.table({name: pa.array([str(value) for value in values]) for name, values in codes.items()})
+    return Joint.from_table(table, secret=["outwork"], inputs=["income", "kids"])
 
 
 def measured(joint: Joint, guarantee: Guarantee, gap: float, limit: float) -> dict[str, Any]:
