@@ -130,8 +130,8 @@ def optimal(
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee
-        One that is a polyhedral cone, or one over a set of laws (`funnel.guarantees.over_laws`). Where the joint law has
-        bounds, LDP, LIP, ALIP and PML are over every table of counts within them.
+        One that is a polyhedral cone, or one over a set of laws (`funnel.guarantees.over_laws`). Where the joint law
+        has bounds, LDP, LIP, ALIP and PML are over every table of counts within them.
     gap : float
         Requested ``bound - utility``, in nats.
     time_limit : float or Budget, optional
