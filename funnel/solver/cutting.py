@@ -27,7 +27,7 @@ from funnel.solver.work import Deciding, levels_work
 Places = npt.NDArray[np.intp]
 
 # The share of the budget that climbing may take before the first proof, and that moving inside is given.
-_CLIMBING, _FINISHING = 0.4, 0.15
+_CLIMBING, _FINISHING = 0.6, 0.1
 # Climbing goes on until what the relaxation has above what is inside is this share of the gap; the proof has the rest.
 _APART, _PROOF = 0.4, 0.5
 # Rounds without progress worth speaking of, as a share of the gap, after which a proof is due anyway.
