@@ -26,10 +26,12 @@ MARITAL = (
     '["Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Separated", '
     '"Widowed"]'
 )
+NOISE = 'frequencies.protection = "noise"\nfrequencies.total = 2.0\n'
 TEXT = (
-    SPEC.replace('publish = ["relationship"]', 'publish = ["relationship", "race"]')
-    + f'\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = {MARITAL}\n\n'
-    + '[frequencies]\nprotection = "noise"\ntotal = 2.0\n'
+    SPEC.replace('frequencies.protection = "none"\n', NOISE).replace(
+        'publish = ["relationship"]', 'publish = ["relationship", "race"]'
+    )
+    + f'\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = {MARITAL}\n'
 )
 
 
@@ -217,7 +219,7 @@ def test_protection_that_is_declared_and_not_there_is_missed(finished: Finished)
 
 
 def test_public_counts_where_none_are_declared_are_refused(finished: Finished) -> None:
-    text = finished.spec.text.replace('[frequencies]\nprotection = "noise"\ntotal = 2.0\n', "")
+    text = finished.spec.text.replace(NOISE, 'frequencies.protection = "none"\n')
     other = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"))
     assert failures(other, "public_files") == {"no other file": "frequencies.json is not declared"}
     assert "frequencies" in failures(other, "protocol_figures")
