@@ -13,7 +13,7 @@ from typing import Any, Self
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.count_box import CountBox
-from funnel.recount.noise import possible_counts
+from funnel.recount.noise import limits_of, possible_counts
 from funnel.recount.released import alphabet_of
 from funnel.recount.source import Recount
 
@@ -90,8 +90,13 @@ class PublicFrequencies:
 
     @cached_property
     def possible(self) -> CountBox:
-        """Every table of counts that the noise leaves possible, found again from the scale and beta."""
-        return possible_counts(self.noisy, self.scale, Fraction(self.beta))
+        """Every table of counts within the limits that it states."""
+        return possible_counts(self.noisy, self.cells_within, self.totals_within)
+
+    @cached_property
+    def least_limits(self) -> tuple[int, int]:
+        """The least limits of counts and of totals that its scale and beta prove."""
+        return limits_of(self.scale, Fraction(self.beta), len(self.secret), len(self.inputs))
 
     @property
     def labels(self) -> dict[str, tuple[str, ...]]:

@@ -130,14 +130,19 @@ def _divided_up(number: int, by: int) -> int:
     return -(-number // by)
 
 
-def possible_counts(noisy: Sequence[Sequence[int]], scale: float, beta: Fraction) -> CountBox:
-    """Every table that the noise leaves possible, but for a probability of ``beta``; c × a.
+def limits_of(scale: float, beta: Fraction, c: int, a: int) -> tuple[int, int]:
+    """The least limits of single counts and of totals of secrets that hold together but for a probability of ``beta``.
 
-    Half of beta is shared by the c · a cells, and half by the totals of the c secrets. The published counts, which are
-    the noisy ones without those below 0, are always among the tables.
+    Half of beta is shared by the c · a cells, and half by the totals of the c secrets.
     """
-    c, a = len(noisy), len(noisy[0])
-    of_cells, of_totals = cell_limit(scale, beta / (2 * c * a)), total_limit(scale, a, beta / (2 * c))
+    return cell_limit(scale, beta / (2 * c * a)), total_limit(scale, a, beta / (2 * c))
+
+
+def possible_counts(noisy: Sequence[Sequence[int]], of_cells: int, of_totals: int) -> CountBox:
+    """Every table within these limits of the noisy one, c × a.
+
+    The published counts, which are the noisy ones without those below 0, are always among the tables.
+    """
     totals = []
     for row in noisy:
         published = sum(max(0, count) for count in row)

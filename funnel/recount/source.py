@@ -6,7 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ class Recount:
         Records left out because a value is missing.
     sha256 : str
         Digest of the source, in the form in which a snapshot states that of its source.
+    values : mapping of str to mapping of str to int
+        By column the categories before rare ones are grouped, with how many records have each.
     """
 
     secret_columns: tuple[str, ...]
@@ -54,6 +56,18 @@ class Recount:
     rows: int
     dropped: int
     sha256: str
+    values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def over(self, secret: Symbols, inputs: Symbols) -> Recount:
+        """The same counts over alphabets that are given: what does not occur has none.
+
+        Raises
+        ------
+        DataError
+            As `table`.
+        """
+        self.table(secret, inputs)
+        return replace(self, secret=secret, inputs=inputs)
 
     def table(self, secret: Sequence[tuple[str, ...]], inputs: Sequence[tuple[str, ...]]) -> list[list[int]]:
         """Counts in an order that is given, c × a; 0 for what does not occur.
@@ -104,7 +118,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
         database = None if spec.source.format == "csv" else stack.enter_context(connect(folder))
         reading = _Reading(spec, parts, folder, database)
-        final, n_kept, dropped = _learn(spec, reading, labels)
+        final, values, n_kept, dropped = _learn(spec, reading, labels)
         counts: Counter[tuple[str, ...]] = Counter()
         left_out = 0
         for categories, number in reading.categories():
@@ -124,7 +138,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     inputs = tuple(sorted({x for _, x in pairs}))
     if len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest)
+    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest, values)
 
 
 class _Reading:
@@ -201,8 +215,8 @@ def _with(fixed: Mapping[int, str | None], row: Cells) -> Cells:
 
 def _learn(
     spec: ReleaseSpec, reading: _Reading, public: Mapping[str, Collection[str]] | None
-) -> tuple[list[dict[str | None, str]], int, int]:
-    """The labels of every column, and how many records are kept and left out."""
+) -> tuple[list[dict[str | None, str]], dict[str, dict[str, int]], int, int]:
+    """The labels of every column, its categories before that, and how many records are kept and left out."""
     seen: list[Counter[str | None]] = [Counter() for _ in spec.columns]
     kept = dropped = 0
     for categories, number in reading.categories():
@@ -214,15 +228,16 @@ def _learn(
             tally[category] += number
             if len(tally) > _CATEGORIES:
                 raise DataError(f"a column has more than {_CATEGORIES:,} values; no release is made of such a source")
-    labels = []
+    labels, values = [], {}
     for column, tally in zip(spec.columns, seen, strict=True):
         n_missing = tally.pop(None, 0)
-        found: Mapping[str, int] = tally  # type: ignore[assignment]
+        found = {category: number for category, number in tally.items() if category is not None}
+        values[column] = found
         if public is None:
             labels.append(final_labels(spec, column, found, n_missing))
         else:
             labels.append(labels_of_public(spec, column, found, public.get(column, ())))
-    return labels, kept, dropped
+    return labels, values, kept, dropped
 
 
 def _labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:

@@ -27,7 +27,7 @@ from funnel.solver.work import Deciding, levels_work
 Places = npt.NDArray[np.intp]
 
 # The share of the budget that climbing may take before the first proof, and that moving inside is given.
-_CLIMBING, _FINISHING = 0.4, 0.15
+_CLIMBING, _FINISHING = 0.6, 0.1
 # Climbing goes on until what the relaxation has above what is inside is this share of the gap; the proof has the rest.
 _APART, _PROOF = 0.4, 0.5
 # Rounds without progress worth speaking of, as a share of the gap, after which a proof is due anyway.
@@ -36,7 +36,7 @@ _ROUNDS = 400
 # The relatively smaller budgets that a protocol is moved into, and how often it may be cut again on the way.
 _MARGINS, _MOVES = (1e-8, 1e-7, 1e-6), 12
 # Zeros are worth this share of the gap: a document without them lists every output for every input.
-_ZEROS = 0.05
+_ZEROS = 0.2
 # The share of that budget for what is inside already.
 _MIXING = 0.3
 _UNUSED = 1e-13
@@ -49,6 +49,7 @@ def optimum_over_laws(
     budget: Budget,
     image: Callable[[Places], FloatArray | None],
     trace: Trace | None = None,
+    start: WeightArray | None = None,
 ) -> RobustOptimum:
     """Maximise the utility over all channels that meet a guarantee under every law of a set.
 
@@ -70,6 +71,8 @@ def optimum_over_laws(
         The inputs that occur (k,) to what the utility counts of a posterior, or None for all of it.
     trace : callable, optional
         Told (value, bound) as they improve; the value is that of protocols that hold.
+    start : ndarray of uint64, shape (b, a), optional
+        Weights of a protocol that meets the guarantee, to start from.
 
     Raises
     ------
@@ -79,6 +82,8 @@ def optimum_over_laws(
     finishing = budget.reserve(_FINISHING)
     cuts = cuts_for(read, guarantee, image(np.flatnonzero(read.p_input > 0)))
     inside = _Inside(cuts, budget)
+    if start is not None:
+        inside.take(_posteriors(start, cuts))
     climbing = budget.part(_CLIMBING)
     bound, best, still, rounds = 0.0, np.inf, 0, 0
     proving = finished = False
@@ -209,3 +214,10 @@ def channel_of(split: Split, cuts: Cuts) -> FloatArray:
     matrix[:, cuts.seen] = masses / cuts.law
     matrix[:, ~cuts.seen] = masses.sum(axis=1, keepdims=True)
     return np.asarray(matrix / matrix.sum(axis=0))
+
+
+def _posteriors(weights: WeightArray, cuts: Cuts) -> FloatArray:
+    """Posteriors (b, inputs that occur) of the outputs of a protocol."""
+    masses = (weights / np.float64(DENOMINATOR))[:, cuts.seen] * cuts.law
+    masses = masses[masses.any(axis=1)]
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))

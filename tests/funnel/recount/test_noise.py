@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import dlaplace
 
-from funnel.recount.noise import cell_limit, possible_counts, scale_of, total_limit
+from funnel.recount.noise import cell_limit, limits_of, possible_counts, scale_of, total_limit
 from funnel.recount.plausible import plausible_apart, plausible_noise
 
 # The share that a gate may give it.
@@ -84,7 +84,7 @@ def test_published_counts_are_among_the_possible_ones(seed: int, scale: float) -
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 6, size=(3, 4))
     noisy = counts + dlaplace.rvs(1 / scale, size=counts.shape, random_state=rng)
-    box = possible_counts(noisy.tolist(), scale, Fraction(1, 100))
+    box = possible_counts(noisy.tolist(), *limits_of(scale, Fraction(1, 100), 3, 4))
     assert box.hold(np.maximum(noisy, 0).tolist())
     reach = cell_limit(scale, Fraction(1, 100) / 24)
     assert np.array_equal(np.array(box.upper), np.maximum(noisy + reach, 0))
@@ -94,7 +94,8 @@ def test_the_true_counts_are_possible_as_often_as_is_said() -> None:
     rng = np.random.default_rng(15)
     counts = np.array([[40, 3, 0], [7, 0, 0]])
     drawn = dlaplace.rvs(1.0, size=(2000, 2, 3), random_state=rng)
-    inside = sum(possible_counts((counts + z).tolist(), 1.0, Fraction(1, 10)).hold(counts.tolist()) for z in drawn)
+    limits = limits_of(1.0, Fraction(1, 10), 2, 3)
+    inside = sum(possible_counts((counts + z).tolist(), *limits).hold(counts.tolist()) for z in drawn)
     assert 0.9 <= inside / 2000 <= 0.999
 
 
