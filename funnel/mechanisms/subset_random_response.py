@@ -102,10 +102,10 @@ def _calibrated(
     InfeasibleGuarantee
         If none was found.
     """
-    published, best, complete = joint.as_published, None, True
+    published = joint.as_published
+    found: list[tuple[float, WeightArray, bool]] = []
 
     def level_at(parameter: float) -> float:
-        nonlocal best, complete
         try:
             weights, finished = _weights(published, nominal.with_budget(parameter), subsets, budget.part(_STEP))
         except (InfeasibleGuarantee, SolverError):
@@ -113,13 +113,14 @@ def _calibrated(
             return 0.0
         weights = silence_unseen(joint, weights)
         budget.spend(decision_work(joint, guarantee, len(weights)))
-        if guarantee.holds_for(joint, weights) and (best is None or _told(joint, weights) > _told(joint, best)):
-            best, complete = weights, finished
+        if guarantee.holds_for(joint, weights):
+            found.append((_told(joint, weights), weights, finished))
         return guarantee.level_for(joint, weights).value
 
     parameter_at(level_at, guarantee.budget, _CLOSE, 0.9 * guarantee.budget, _TRIED, budget)
-    if best is None:
+    if not found:
         raise InfeasibleGuarantee(f"no block channel for one law meets {guarantee}")
+    _, best, complete = max(found, key=lambda one: one[0])
     return best, complete and not budget.expired
 
 

@@ -65,7 +65,8 @@ class Solution:
     utility : float
         I(X;Y) of that protocol, in nats.
     bound : float
-        Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats.
+        Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats. Over a set of laws: and that gives
+        inputs which never occurred the marginal.
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
         the work that the limit allows, the same in every run; ``"clock"`` if it was the safety stop far beyond;
@@ -129,7 +130,8 @@ def optimal(
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee
-        One that is a polyhedral cone.
+        One that is a polyhedral cone, or one over a set of laws (`funnel.guarantees.over_laws`). Where the joint law
+        has bounds, LDP, LIP, ALIP and PML are over every table of counts within them.
     gap : float
         Requested ``bound - utility``, in nats.
     time_limit : float or Budget, optional
@@ -157,7 +159,7 @@ def optimal(
     Raises
     ------
     SpecError
-        If the guarantee is no polyhedral cone, the method is unknown, or the gap or time limit is not positive.
+        If the guarantee is neither, the method is unknown, or the gap or time limit is not positive.
     SolverError
         If enumeration fails or does not finish in time, or a linear programme fails.
 

@@ -11,9 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from funnel import LIP, RLDP, InfeasibleGuarantee, Joint, fit, measures, plan
+from funnel.bounds import Bounds
 from funnel.cli import main
 from funnel.console import Console
-from funnel.sample_size import doubts, records_needed, too_few, warnings
+from funnel.guarantees import parse_guarantee
+from funnel.sample_size import _times as times
+from funnel.sample_size import doubts, records_needed, too_few, values_to_group, warnings
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
 from tests.public import UNPROTECTED
@@ -81,3 +84,38 @@ def test_a_release_of_too_few_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InfeasibleGuarantee, match="the data are too few for this bound: from 20 records"):
         make_release(project(tmp_path, 1))
     assert not (tmp_path / "releases" / "people" / "1.0.0").exists()
+
+
+def thin(noise: bool) -> Joint:
+    """One value of the secret so rare that no bound over what is possible leaves anything of use."""
+    counts = np.array([[400, 200, 150], [180, 240, 330], [2, 1, 1], [1, 1, 2]])
+    joint = Joint.from_counts(counts, secret=["often", "seldom", "rare", "odd"])
+    if not noise:
+        return joint
+    sums = counts.sum(axis=1)
+    lower, upper = np.maximum(counts - 9, 0), counts + 9
+    totals = np.stack([np.maximum(sums - 15, lower.sum(axis=1)), sums + 15], axis=1)
+    return Joint(counts, joint.secret, joint.inputs, Bounds(lower, upper, totals, 0.01))
+
+
+@pytest.mark.parametrize(("text", "noise"), [("rldp:0.2,0.05", False), ("rldp:0.2,0.05", True), ("ldp:0.2", True)])
+def test_over_boxes_and_noisy_counts_a_sentence_says_how_many_would_do(text: str, noise: bool) -> None:
+    joint, guarantee = thin(noise), parse_guarantee(text)
+    said = too_few(joint, guarantee, plan(joint, guarantee, ["grr", "subset-merging"]))
+    assert said is not None
+    assert ("the noise on their frequencies" in said) == noise
+    need = records_needed(joint, guarantee)
+    assert f"about {need.n:,} records" in said
+    matrix = fit("grr", times(joint, need.n / joint.n), guarantee)
+    assert measures.normalised_mutual_information(times(joint, need.n / joint.n), matrix) >= need.share * 0.98
+
+
+def test_rare_values_that_would_do_as_one_are_named() -> None:
+    counts = np.array([[4000, 2000, 1500], [1800, 2400, 3300], [40, 20, 25], [20, 30, 35], [30, 20, 25], [25, 40, 30]])
+    joint = Joint.from_counts(counts, secret=["a", "b", "c", "d", "e", "f"])
+    guarantee = RLDP(1.1)
+    found = values_to_group(joint, guarantee)
+    assert found == ("e", "c", "d")
+    said = too_few(joint, guarantee, [])
+    assert said is not None
+    assert f"with the values {', '.join(found)} of S made one" in said
