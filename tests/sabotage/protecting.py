@@ -54,9 +54,9 @@ PROTECTING = [
     Mutant(
         "counts of what occurs alone",
         "which combinations of values anybody has",
-        "funnel.frequencies.frequencies",
-        "wide = counted if values is None else widened(counted, values)",
-        "wide = counted",
+        "funnel.source.counting",
+        "joint = widened(counted, codings.labels) if",
+        "joint = counted if",
         "expect_frequencies_to_be_protected",
         PROTECTED,
     ),
