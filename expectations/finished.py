@@ -21,6 +21,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
@@ -277,6 +278,7 @@ class Finished:
             "keys": self._keys,
             "histories": self._histories,
             "recount": self._recount,
+            "disclosure": self._disclosure,
             "plain_level": self._level,
             "protocol_figures": self._protocol,
             "package": self._package,
@@ -400,6 +402,9 @@ class Finished:
                 expected[secrets.get(s, c), a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
         return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
+
+    def _disclosure(self) -> list[Claim]:
+        return disclosure_claims(self.recount.counts, self.said)
 
     def _level(self) -> list[Claim]:
         level = self.level

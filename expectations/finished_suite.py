@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from funnel.guarantees import Guarantee
 from funnel.pipeline.expectations import (
+    disclosure_claims,
     finished,
     history_claims,
     keyed_answers,
@@ -14,6 +15,7 @@ from funnel.pipeline.expectations import (
 )
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
 from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
 from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
 from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
@@ -79,6 +81,10 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee, followed: boo
         ExpectCountsToEqualRecount(
             claims=list(finished.RECOUNT_CLAIMS),
             description="The counts that it was made from are those counted again from the source by another reader.",
+        ),
+        ExpectFrequenciesToMeetRules(
+            claims=list(disclosure_claims.CLAIMS),
+            description="The frequencies keep the rules of disclosure control, unless the spec asks to report only.",
         ),
         ExpectPlainLevelToMeetBound(
             claims=list(finished.LEVEL_CLAIMS),

@@ -12,6 +12,9 @@ from funnel.errors import SpecError
 from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
 
+# How frequencies are protected where the spec does not say.
+_PROTECTION = "none"
+
 
 @dataclass(frozen=True)
 class Said:
@@ -97,6 +100,11 @@ class Said:
     def shuffled(self) -> bool:
         """Whether rows come in random order."""
         return bool(self.section("output").get("shuffle", True))
+
+    @property
+    def noisy(self) -> bool:
+        """Whether frequencies are protected by noise."""
+        return self.section("frequencies").get("protection", _PROTECTION) == "noise"
 
     @property
     def alpha(self) -> float:

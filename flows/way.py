@@ -18,6 +18,7 @@ from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
+from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, pending
@@ -205,6 +206,7 @@ def _go(
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
+    disclose(spec, joint, workspace)
     holding = spec.approval.required and approval is None
     published = late = None
     followed = follow(spec, decision, snapshot, joint, protocol, earlier, register, workspace, secret)

@@ -21,6 +21,7 @@ from funnel.wording import printable
 
 if TYPE_CHECKING:
     from funnel.audit.check import Check
+    from funnel.disclosure.outlook import DisclosureOutlook
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
@@ -123,6 +124,7 @@ class Console:
         compared: Sequence[tuple[str, Sequence[PlanRow]]],
         doubts: Sequence[Sequence[str]],
         outlooks: Sequence[Outlook | None] | None = None,
+        disclosure: DisclosureOutlook | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
@@ -141,6 +143,7 @@ class Console:
                         "entropy": joint.entropy,
                         "mechanisms": [row.to_dict() for row in rows],
                         "history": None if found is None else found.to_dict(),
+                        "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
                         "warnings": list(warnings),
                     }
                 )
@@ -169,6 +172,9 @@ class Console:
         for outlook in outlooks:
             if outlook is not None:
                 self._print_outlook(outlook, several)
+        if disclosure is not None:
+            for line in disclosure.lines():
+                out.print(Text(printable(line)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str]) -> None:
         self._out.print(

@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
 from funnel.complaint import complaint
+from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
@@ -66,6 +67,8 @@ class ReleaseSpec(Section):
         Sections of `funnel.settings`; history is None where the spec does not say who its people are.
     frequencies : FrequencySettings
         How the frequencies are protected that public documents are made from.
+    disclosure : DisclosureSettings
+        What these frequencies may hold.
     recode : mapping of column name to Recode
         For secret and published columns only.
     categories : mapping of column name to tuple of str
@@ -90,6 +93,7 @@ class ReleaseSpec(Section):
     limits: LimitSettings = LimitSettings()
     confidence: ConfidenceSettings = ConfidenceSettings()
     frequencies: FrequencySettings = FrequencySettings()
+    disclosure: DisclosureSettings = DisclosureSettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None

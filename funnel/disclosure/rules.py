@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.joint import Joint
 
@@ -175,8 +176,5 @@ class Disclosure:
         return uneven or tuple(column for column, met in found.items() if met)
 
 
-def _sizes(alphabet: object) -> dict[str, int]:
-    from funnel.alphabet import Alphabet
-
-    assert isinstance(alphabet, Alphabet)
+def _sizes(alphabet: Alphabet) -> dict[str, int]:
     return {column: len({symbol[j] for symbol in alphabet.symbols}) for j, column in enumerate(alphabet.columns)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Any, Literal
 
 from funnel.audit import Findings
 from funnel.errors import DataError
@@ -206,6 +207,8 @@ class ReportContent(Described):
         Estimated counts of (S, X), shape (c, a).
     findings : Findings
         The audit of exactly this joint law, protocol and bound.
+    disclosure : mapping or None
+        What breaks the rules of disclosure control, as `funnel.disclosure.words.disclosure_content`; internal.
 
     Raises
     ------
@@ -215,6 +218,7 @@ class ReportContent(Described):
 
     joint: Joint
     findings: Findings
+    disclosure: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from funnel.audit import Findings
+from funnel.disclosure import Disclosure
+from funnel.disclosure.words import disclosure_content, public_sentence
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -66,7 +68,7 @@ def report_content(
     approval : Approval, optional
         Who approved; the note stays internal.
     """
-    metadata = spec.metadata
+    metadata, disclosure = spec.metadata, Disclosure(joint, spec.disclosure.rules)
     return ReportContent(
         name=spec.name,
         title=spec.title,
@@ -91,7 +93,11 @@ def report_content(
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
-        recodings=_recodings(spec, snapshot.read_codings()),
+        recodings=(
+            *_recodings(spec, snapshot.read_codings()),
+            public_sentence(disclosure, spec.frequencies.protection),
+        ),
+        disclosure=disclosure_content(disclosure, spec.frequencies.protection),
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,
@@ -108,6 +114,8 @@ def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
         coding, recode = codings[column], spec.recode.get(column)
         if recode is not None and recode.bins is not None:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
+        if recode is not None and recode.groups is not None:
+            said.append(f"{column}: values that the spec lists were put into {len(recode.groups):,} groups.")
         if recode is not None and recode.minimum_count is not None and coding.n_grouped:
             said.append(
                 f"{column}: {coding.n_grouped_values:,} values, the rarest, became {coding.other_label!r}, so that no "

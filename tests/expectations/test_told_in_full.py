@@ -44,6 +44,9 @@ reads_secret = true
 [source]
 path = "people.csv"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 licence_url = "https://creativecommons.org/licenses/by/4.0/"

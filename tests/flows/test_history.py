@@ -49,6 +49,9 @@ guarantee = "lip:0.5"
 [source]
 path = "wave.parquet"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 

@@ -53,6 +53,9 @@ reads_secret = {"true" if "secret" in case else "false"}
 [source]
 path = "people.parquet"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 """

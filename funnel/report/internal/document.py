@@ -15,6 +15,7 @@ from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
     AttackFigures,
+    DisclosureFigures,
     DriftFigures,
     ExactFigures,
     ExactLift,
@@ -77,6 +78,7 @@ def internal_report(
         compared=tuple(compared),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
+        disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
 
 
