@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
 MAX_EPSILON = 100.0
 
+# The category of values without a name of their own.
+OTHER = "Other"
+
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
 
@@ -119,13 +122,14 @@ class Recode(Section):
         Categories with fewer records than this become one, that of missing values among them, and so do the smallest
         others until that one has as many; applies after ``bins`` and ``groups``.
     other : str
-        The name of that one.
+        The name of that one; also of the category of all values that are not named, where [categories] lists the
+        names or where they are learned under noise.
     """
 
     bins: tuple[int | float, ...] | None = None
     groups: Groups | None = None
     minimum_count: Annotated[StrictInt, Field(ge=1)] | None = None
-    other: Label = "Other"
+    other: Label = OTHER
 
     @field_validator("bins", mode="before")
     @classmethod
@@ -139,10 +143,9 @@ class Recode(Section):
 
     @model_validator(mode="after")
     def _something_to_do(self) -> Self:
-        if self.bins is None and self.minimum_count is None and self.groups is None:
+        given = (self.bins, self.minimum_count, self.groups)
+        if given == (None, None, None) and "other" not in self.model_fields_set:
             raise ValueError("says nothing to do; give bins = [...], groups or minimum_count = ...")
-        if self.minimum_count is None and "other" in self.model_fields_set:
-            raise ValueError("names other, the category of rarer values, but gives no minimum_count")
         return self
 
     @property

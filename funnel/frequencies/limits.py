@@ -39,11 +39,8 @@ def bounds_of(noisy: IntArray, noise: Noise) -> Bounds:
     SpecError
         If the noise is so wide, or the table so large, that the tails cannot be computed.
     """
-    c, a = noisy.shape
-    beta = Fraction(noise.beta)
-    within = cell_limit(noise.scale, beta / (2 * c * a))
+    within, of_totals = limits_of(noisy.shape, noise)
     lower, upper = np.maximum(noisy - within, 0), np.maximum(noisy + within, 0)
-    of_totals = total_limit(noise.scale, a, beta / (2 * c))
     published = np.maximum(noisy, 0).sum(axis=1)
     sums = noisy.sum(axis=1)
     least = np.maximum(np.minimum(sums - of_totals, published), lower.sum(axis=1))
@@ -51,34 +48,54 @@ def bounds_of(noisy: IntArray, noise: Noise) -> Bounds:
     return Bounds(lower, upper, np.stack([least, most], axis=1), noise.beta)
 
 
-def cell_limit(scale: float, tail: Fraction) -> int:
-    """The least t with P(|Z| > t) <= tail for one Z of the discrete Laplace law, exactly.
+def limits_of(shape: tuple[int, ...], noise: Noise) -> tuple[int, int]:
+    """How far noise moves a count, and the total of a secret, but for a probability of beta for the table as a whole.
 
-    ``P(|Z| > t) = 2 α^(t+1) / (1 + α)`` with ``α = e^(-1/scale)``, which is transcendental: intervals decide.
+    Parameters
+    ----------
+    shape : (int, int)
+        Secrets and inputs.
     """
-    t = max(0, math.ceil(-scale * (math.log(float(tail)) - math.log(2.0))) - 1)
-    while not _cell_tail_at_most(scale, t, tail):
-        t += 1
-    while t > 0 and _cell_tail_at_most(scale, t - 1, tail):
-        t -= 1
-    return t
+    c, a = shape
+    beta = Fraction(noise.beta)
+    return cell_limit(noise.scale, beta / (2 * c * a)), total_limit(noise.scale, a, beta / (2 * c))
 
 
-def _cell_tail_at_most(scale: float, t: int, tail: Fraction) -> bool:
-    rate = -1 / Fraction(scale)
-    before = ctx.prec
-    try:
-        for precision in (128, 512, 2048, 8192):
-            ctx.prec = precision
-            alpha = arb(fmpq(rate.numerator, rate.denominator)).exp()
-            gap = 2 * alpha ** (t + 1) - (1 + alpha) * arb(fmpq(tail.numerator, tail.denominator))
-            if gap <= 0:
-                return True
-            if gap > 0:
-                return False
-    finally:
-        ctx.prec = before
-    return False
+def cell_limit(scale: float, tail: Fraction) -> int:
+    """The least t with P(|Z| > t) <= tail for one Z of the discrete Laplace law, exactly: 2 α^(t+1) / (1 + α)."""
+    return max(0, _least_power(scale, 2, tail) - 1)
+
+
+def naming_limit(scale: float, tail: Fraction) -> int:
+    """The least m above 1 with P(1 + Z >= m) <= tail, exactly: α^(m-1) / (1 + α)."""
+    return 1 + max(1, _least_power(scale, 1, tail))
+
+
+def _least_power(scale: float, factor: int, tail: Fraction) -> int:
+    """The least k >= 0 with ``factor α^k / (1 + α) <= tail``, for ``α = e^(-1/scale)``.
+
+    α is transcendental, so the two sides are never equal, and intervals that are narrow enough decide.
+    """
+
+    def is_enough(k: int) -> bool:
+        before = ctx.prec
+        try:
+            ctx.prec = 64
+            while True:
+                alpha = (-1 / arb(fmpq(*Fraction(scale).as_integer_ratio()))).exp()
+                gap = factor * alpha**k - (1 + alpha) * arb(fmpq(*tail.as_integer_ratio()))
+                if gap <= 0 or gap > 0:
+                    return bool(gap <= 0)
+                ctx.prec *= 2
+        finally:
+            ctx.prec = before
+
+    k = max(0, math.ceil(scale * (math.log(factor) - math.log(float(tail)))))
+    while not is_enough(k):
+        k += 1
+    while k > 0 and is_enough(k - 1):
+        k -= 1
+    return k
 
 
 def total_limit(scale: float, a: int, tail: Fraction) -> int:
