@@ -54,6 +54,7 @@ _PRIVACY = (
     "rowOrder",
     "disclosureControl",
     "confidence",
+    "frequencies",
     "scope",
 )
 

@@ -28,7 +28,7 @@ class DisclosureSettings(Section):
         Largest share of all records whose published combination may be theirs alone; 1 for no such rule.
     on_breach : "refuse", "report" or None
         Whether a release that breaks a rule is refused, or the reports say so. By default it is refused, but where the
-        frequencies are protected by noise: what a noisy count breaks is no fact about anybody.
+        frequencies are protected by noise: there it is only told what they leave beyond doubt.
     """
 
     minimum_cell: Annotated[StrictInt, Field(ge=1)] = 10

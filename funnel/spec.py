@@ -289,6 +289,15 @@ class ReleaseSpec(Section):
             return True
         return self.frequencies.protection == "noise" and not self.has_bins(column)
 
+    @model_validator(mode="after")
+    def _refused_by_facts(self) -> Self:
+        if self.frequencies.protection == "noise" and self.disclosure.on_breach == "refuse":
+            raise ValueError(
+                '[disclosure] on_breach = "refuse" is for frequencies without noise: whether noisy ones break a rule '
+                "is chance, and drawing them again until they do not would spend epsilon each time; take on_breach out"
+            )
+        return self
+
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns the release needs: secret ones, then published ones."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from funnel.disclosure import Disclosure
 from funnel.disclosure.words import breaches_sentence, disclosure_content, refusal
 from funnel.errors import ReleaseRefused
-from funnel.joint import Joint
+from funnel.frequencies import Frequencies
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.document import dump
 from funnel.release.files import private_folder, write_whole
@@ -17,14 +17,14 @@ FOUND = "disclosure.json"
 
 
 @step
-def disclose(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Disclosure:
+def disclose(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Disclosure:
     """Hold the public counts against [disclosure]; values that break a rule are named in the workspace alone.
 
     Parameters
     ----------
     spec : ReleaseSpec
-    joint : Joint
-        Public counts: what every public document is a function of.
+    frequencies : Frequencies
+        The public counts: what every public document is a function of.
     workspace : Path
         Private folder of the series.
 
@@ -33,15 +33,15 @@ def disclose(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Disclosure:
     ReleaseRefused
         If a rule is broken and the spec does not ask to report that only.
     """
-    found = Disclosure(joint, spec.disclosure.rules)
+    found = Disclosure(frequencies.joint, spec.disclosure.rules)
     place = workspace / FOUND
     if found.passes:
         place.unlink(missing_ok=True)
         tell("every rule holds")
         return found
     private_folder(workspace)
-    write_whole(place, dump(disclosure_content(found, spec.frequencies.protection)))
-    if spec.disclosure.refuses(spec.frequencies.protection):
+    write_whole(place, dump(disclosure_content(found, frequencies.protection)))
+    if spec.disclosure.refuses(frequencies.protection):
         raise ReleaseRefused(refusal(found, str(place)))
     tell(f"warning: {breaches_sentence(found)}; {place} has the values")
     return found

@@ -10,6 +10,7 @@ from typing import Any
 
 from funnel.audit.followed import FoundHistory
 from funnel.errors import ReleaseRefused, SpecError
+from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Step, drawing_protocol
 from funnel.history import follow as follow_people
@@ -66,7 +67,8 @@ def follow(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
-    joint: Joint,
+    counted: Joint,
+    frequencies: Frequencies,
     protocol: Protocol,
     earlier: Sequence[Earlier],
     register: Register | None,
@@ -80,7 +82,10 @@ def follow(
     spec : ReleaseSpec
     decision : Draw or TakeOver
     snapshot : Snapshot
-    joint : Joint
+    counted : Joint
+        Exact counts: who has which history, and how they changed, are counted with it.
+    frequencies : Frequencies
+        The public ones, which the prior of everybody and every document is made from.
     protocol : Protocol
         Of this version alone: what is aimed at.
     earlier : sequence of Earlier
@@ -105,7 +110,7 @@ def follow(
         record = None if spec.history is None else History(people=spec.history.people)
         drift = None
         if spec.history is not None and isinstance(decision, Draw):
-            drift = _told(spec, _drift_of_others(earlier, joint))
+            drift = _told(spec, _drift_of_others(earlier, counted))
         return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
     if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
         if decision.rows_of.folder is None:
@@ -113,19 +118,19 @@ def follow(
         return Followed(DrawnFrom.taken_over(ReleaseFolder(decision.rows_of.folder), snapshot, known))
     if secret is None or spec.record_key is None or snapshot.key_kinds is None or spec.history is None:
         raise ValueError("people who are followed have record keys")
-    if protocol.inputs.columns != joint.inputs.columns:
+    if protocol.inputs.columns != counted.inputs.columns:
         raise SpecError(
             'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" leave '
             "reads_secret out of [mechanism]"
         )
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
     work = workspace / FOLDER
-    people = observe(register, snapshot, joint, work, tell)
-    drift = _told(spec, _drift_of_same(spec, register, joint, people))
+    people = observe(register, snapshot, counted, work, tell)
+    drift = _told(spec, _drift_of_same(spec, register, counted, people))
     tell("following histories")
     found = follow_people(
         register.past,
-        people.observed,
+        people.observed.known_by(frequencies.joint),
         parse_guarantee(spec.guarantee.canonical),
         f"{spec.name}/{decision.version}",
         target=protocol,
@@ -134,7 +139,7 @@ def follow(
         read_alone=True,
         progress=tell,
     )
-    public = _public(joint, found)
+    public = _public(frequencies.joint, found)
     # What an output may come from is more than it is under the protocol of this version alone, and its name says it.
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     key = secret.record_key(spec.record_key, read_from_vault)

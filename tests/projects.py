@@ -32,7 +32,7 @@ licence = "CC-BY-4.0"
 [history]
 people = "different"
 
-# Tests are about something else, and their tables are tiny.
+# Tests are about something else, and their tables are small.
 [disclosure]
 on_breach = "report"
 """

@@ -22,7 +22,7 @@ from funnel.disclosure.table import Axis, Table
 from funnel.joint import Joint
 from funnel.settings import Recode
 from funnel.source.cells import NUMBER
-from funnel.source.learning import ordered
+from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec
 from funnel.wording import plain_number, toml_key
 
@@ -108,7 +108,7 @@ def _in_order(spec: ReleaseSpec, column: str, values: Iterable[str]) -> tuple[li
     if recode.bins is not None:
         labels = [one for one in dict.fromkeys(recode.group_of.get(one, one) for one in recode.bin_labels)]
         return [*[one for one in labels if one in others], *last], set(others) <= set(labels)
-    return [*ordered(dict.fromkeys(others, 0)), *last], _numeric(others)
+    return [*ordered(others), *last], _numeric(others)
 
 
 def _numeric(values: Sequence[str]) -> bool:

@@ -48,8 +48,13 @@ def breaches_sentence(found: Disclosure) -> str:
 
 def public_sentence(found: Disclosure, protection: str) -> str:
     """What the public report says, with its full stop."""
-    what = "noisy frequencies" if protection == "noise" else "frequencies"
-    held = f"Disclosure control, on the {what}: {rules_sentence(found.rules)}"
+    held = f"Disclosure control: {rules_sentence(found.rules)}"
+    if protection == "noise":
+        # Of single counts noise leaves everybody in doubt, so what is left are values that nearly all have.
+        certain = (
+            "that any of this is broken" if found.passes else f"that this does not hold: {breaches_sentence(found)}"
+        )
+        return f"{held}. The noisy frequencies {'do not put' if found.passes else 'put'} it beyond doubt {certain}."
     if found.passes:
         return f"{held}; all of this holds."
     return f"{held}. This does not hold: {breaches_sentence(found)}."

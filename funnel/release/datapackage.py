@@ -8,6 +8,7 @@ from typing import Any
 from funnel.disclosure.words import rules_content
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
+from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings
 from funnel.spec import ReleaseSpec
 
@@ -15,6 +16,11 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
+_PROTECTED = {
+    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+    "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
+    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
+}
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
 
 
@@ -22,6 +28,7 @@ def data_package(
     spec: ReleaseSpec,
     protocol: Protocol,
     findings: PublicFindings,
+    protection: Protection,
     version: str,
     created: str,
     files: dict[str, tuple[str, int]],
@@ -33,6 +40,8 @@ def data_package(
     spec : ReleaseSpec
     protocol : Protocol
     findings : PublicFindings
+    protection : Protection
+        Of the frequencies.
     version : str
     created : str
         Time of publication, ISO 8601 with time zone.
@@ -52,7 +61,7 @@ def data_package(
         "resources": [
             _resource(spec, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")
         ],
-        "funnel:privacy": _privacy(spec, protocol, findings, files),
+        "funnel:privacy": _privacy(spec, protocol, findings, protection, files),
     }
     if spec.description:
         package["description"] = spec.description
@@ -103,7 +112,11 @@ def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable
 
 
 def _privacy(
-    spec: ReleaseSpec, protocol: Protocol, findings: PublicFindings, files: dict[str, tuple[str, int]]
+    spec: ReleaseSpec,
+    protocol: Protocol,
+    findings: PublicFindings,
+    protection: Protection,
+    files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
     return {
         "guarantee": findings.guarantee,
@@ -121,6 +134,7 @@ def _privacy(
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "disclosureControl": disclosure_control(spec),
         "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
+        "frequencies": _frequencies(protection, files),
         **_scope(spec, findings),
     }
 
@@ -130,6 +144,23 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
     asked = spec.disclosure
     refuses = asked.refuses(spec.frequencies.protection)
     return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
+
+
+def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> dict[str, Any]:
+    """What protects the frequencies that everything else here is made from."""
+    told = {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
+    if protection.protection != "noise":
+        return told
+    return {
+        **told,
+        "path": "frequencies.json",
+        "hash": f"sha256:{files['frequencies.json'][0]}",
+        "epsilon": protection.epsilon,
+        "delta": protection.delta,
+        "beta": protection.beta,
+        "spent": protection.spent,
+        "unprotectedVersions": protection.unprotected,
+    }
 
 
 def _scope(spec: ReleaseSpec, findings: PublicFindings) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -62,6 +64,12 @@ class FrequenciesDocument(Document):
             raise SpecError("its bounds are not those of its noise")
         over = Joint(np.ones(noisy.shape, dtype=np.int64), secret, inputs)
         return of_noisy(noisy, over, noise, self.epsilon, self.spent)
+
+    @property
+    def noisy_sha256(self) -> str:
+        """SHA-256 (hex) of the noisy counts and their symbols: of what was drawn, whatever was spent besides."""
+        said = [self.noisy, self.secret.model_dump(), self.inputs.model_dump()]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
     @model_validator(mode="after")
     def _is_of_noise(self) -> Self:

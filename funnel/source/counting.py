@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.source.coding import Codings, coded_batches
@@ -27,6 +28,18 @@ def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
     codings = learn_codings(spec, source, progress)
     order = {column: coding.labels for column, coding in codings.items()}
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)
+    return over_values(spec, joint, codings)
+
+
+def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
+    """Counts over what the symbols of a joint law are: under noise all combinations of values, else those that occur.
+
+    Raises
+    ------
+    DataError
+        If there are more of them than the spec, or noise, allows.
+    """
+    joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
 

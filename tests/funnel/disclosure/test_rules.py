@@ -102,6 +102,6 @@ def test_what_is_told_names_no_value() -> None:
 def test_what_holds_is_said_as_well() -> None:
     found = Disclosure(Joint.from_counts([[40, 30], [40, 30]]), Rules())
     assert public_sentence(found, "none").endswith("no record is alone in a published combination; all of this holds.")
-    assert "noisy frequencies" in public_sentence(found, "noise")
+    assert "do not put it beyond doubt that any of this is broken." in public_sentence(found, "noise")
     assert rules_sentence(Rules(1, 1.0, 1.0)) == "no rule is set"
     assert "at most 5 % of the records are alone" in rules_sentence(Rules(unique_share=0.05))
