@@ -25,9 +25,10 @@ def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -
     said : Said
     """
     asked = said.section("disclosure")
-    if not _refuses(asked, said):
+    if said.threshold is None and not _refuses(asked, said):
         return [Claim(name) for name in CLAIMS]
-    least = int(asked.get("minimum_cell", 10))
+    # What is grouped for a threshold keeps it, whatever is only reported.
+    least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
     share, alone = _fraction(asked.get("dominance", 0.95)), _fraction(asked.get("unique_share", 0.0))
     of_secret: Counter[Symbol] = Counter()
     of_published: Counter[Symbol] = Counter()

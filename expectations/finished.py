@@ -123,7 +123,8 @@ class Finished:
     @cached_property
     def recount(self) -> Recount:
         """Counts of (secret, input), from the source itself."""
-        return recount(self.spec)
+        # Which values were grouped under a threshold is told by the snapshot; whether that is enough is judged.
+        return recount(self.snapshot.read_codings().settled(self.spec))
 
     @cached_property
     def document(self) -> ProtocolDocument:

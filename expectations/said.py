@@ -107,6 +107,12 @@ class Said:
         return self.section("frequencies").get("protection", _PROTECTION) == "noise"
 
     @property
+    def threshold(self) -> int | None:
+        """The smallest count that may be published, where values are grouped for one."""
+        found = self.section("frequencies")
+        return int(found.get("threshold", 10)) if found.get("protection") == "threshold" else None
+
+    @property
     def alpha(self) -> float:
         """Significance of the confidence set."""
         return float(self.section("confidence").get("alpha", 0.05))

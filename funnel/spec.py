@@ -406,6 +406,15 @@ class ReleaseSpec(Section):
         if self.frequencies.protection == "noise":
             # What of the noise decides which values have a name.
             said["noise"] = [self.frequencies.epsilon, self.frequencies.delta]
+        if self.frequencies.protection == "threshold":
+            # What values are grouped for.
+            rules = self.disclosure
+            said["rules"] = [
+                self.frequencies.threshold,
+                rules.minimum_cell,
+                rules.dominance,
+                rules.unique_share,
+            ]
         return _digest(said)
 
     def __eq__(self, other: object) -> bool:

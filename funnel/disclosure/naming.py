@@ -7,9 +7,12 @@ from collections.abc import Collection, Sequence
 # A longer name makes tables and figures hard to read.
 _LONGEST = 60
 EVERYTHING = "any value"
+_OTHERS = "others"
 
 
-def group_names(groups: Sequence[Sequence[str]], taken: Collection[str], values: int) -> tuple[str, ...]:
+def group_names(
+    groups: Sequence[Sequence[str]], taken: Collection[str], values: int, unnamed: Collection[str] = ()
+) -> tuple[str, ...]:
     """A name for every group of several values, different from one another and from all that are taken.
 
     Parameters
@@ -20,6 +23,8 @@ def group_names(groups: Sequence[Sequence[str]], taken: Collection[str], values:
         Names of the values of the column.
     values : int
         How many values the column has: a group of all of them tells nothing, and its name says so.
+    unnamed : collection of str
+        Values that no name may have in it.
 
     Examples
     --------
@@ -28,10 +33,13 @@ def group_names(groups: Sequence[Sequence[str]], taken: Collection[str], values:
     """
     names: list[str] = []
     for members in groups:
-        name = EVERYTHING if len(members) == values else " or ".join(members)
-        if len(name) > _LONGEST:
-            first = members[0] if len(members[0]) <= _LONGEST else f"{members[0][:_LONGEST]}…"
-            name = f"{first} or {len(members) - 1} others"
+        told = [value for value in members if value not in unnamed]
+        name = " or ".join([*told, *([_OTHERS] if len(told) < len(members) else [])])
+        if len(members) == values:
+            name = EVERYTHING
+        elif len(name) > _LONGEST:
+            first = told[0] if told and len(told[0]) <= _LONGEST else f"{(told or members)[0][:_LONGEST]}…"
+            name = f"{first} or {len(members) - 1} {_OTHERS}"
         free, number = name, 2
         while free in taken or free in names:
             free, number = f"{name} ({number})", number + 1

@@ -64,7 +64,7 @@ class Suggestion:
         }
 
 
-def suggest(spec: ReleaseSpec, joint: Joint, rules: Rules) -> Suggestion | None:
+def suggest(spec: ReleaseSpec, joint: Joint, rules: Rules, named_from: int = 0) -> Suggestion | None:
     """The grouping that keeps most under the rules, as lines of the spec; None where nothing needs to be grouped.
 
     Parameters
@@ -73,6 +73,8 @@ def suggest(spec: ReleaseSpec, joint: Joint, rules: Rules) -> Suggestion | None:
     joint : Joint
         Public counts after the recoding of the spec.
     rules : Rules
+    named_from : int
+        Values that fewer records have are not named in the name of their group.
 
     Raises
     ------
@@ -83,7 +85,8 @@ def suggest(spec: ReleaseSpec, joint: Joint, rules: Rules) -> Suggestion | None:
     if not grouping.changes:
         return None
     recode = {
-        column: _recode(spec, _ColumnOf(column, grouping), groups) for column, groups in grouping.groups().items()
+        column: _recode(spec, _ColumnOf(column, grouping), groups, named_from)
+        for column, groups in grouping.groups().items()
     }
     return Suggestion(recode, grouping, _renamed(joint, grouping, recode, spec))
 
@@ -128,10 +131,21 @@ class _ColumnOf:
 
     @cached_property
     def of(self) -> list[int]:
-        return [int(group) for group in self.grouping.of[self.grouping.table.axes.index(self.axis)]]
+        return [int(group) for group in self.grouping.of[self._number]]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """Records of each value."""
+        table = self.grouping.table
+        counted = np.bincount(table.places[:, self._number], table.counts, len(self.axis.values))
+        return [int(count) for count in counted]
+
+    @property
+    def _number(self) -> int:
+        return self.grouping.table.axes.index(self.axis)
 
 
-def _recode(spec: ReleaseSpec, found: _ColumnOf, groups: Sequence[Sequence[str]]) -> Recode:
+def _recode(spec: ReleaseSpec, found: _ColumnOf, groups: Sequence[Sequence[str]], named_from: int) -> Recode:
     """The recoding of a column with these groups of the values that it has now."""
     before = spec.recode.get(found.column)
     settings: dict[str, Any] = {} if before is None else before.model_dump(exclude_unset=True)
@@ -140,7 +154,8 @@ def _recode(spec: ReleaseSpec, found: _ColumnOf, groups: Sequence[Sequence[str]]
         return Recode(**{**settings, "bins": edges})
     earlier = {} if before is None or before.groups is None else dict(before.groups)
     values = found.axis.values
-    names = group_names(groups, values, len(values))
+    unnamed = {value for value, count in zip(values, found.counts, strict=True) if count < named_from}
+    names = group_names(groups, values, len(values), unnamed)
     for name, members in zip(names, groups, strict=True):
         # What is a group already is taken apart: groups are of values, not of groups.
         apart = [value for member in members for value in earlier.pop(member, (member,))]
@@ -153,6 +168,7 @@ def _edges(spec: ReleaseSpec, found: _ColumnOf, before: Recode | None) -> list[i
     label, of = spec.source.missing_label, found.of
     at = [k for k, value in enumerate(found.axis.values) if value != label]
     plain = before is None or (before.groups is None and before.minimum_count is None)
+    plain = plain and found.column not in spec.categories
     # Missing values are in no bin.
     if not found.axis.ordered or not plain or (len(at) < len(of) and of.count(of[-1]) > 1):
         return []

@@ -27,8 +27,8 @@ from funnel.source import (
     KeyColumn,
     Source,
     coded_batches,
-    learn_codings,
     open_source,
+    recoded,
 )
 from funnel.spec import ReleaseSpec
 from funnel.tables import numbers_of
@@ -107,7 +107,8 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     folder = workspace / "snapshots" / "-".join(parts + _of_key(record_key))
     if (found := _existing(folder)) is not None:
         return found
-    codings = learn_codings(spec, source, progress)
+    codings = recoded(spec, source, progress)
+    spec = codings.settled(spec)
     private_folder(folder.parent)
     incoming = private_folder(folder.parent / f".{secrets.token_hex(8)}")
     try:

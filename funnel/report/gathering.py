@@ -123,8 +123,15 @@ def report_content(
 def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     """One sentence for everything that was done to a column before it was counted."""
     said = []
+    settled = codings.settled(spec)
     for column in spec.columns:
-        coding, recode = codings[column], spec.recode.get(column)
+        coding, recode = codings[column], settled.recode.get(column)
+        if column in codings.recode:
+            said.append(
+                f"{column}: values were grouped, {len(coding.labels):,} are left, so that no combination of secret and "
+                f"published values has fewer than {spec.frequencies.threshold:,} records."
+            )
+            continue
         if recode is not None and recode.bins is not None:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
         if recode is not None and recode.groups is not None:

@@ -15,6 +15,7 @@ from funnel.disclosure.suggest import suggest
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.way import go
 from funnel.progress import quiet
+from funnel.release.documents import JointDocument
 from funnel.release.layout import find_release
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
@@ -55,3 +56,19 @@ def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) ->
     package = json.loads(release.package.read_text())["funnel:privacy"]["disclosureControl"]
     assert package == {"minimumCell": 10, "dominance": 0.95, "uniqueShare": 0.0, "onBreach": "refuse"}
     assert [f"{check.name}: {check.detail}" for check in recheck(release) if check.state is State.FAILED] == []
+
+
+def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) -> None:
+    table = pa.Table.from_pandas(eight_columns(), preserve_index=False)
+    spec = ReleaseSpec.load(make_project(tmp_path, EIGHT_SPEC.replace('"none"', '"threshold"\nthreshold = 15'), table))
+    found, _ = go(spec, again=False, rotate=False)
+    assert found["status"] == "published"
+    release = find_release(Path(found["folder"]))
+    counts = [count for row in JointDocument.read(release.joint).joint.counts.tolist() for count in row if count]
+    assert min(counts) >= 15
+    assert sum(counts) == 1000
+    said = json.loads(release.numbers.read_text())["recodings"]
+    assert any(
+        "so that no combination of secret and published values has fewer than 15 records." in one for one in said
+    )
+    assert go(spec, again=False, rotate=False)[0]["status"] == "unchanged"

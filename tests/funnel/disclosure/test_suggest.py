@@ -162,3 +162,24 @@ def test_noise_is_only_told_of(tmp_path: Path) -> None:
     assert rules.refuses("threshold")
     with pytest.raises(SpecError, match='on_breach = "refuse" is for frequencies without noise'):
         spec_of("t.parquet", tmp_path, **noise, disclosure={"on_breach": "refuse"})
+
+
+def test_a_threshold_groups_before_anything_is_counted(tmp_path: Path) -> None:
+    rows = {("ill", "a"): 40, ("well", "a"): 60, ("ill", "b"): 4, ("well", "b"): 30, ("ill", "c"): 9, ("well", "c"): 15}
+    rows |= {("ill", "rare"): 1, ("ill", "zone"): 60, ("well", "zone"): 70}
+    table(rows).to_parquet(tmp_path / "t.parquet", index=False)
+    spec = spec_of("t.parquet", tmp_path, frequencies={"protection": "threshold", "threshold": 12})
+    counted = count_joint(spec, quiet)
+    assert counted.counts[counted.counts > 0].min() >= 12
+    assert counted.n == sum(rows.values())
+    # A value that one person has is in a group, but in no name.
+    assert not any("rare" in symbol[0] for symbol in counted.inputs.symbols)
+    assert any("others" in symbol[0] for symbol in counted.inputs.symbols)
+
+
+def test_a_threshold_that_no_grouping_meets_is_refused(tmp_path: Path) -> None:
+    from funnel.errors import DataError
+
+    table({("ill", "a"): 5, ("well", "b"): 5}).to_parquet(tmp_path / "t.parquet", index=False)
+    with pytest.raises(DataError, match="take more records, publish fewer columns, or lower minimum_cell"):
+        count_joint(spec_of("t.parquet", tmp_path, frequencies={"protection": "threshold"}), quiet)
