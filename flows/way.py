@@ -43,6 +43,7 @@ from funnel.release.decision import (
     told_of_withdrawn,
 )
 from funnel.release.layout import Version
+from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
 from funnel.release.public import PublicRelease
 from funnel.release.rows import forget_rows
@@ -170,12 +171,14 @@ def _go(
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
+    earlier, submitted, waiting = series.earlier, series.held.all, series.held.waiting
+    held_before = None if waiting is None else waiting.held
+    recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
     estimated = estimate(spec, snapshot, workspace)
-    counted, earlier, submitted = estimated.joint, series.earlier, series.held.all
+    counted = estimated.joint
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
-    waiting = series.held.waiting
-    protected = protect(spec, estimated, earlier, workspace, None if waiting is None else waiting.held)
+    protected = protect(spec, estimated, earlier, workspace, held_before)
     frequencies, protection = protected.frequencies, protected.protection
     optimised = optimise(spec, frequencies, workspace)
     protocol = optimised.protocol

@@ -10,6 +10,7 @@ from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.cache import Cache
 from funnel.release.documents import joint_document, read_joint
+from funnel.release.learned import values_digest
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
@@ -29,12 +30,15 @@ class Estimated:
         Exact counts of (secret, input), shape (c, a); where noise is to protect them, over all combinations of values.
     learned : Share
         What it cost to learn these values.
+    values : str or None
+        Digest of what they were learned from; None where they were not.
     cached : bool
         Whether they were counted by an earlier run.
     """
 
     joint: Joint
     learned: Share
+    values: str | None
     cached: bool
 
 
@@ -58,7 +62,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
     codings = snapshot.read_codings()
     joint = over_values(spec, joint, codings)
     tell("taken from the cache" if found is not None else "done")
-    return Estimated(joint, codings.learned, found is not None)
+    return Estimated(joint, codings.learned, values_digest(spec, snapshot.source_sha256), found is not None)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

@@ -33,6 +33,6 @@ def protect(
         If the published frequencies of an earlier version are gone or were changed.
     """
     tell("protecting the frequencies")
-    found = public_frequencies(spec, estimated.joint, estimated.learned, earlier, workspace, held)
+    found = public_frequencies(spec, estimated.joint, estimated.learned, earlier, workspace, estimated.values, held)
     tell("taken from before" if found.reused else "done")
     return found

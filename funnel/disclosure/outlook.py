@@ -77,11 +77,12 @@ class DisclosureOutlook:
     def lines(self) -> Iterator[str]:
         """What a console says of it."""
         if self.found.passes:
-            yield f"disclosure control: {rules_sentence(self.found.rules)}; all of this holds"
-            return
-        consequence = "a release would be refused" if self.refuses else "a release would tell of it"
-        hint = "" if self.asked else "; --suggest proposes which values to group"
-        yield f"disclosure control: {breaches_sentence(self.found)}; {consequence}{hint}"
+            held = "all of this holds" if self.found.joint.bounds is None else "noise leaves no breach beyond doubt"
+            yield f"disclosure control: {rules_sentence(self.found.rules)}; {held}"
+        else:
+            consequence = "a release would be refused" if self.refuses else "a release would tell of it"
+            hint = "" if self.asked else "; --suggest proposes which values to group"
+            yield f"disclosure control: {breaches_sentence(self.found)}; {consequence}{hint}"
         if self.suggestion is None:
             return
         grouping = self.suggestion.grouping
@@ -129,7 +130,8 @@ def disclosure_outlook(
     found = Disclosure(joint, spec.disclosure.rules)
     suggestion = None
     kept: dict[str, Kept] = {}
-    if suggesting and not found.passes:
+    # Of noisy counts few are surely small; groups are made so that none looks small, which noise then changes less.
+    if suggesting and not Disclosure(joint.as_published, found.rules).passes:
         progress("grouping values", 0, None)
         suggestion = suggest(spec, joint, found.rules)
     if suggestion is not None:

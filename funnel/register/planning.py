@@ -16,14 +16,17 @@ from funnel.progress import quiet as silent
 from funnel.register.following import observe
 from funnel.register.register import Register
 from funnel.release.coarse import coarsened
+from funnel.release.learned import learned_codings
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
+from funnel.source import Codings, Source
 from funnel.spec import ReleaseSpec
 
 
 def plan_version(
     spec: ReleaseSpec,
-    joint: Joint,
+    counted: Joint,
+    public: Joint,
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress = silent,
     read: Reader | None = None,
@@ -33,8 +36,9 @@ def plan_version(
     Parameters
     ----------
     spec : ReleaseSpec
-    joint : Joint
-        Counts of (secret, published columns) of the source.
+    counted, public : Joint
+        Counts of (secret, published columns) of the source: exact ones, for who has which history, and those that are
+        published, for all else.
     compared : tuple of (guarantee, rows)
         The plans for the version alone; the mechanism that a release would take is aimed at.
     progress : callable
@@ -58,21 +62,22 @@ def plan_version(
     """
     if spec.register is None or spec.history is None:
         return tuple(None for _ in compared)
-    past, observed = _people(spec, joint, progress, read)
+    past, observed = _people(spec, counted, progress, read)
+    observed = observed.known_by(public)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         row = _chosen(spec, rows)
         if row is None or row.protocol is None:
             found.append(None)
             continue
-        if row.protocol.inputs.columns != joint.inputs.columns:
+        if row.protocol.inputs.columns != public.inputs.columns:
             raise SpecError(
                 'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" '
                 "leave reads_secret out of [mechanism]"
             )
         bound = parse_guarantee(guarantee)
         # As a release makes it, so that the plan is about what would be drawn.
-        target = coarsened(joint, bound, row.protocol)
+        target = coarsened(public, bound, row.protocol)
         limit = spec.mechanism.time_limit
         found.append(outlook(past, observed, bound, target, spec.history.reserve, time_limit=limit, progress=progress))
     return tuple(found)
@@ -96,10 +101,15 @@ def _people(spec: ReleaseSpec, joint: Joint, progress: Progress, read: Reader | 
         return Past(), first_people(joint)
     secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
     key = secret.record_key(spec.record_key, read)
+    workspace = spec.workspace_folder / spec.name
+
+    def codings(source: Source, digest: str) -> Codings:
+        return learned_codings(spec, source, digest, workspace, progress)
+
     with TemporaryDirectory() as name:
         # Where a release would leave files behind; a plan does not.
         folder = Path(name)
-        snapshot = take_snapshot(spec, folder, key, progress)
+        snapshot = take_snapshot(spec, folder, key, progress, codings)
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         people = observe(register, snapshot, joint, folder, progress)
     return register.past, people.observed

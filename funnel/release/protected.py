@@ -58,6 +58,7 @@ def public_frequencies(
     learned: Share,
     earlier: Sequence[Earlier],
     workspace: Path,
+    values: str | None = None,
     held: Earlier | None = None,
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
@@ -76,6 +77,8 @@ def public_frequencies(
         All versions of the series whose rows were published or may have been seen.
     workspace : Path
         Private folder of the series.
+    values : str, optional
+        Digest of what these values were learned from (`funnel.release.learned`), where they were.
     held : Earlier, optional
         A version that waits for approval: its noise is used, but nothing was spent for it.
 
@@ -91,7 +94,7 @@ def public_frequencies(
     if settings.protection != "noise":
         frequencies = protect(counted, settings)
         before = _unprotected(spec, earlier)
-        record = ProtectedCounts(**numbers_of(frequencies), unprotected=before, counted=key, noisy=None)
+        record = ProtectedCounts(**numbers_of(frequencies), unprotected=before, counted=key, noisy=None, values=None)
         return Protected(frequencies, record, False)
     cache = Cache(workspace / "frequencies")
     document, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
@@ -112,6 +115,7 @@ def public_frequencies(
         unprotected=_unprotected(spec, earlier),
         counted=key,
         noisy=document.noisy_sha256,
+        values=values,
     )
     return Protected(frequencies, record, reused)
 
@@ -129,19 +133,21 @@ def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
         frequencies = one.record.frequencies
         if one.folder is None or frequencies is None or frequencies.counted != key:
             continue
-        path = ReleaseFolder(one.folder).frequencies
-        known = one.record.files.get(path.name)
+        folder = ReleaseFolder(one.folder)
+        known = one.record.files.get(folder.frequencies.name)
         try:
-            if known is not None and file_digest(path) != known:
-                raise DataError(f"{path} was changed since it was published")
-            document = FrequenciesDocument.read(path)
+            if known is not None and file_digest(folder.frequencies) != known:
+                raise DataError(f"{folder.frequencies} was changed since it was published")
+            document = FrequenciesDocument.read(folder.frequencies)
         except (DataError, OSError) as error:
-            found = str(error) if isinstance(error, DataError) else f"{path} is gone"
+            found = str(error) if isinstance(error, DataError) else f"{folder.frequencies} is gone"
             raise LedgerError(
                 f"{found}; restore it from a backup: other noise on the same counts would tell more of them"
             ) from error
         if document.noisy_sha256 != frequencies.noisy:
-            raise LedgerError(f"{path} is not what version {one.version} was made from; restore it from a backup")
+            raise LedgerError(
+                f"{folder.frequencies} is not what version {one.version} was made from; restore it from a backup"
+            )
         return document
     return None
 

@@ -61,15 +61,21 @@ class ProtectedCounts(Protection):
         same noise, which is spent once.
     noisy : str or None
         SHA-256 (hex) of the noisy counts; None without noise.
+    values : str or None
+        SHA-256 (hex) of the source and of what of the spec decides which of its values have a name; None where that is
+        not learned under noise.
     """
 
     counted: Sha256
     noisy: Sha256 | None
+    values: Sha256 | None
 
     @model_validator(mode="after")
     def _noisy_with_noise(self) -> ProtectedCounts:
         if (self.noisy is None) != (self.protection != "noise"):
             raise ValueError("names noisy counts where there are none, or does not where there are")
+        if self.values is not None and self.noisy is None:
+            raise ValueError("says that values were learned under noise, and there is none")
         return self
 
     @property

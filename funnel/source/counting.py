@@ -17,16 +17,27 @@ from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
 
 
-def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
+def count_joint(
+    spec: ReleaseSpec, progress: Progress, source: Source | None = None, codings: Codings | None = None
+) -> Joint:
     """Counts of (secret, published columns) after recoding, without leaving a file behind.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    progress : callable
+    source : Source, optional
+        The source of the spec, if it is open already.
+    codings : Codings, optional
+        Its codings, if they are known already.
 
     Raises
     ------
     DataError
         If the source does not fit the spec, or the published columns have more combinations than the spec allows.
     """
-    source = open_source(spec)
-    codings = recoded(spec, source, progress)
+    source = open_source(spec) if source is None else source
+    codings = recoded(spec, source, progress) if codings is None else codings
     spec = codings.settled(spec)
     order = {column: coding.labels for column, coding in codings.items()}
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from funnel.frequencies.selection import Share
 from funnel.progress import Progress, quiet
 from funnel.source.cells import MISSING, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
-from funnel.source.naming import is_selected, occurring_names, public_names, shares_of
+from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.source.suggestion import too_many
 from funnel.spec import ReleaseSpec
@@ -26,7 +27,11 @@ COUNTED_FOR_GROUPING = 500_000
 
 
 def learn_codings(
-    spec: ReleaseSpec, source: Source, progress: Progress = quiet, batch_rows: int = BATCH_ROWS
+    spec: ReleaseSpec,
+    source: Source,
+    progress: Progress = quiet,
+    batch_rows: int = BATCH_ROWS,
+    known: Mapping[str, Sequence[str]] | None = None,
 ) -> Codings:
     """Read the columns of the spec once and learn the categories of each, with their counts.
 
@@ -37,6 +42,9 @@ def learn_codings(
     ----------
     progress : callable
         Told after each batch of the rows read and, if known, the rows there are.
+    known : mapping of column to sequence of str, optional
+        The labels of every column, where they were learned from this source under noise before: they are not learned
+        again, which would cost again.
 
     Raises
     ------
@@ -58,7 +66,7 @@ def learn_codings(
     _require_rows(spec, source, n_read, n_kept)
     learned = shares_of(spec)
     codings = Codings(
-        tuple(_coding(spec, tally, learned.get(tally.column)) for tally in tallies.values()),
+        tuple(_coding(spec, tally, learned.get(tally.column), known) for tally in tallies.values()),
         n_kept,
         n_read - n_kept,
         learned_epsilon=math.fsum(share.epsilon for share in learned.values()),
@@ -117,7 +125,7 @@ class _Tally:
         return {category: count for category, count in self.seen().items() if count}
 
 
-def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None) -> Coding:
+def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mapping[str, Sequence[str]] | None) -> Coding:
     column = tally.column
     counts = tally.occurring()
     for category in counts:
@@ -135,7 +143,9 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None) -> Coding:
             "missing values; set missing_label in [source] to another text"
         )
     has_noise = spec.frequencies.protection == "noise"
-    if has_noise:
+    if known is not None and column in known:
+        named = named_again(spec, column, known[column])
+    elif has_noise:
         named = public_names(spec, column, counts, n_missing, share)
     else:
         named = occurring_names(spec, column, counts, n_missing)

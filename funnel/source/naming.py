@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -148,6 +148,16 @@ def public_names(
     rare = too_rare(known, names.least, 0)
     named = names.put(names.values, rare, has_other, missing if has_missing or (may_miss and not apart) else None)
     return replace(named, missing=named.other) if may_miss and named.missing is None else named
+
+
+def named_again(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> Named:
+    """The categories of a column whose labels were learned, and paid for, before."""
+    names, there = _Names(spec, column, ()), tuple(labels)
+    other = names.other if names.other in there else None
+    missing = None
+    if spec.source.on_missing == "category":
+        missing = names.missing if names.missing in there else other
+    return Named(there, other, missing)
 
 
 class _Names:

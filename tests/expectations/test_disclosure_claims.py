@@ -1,0 +1,80 @@
+"""The gate counts the breaches of the rules again, and refuses what the step before let through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel.disclosure import Disclosure, Rules
+from funnel.errors import ReleaseRefused
+from funnel.joint import Joint
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, expected_rules
+from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.flows import way
+from funnel.recount import declared_promise
+from funnel.spec import ReleaseSpec
+from tests.crowds import EIGHT_SPEC, eight_columns
+from tests.projects import make_project
+
+BOUND = 'guarantee = "lip:1.0"'
+
+
+def said(**sections: Any) -> Said:
+    return Said(declared_promise(BOUND), {"guarantee": "lip:1.0", **sections})
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 25), min_size=3, max_size=3), min_size=2, max_size=4),
+    st.integers(1, 12),
+    st.sampled_from([0.5, 0.75, 0.95, 1.0]),
+    st.sampled_from([0.0, 0.05, 1.0]),
+)
+def test_breaches_are_those_of_the_step(counts: list[list[int]], least: int, share: float, alone: float) -> None:
+    if not any(map(any, counts)):
+        return
+    found = Disclosure(Joint.from_counts(counts), Rules(least, share, alone))
+    asked = {"minimum_cell": least, "dominance": share, "unique_share": alone}
+    cells = {((str(s),), (str(x),)): n for s, row in enumerate(counts) for x, n in enumerate(row) if n}
+    failed = [claim.name for claim in disclosure_claims(cells, said(disclosure=asked)) if claim.failure is not None]
+    names = {"minimum_cell": "minimum cell", "dominance": "dominance", "unique_share": "uniqueness"}
+    assert failed == [names[name] for name in found.broken]
+
+
+def test_what_is_only_reported_is_not_refused_but_for_a_threshold() -> None:
+    cells = {(("a",), ("x",)): 3, (("b",), ("x",)): 40}
+    told = {"on_breach": "report"}
+    assert all(claim.failure is None for claim in disclosure_claims(cells, said(disclosure=told)))
+    noisy = said(frequencies={"protection": "noise"})
+    assert all(claim.failure is None for claim in disclosure_claims(cells, noisy))
+    assert expected_rules(noisy)["onBreach"] == "report"
+    kept = said(disclosure=told, frequencies={"protection": "threshold", "threshold": 4})
+    assert [claim.name for claim in disclosure_claims(cells, kept) if claim.failure is not None] == ["minimum cell"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "sabotage"),
+    [
+        (EIGHT_SPEC, ("funnel.pipeline.flows.way.disclose", lambda *_: None)),
+        (
+            EIGHT_SPEC.replace('"none"', '"threshold"'),
+            ("funnel.disclosure.threshold.threshold_rules", lambda _: Rules(5, 0.95, 0.0)),
+        ),
+    ],
+    ids=["the step is left out", "the threshold is another"],
+)
+def test_the_gate_refuses_by_itself(
+    spec: str, sabotage: tuple[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.Table.from_pandas(eight_columns(), preserve_index=False)
+    path = make_project(tmp_path, spec, table)
+    monkeypatch.setattr(*sabotage)
+    if "threshold" in spec:
+        monkeypatch.setattr("funnel.pipeline.flows.way.disclose", lambda *_: None)
+    with pytest.raises(ReleaseRefused, match=r"minimum cell is below 10 records in [0-9,]+ cells"):
+        way.go(ReleaseSpec.load(path), again=False, rotate=False)
+    assert not (tmp_path / "releases" / "crowd" / "latest").exists()
