@@ -180,6 +180,9 @@ def _go(
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
     protected = protect(spec, estimated, earlier, workspace, held_before)
     frequencies, protection = protected.frequencies, protected.protection
+    if not earlier and not submitted:
+        # Nothing can be unchanged: refuse before the optimisation, which may take long.
+        disclose(spec, frequencies, workspace)
     optimised = optimise(spec, frequencies, workspace)
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
@@ -215,7 +218,8 @@ def _go(
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
-    disclose(spec, frequencies, workspace)
+    if earlier or submitted:
+        disclose(spec, frequencies, workspace)
     holding = spec.approval.required and approval is None
     published = late = None
     followed = follow(spec, decision, snapshot, counted, frequencies, protocol, earlier, register, workspace, secret)

@@ -146,7 +146,7 @@ class Console:
         doubts: Sequence[Sequence[str]],
         outlooks: Sequence[Outlook | None],
         protection: Protection,
-        disclosure: DisclosureOutlook,
+        disclosure: DisclosureOutlook | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
@@ -165,7 +165,7 @@ class Console:
                         "frequencies": protection.model_dump(),
                         "mechanisms": [row.to_dict() for row in rows],
                         "history": None if found is None else found.to_dict(),
-                        "disclosure": disclosure.to_dict(guarantee),
+                        "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
                         "warnings": list(warnings),
                     }
                 )
@@ -194,7 +194,7 @@ class Console:
         for outlook in outlooks:
             if outlook is not None:
                 self._print_outlook(outlook, several)
-        for line in disclosure.lines():
+        for line in () if disclosure is None else disclosure.lines():
             out.print(Text(printable(line)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:

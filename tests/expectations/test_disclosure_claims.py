@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +17,7 @@ from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.flows import way
 from funnel.recount import declared_promise
 from funnel.spec import ReleaseSpec
-from tests.crowds import EIGHT_SPEC, eight_columns
-from tests.projects import make_project
+from tests.projects import SPEC, make_project
 
 BOUND = 'guarantee = "lip:1.0"'
 
@@ -56,25 +54,17 @@ def test_what_is_only_reported_is_not_refused_but_for_a_threshold() -> None:
     assert [claim.name for claim in disclosure_claims(cells, kept) if claim.failure is not None] == ["minimum cell"]
 
 
+SMALL = SPEC.replace('on_breach = "report"', "minimum_cell = 10")
+
+
 @pytest.mark.parametrize(
-    ("spec", "sabotage"),
-    [
-        (EIGHT_SPEC, ("funnel.pipeline.flows.way.disclose", lambda *_: None)),
-        (
-            EIGHT_SPEC.replace('"none"', '"threshold"'),
-            ("funnel.disclosure.threshold.threshold_rules", lambda _: Rules(5, 0.95, 0.0)),
-        ),
-    ],
+    ("spec", "threshold"),
+    [(SMALL, 10), (f'{SMALL}\n[frequencies]\nprotection = "threshold"\n', 1)],
     ids=["the step is left out", "the threshold is another"],
 )
-def test_the_gate_refuses_by_itself(
-    spec: str, sabotage: tuple[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = pa.Table.from_pandas(eight_columns(), preserve_index=False)
-    path = make_project(tmp_path, spec, table)
-    monkeypatch.setattr(*sabotage)
-    if "threshold" in spec:
-        monkeypatch.setattr("funnel.pipeline.flows.way.disclose", lambda *_: None)
+def test_the_gate_refuses_by_itself(spec: str, threshold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("funnel.pipeline.flows.way.disclose", lambda *_: None)
+    monkeypatch.setattr("funnel.disclosure.threshold.threshold_rules", lambda _: Rules(threshold, 1.0, 1.0))
     with pytest.raises(ReleaseRefused, match=r"minimum cell is below 10 records in [0-9,]+ cells"):
-        way.go(ReleaseSpec.load(path), again=False, rotate=False)
-    assert not (tmp_path / "releases" / "crowd" / "latest").exists()
+        way.go(ReleaseSpec.load(make_project(tmp_path, spec)), again=False, rotate=False)
+    assert not (tmp_path / "releases" / "people" / "latest").exists()
