@@ -14,6 +14,7 @@ from funnel.joint import Joint
 from funnel.planning import PlanRow, best_first, plan
 from funnel.progress import Progress
 from funnel.spec import ReleaseSpec
+from funnel.wording import listed
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,9 @@ class DisclosureOutlook:
             f"{grouping.kept:.4f} of {grouping.before:.4f} nats, {certain}; "
             f"{len(self.suggestion.joint.inputs):,} published combinations are left"
         )
+        if empty := [axis.column for axis, of in zip(grouping.table.axes, grouping.of, strict=True) if not of.any()]:
+            out = "it" if len(empty) == 1 else "them"
+            yield f"nothing is left of {listed(empty)}: leave {out} out of publish instead"
         for guarantee, kept in self.kept.items():
             if kept.after is not None and kept.share is not None:
                 before = "nothing" if kept.before is None else f"{kept.before:.4f} nats"
