@@ -64,7 +64,7 @@ def expected_rules(said: Said) -> dict[str, Any]:
 def _refuses(asked: Mapping[str, Any], said: Said) -> bool:
     """Whether a breach refuses the release: as it says, and if it does not, unless there is noise."""
     stated = asked.get("on_breach")
-    return not said.noisy if stated is None else stated == "refuse"
+    return not said.has_noise if stated is None else stated == "refuse"
 
 
 def _fraction(share: float) -> Fraction:

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from funnel.errors import SpecError
+from funnel.frequency_settings import FrequencySettings
 from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
-
-# How frequencies are protected where the spec does not say.
-_PROTECTION = "none"
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,9 @@ class Said:
         declared = self.settings["guarantee"]
         if isinstance(declared, str):
             return parse_guarantee(declared)
-        numbers = {name: float(number) for name, number in declared.items() if name != "kind"}
+        numbers = {
+            name: number if name == "set" else float(number) for name, number in declared.items() if name != "kind"
+        }
         return guarantee_of(str(declared["kind"]).strip().lower(), numbers)
 
     @property
@@ -102,15 +102,20 @@ class Said:
         return bool(self.section("output").get("shuffle", True))
 
     @property
-    def noisy(self) -> bool:
-        """Whether frequencies are protected by noise."""
-        return self.section("frequencies").get("protection", _PROTECTION) == "noise"
+    def frequencies(self) -> FrequencySettings:
+        """How the frequencies are to be protected."""
+        return FrequencySettings.model_validate(dict(self.section("frequencies")))
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether by noise."""
+        return self.frequencies.protection == "noise"
 
     @property
     def threshold(self) -> int | None:
         """The smallest count that may be published, where values are grouped for one."""
-        found = self.section("frequencies")
-        return int(found.get("threshold", 10)) if found.get("protection") == "threshold" else None
+        asked = self.frequencies
+        return asked.threshold if asked.protection == "threshold" else None
 
     @property
     def alpha(self) -> float:

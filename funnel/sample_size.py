@@ -9,7 +9,7 @@ from funnel.confidence import confidence_set
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees import LDP, RLDP, Guarantee
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.rldp import rows_by_secret
+from funnel.guarantees.reading import rows_by_secret
 from funnel.guarantees.worst_case import Neighbourhood, within
 from funnel.joint import Joint
 from funnel.measures.information import information_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.guarantees import ALIP, LIP, RLDP, Guarantee
-from funnel.guarantees.rldp import rows_by_secret, secret_by_input
+from funnel.guarantees.reading import rows_by_secret, secret_by_input
 from funnel.guarantees.robust_lift import WorstLift, worst_lift_over
 from funnel.joint import Joint
 from funnel.protocol import Protocol

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.rldp import RLDP, rows_by_secret
+from funnel.guarantees.reading import rows_by_secret
+from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of

@@ -59,7 +59,7 @@ SMALL = SPEC.replace('on_breach = "report"', "minimum_cell = 10")
 
 @pytest.mark.parametrize(
     ("spec", "threshold"),
-    [(SMALL, 10), (f'{SMALL}\n[frequencies]\nprotection = "threshold"\n', 1)],
+    [(SMALL, 10), (SMALL.replace('protection = "none"', 'protection = "threshold"'), 1)],
     ids=["the step is left out", "the threshold is another"],
 )
 def test_the_gate_refuses_by_itself(spec: str, threshold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ title = "People of a test"
 secret = ["marital-status", "sex"]
 publish = ["workclass", "age"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 
 [source]
 path = "people.parquet"

@@ -45,6 +45,7 @@ title = "People of a test"
 secret = ["{secret}"]
 publish = {json.dumps(publish)}
 guarantee = "{guarantee}"
+frequencies.protection = "none"
 
 [mechanism]
 name = "{mechanism}"

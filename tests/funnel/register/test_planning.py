@@ -33,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "source": {"path": "panel.parquet"},
     "output": {"workspace": "work"},
     "metadata": {"licence": "CC0-1.0"},
+    "frequencies": {"protection": "none"},
     "history": {"people": "same", "register": REGISTER, "reserve": 0.9},
 }
 
@@ -46,7 +47,7 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
 def planned(spec: ReleaseSpec) -> Outlook | None:
     joint = count_joint(spec, quiet)
     rows = plan(joint, LIP(2.0), ["grr", "optimal"])
-    (found,) = plan_version(spec, joint, (("lip:2.0", rows),))
+    (found,) = plan_version(spec, joint, joint, (("lip:2.0", rows),))
     return found
 
 
