@@ -23,7 +23,8 @@ BOUND = 'guarantee = "lip:1.0"'
 
 
 def said(**sections: Any) -> Said:
-    return Said(declared_promise(BOUND), {"guarantee": "lip:1.0", **sections})
+    exact = {"guarantee": "lip:1.0", "frequencies": {"protection": "none"}}
+    return Said(declared_promise(BOUND), {**exact, **sections})
 
 
 @given(
