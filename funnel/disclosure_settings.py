@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt
 
+from funnel.fields import Texts
 from funnel.settings import Section
 
 if TYPE_CHECKING:
@@ -29,12 +30,16 @@ class DisclosureSettings(Section):
     on_breach : "refuse", "report" or None
         Whether a release that breaks a rule is refused, or the reports say so. By default it is refused, but where the
         frequencies are protected by noise: there it is only told what they leave beyond doubt.
+    ordered : tuple of str
+        Columns of which only neighbours may be grouped, in the order in which [categories] lists their values; of
+        numbers and bins it is so anyway.
     """
 
     minimum_cell: Annotated[StrictInt, Field(ge=1)] = 10
     dominance: Annotated[Share, Field(gt=0)] = 0.95
     unique_share: Share = 0.0
     on_breach: Literal["refuse", "report"] | None = None
+    ordered: Texts = ()
 
     @property
     def rules(self) -> Rules:

@@ -290,12 +290,18 @@ class ReleaseSpec(Section):
         return self.frequencies.protection == "noise" and not self.has_bins(column)
 
     @model_validator(mode="after")
-    def _refused_by_facts(self) -> Self:
+    def _disclosure_agrees(self) -> Self:
         if self.frequencies.protection == "noise" and self.disclosure.on_breach == "refuse":
             raise ValueError(
                 '[disclosure] on_breach = "refuse" is for frequencies without noise: whether noisy ones break a rule '
                 "is chance, and drawing them again until they do not would spend epsilon each time; take on_breach out"
             )
+        for column in self.disclosure.ordered:
+            if column not in self.categories:
+                raise ValueError(
+                    f"[disclosure] ordered names {column!r}, whose values [categories] does not list in their order"
+                    f"{did_you_mean(column, tuple(self.categories))}"
+                )
         return self
 
     @property
@@ -414,6 +420,7 @@ class ReleaseSpec(Section):
                 rules.minimum_cell,
                 rules.dominance,
                 rules.unique_share,
+                *rules.ordered,
             ]
         return _digest(said)
 

@@ -111,6 +111,9 @@ def _in_order(spec: ReleaseSpec, column: str, values: Iterable[str]) -> tuple[li
     if recode.bins is not None:
         labels = [one for one in dict.fromkeys(recode.group_of.get(one, one) for one in recode.bin_labels)]
         return [*[one for one in labels if one in others], *last], set(others) <= set(labels)
+    if column in spec.disclosure.ordered:
+        listed = dict.fromkeys(recode.group_of.get(one, one) for one in spec.categories[column])
+        return [*[one for one in listed if one in others], *last], set(others) <= set(listed)
     return [*ordered(others), *last], _numeric(others)
 
 

@@ -183,3 +183,21 @@ def test_a_threshold_that_no_grouping_meets_is_refused(tmp_path: Path) -> None:
     table({("ill", "a"): 5, ("well", "b"): 5}).to_parquet(tmp_path / "t.parquet", index=False)
     with pytest.raises(DataError, match="take more records, publish fewer columns, or lower minimum_cell"):
         count_joint(spec_of("t.parquet", tmp_path, frequencies={"protection": "threshold"}), quiet)
+
+
+def test_values_in_the_order_of_the_categories_are_grouped_with_neighbours(tmp_path: Path) -> None:
+    rows = {(s, x): 40 for s in ("ill", "well") for x in ("low", "middle", "high", "top")}
+    rows |= {("ill", "low"): 3, ("ill", "top"): 8}
+    changes: dict[str, Any] = {"categories": {"x": ["low", "middle", "high", "top"]}}
+    free, _ = suggested(tmp_path, table(rows), **changes)
+    assert free.recode["x"].groups == {"low or top": ("low", "top")}
+    found, after = suggested(tmp_path, table(rows), **changes, disclosure={"ordered": ["x"]})
+    assert found.recode["x"].groups == {"low or middle": ("low", "middle"), "high or top": ("high", "top")}
+    assert same_counts(found.joint, after)
+
+
+def test_an_order_that_nobody_gave(tmp_path: Path) -> None:
+    from funnel.errors import SpecError
+
+    with pytest.raises(SpecError, match="ordered names 'x', whose values"):
+        spec_of("t.parquet", tmp_path, disclosure={"ordered": ["x"]})
