@@ -367,7 +367,7 @@ def whole(releases: int, folder: Path) -> list[dict[str, Any]]:
             'name = "people"\ntitle = "People"\nsecret = ["s"]\npublish = ["x"]\nguarantee = "lip:1.0"\n'
             'frequencies.protection = "none"\n'
             + ('record_key = ["id"]\n' if keyed else "")
-            + '[source]\npath = "people.parquet"\n[metadata]\nlicence = "CC0-1.0"\n'
+            + '[source]\npath = "people.parquet"\n[disclosure]\non_breach = "report"\n[metadata]\nlicence = "CC0-1.0"\n'
             + f"[output]\ncsv = true\nshuffle = {str(shuffled).lower()}\n",
             encoding="utf-8",
         )

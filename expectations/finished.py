@@ -23,6 +23,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations import claims, public_files
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
 from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
@@ -141,7 +142,8 @@ class Finished:
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
         if public is None:
-            return recount(self.spec)
+            # Which values were grouped under a threshold is told by the snapshot; whether that is enough is judged.
+            return recount(self.snapshot.read_codings().settled(self.spec))
         return recount(self.spec, public.labels).over(public.secret, public.inputs)
 
     @cached_property
@@ -327,6 +329,7 @@ class Finished:
             "histories": self._histories,
             "frequencies": self._frequencies,
             "recount": self._recount,
+            "disclosure": self._disclosure,
             "plain_level": self._level,
             "protocol_figures": self._protocol,
             "package": self._package,
@@ -469,6 +472,9 @@ class Finished:
                 expected[secrets.get(s, c), a] += count
         wrong = sum(expected[cell] != found[cell] for cell in {*expected, *found})
         return claim("draws", not wrong, f"are not one for each record of the source in {wrong:,} cells")
+
+    def _disclosure(self) -> list[Claim]:
+        return disclosure_claims(self.public.counts, self.said)
 
     def _level(self) -> list[Claim]:
         level = self.level

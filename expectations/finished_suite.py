@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from funnel.guarantees import Guarantee
 from funnel.pipeline.expectations import (
+    disclosure_claims,
     finished,
     frequency_claims,
     history_claims,
@@ -15,6 +16,7 @@ from funnel.pipeline.expectations import (
 )
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
 from funnel.pipeline.expectations.custom.frequencies import ExpectFrequenciesToBeProtected
 from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
 from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
@@ -97,6 +99,10 @@ def declare_finished(
             description="The counts that it was made from are those counted again from the source by another reader.",
         ),
         *(noisy if noise else []),
+        ExpectFrequenciesToMeetRules(
+            claims=list(disclosure_claims.CLAIMS),
+            description="The frequencies keep the rules of disclosure control, unless the spec asks to report only.",
+        ),
         ExpectPlainLevelToMeetBound(
             claims=list(finished.LEVEL_CLAIMS),
             description=f"The protocol keeps {guarantee} {_under(guarantee, noise)}, decided again in plain fractions.",

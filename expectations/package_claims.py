@@ -10,6 +10,7 @@ from typing import Any
 from scipy.special import chdtri
 
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.laws import Laws, share_step
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
 from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
@@ -67,6 +68,7 @@ _PRIVACY = (
     "utilityShare",
     "records",
     "rowOrder",
+    "disclosureControl",
     "confidence",
     "frequencies",
     "scope",
@@ -212,6 +214,11 @@ def _channel(
         same("report", privacy.get("report"), report),
         same("protocolDigest", privacy["protocolDigest"], protocol["digest"]),
         same("rowOrder", privacy["rowOrder"], "random" if said.shuffled else "as in the source"),
+        claim(
+            "disclosureControl",
+            privacy.get("disclosureControl") == expected_rules(said),
+            "is not what the spec says of the rules",
+        ),
         same("scope", privacy["scope"], _SCOPES[said.people]),
         same("people", privacy.get("people"), said.people),
         same("versions", privacy.get("versions"), versions),

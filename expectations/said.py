@@ -112,6 +112,12 @@ class Said:
         return self.frequencies.protection == "noise"
 
     @property
+    def threshold(self) -> int | None:
+        """The smallest count that may be published, where values are grouped for one."""
+        asked = self.frequencies
+        return asked.threshold if asked.protection == "threshold" else None
+
+    @property
     def alpha(self) -> float:
         """Significance of the confidence set."""
         return float(self.section("confidence").get("alpha", 0.05))

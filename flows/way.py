@@ -17,6 +17,7 @@ from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
+from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, pending
@@ -179,6 +180,9 @@ def _go(
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
     protected = protect(spec, estimated, earlier, workspace, held_before)
     frequencies, protection = protected.frequencies, protected.protection
+    if not earlier and not submitted:
+        # Nothing can be unchanged: refuse before the optimisation, which may take long.
+        disclose(spec, frequencies, workspace)
     optimised = optimise(spec, frequencies, workspace)
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
@@ -214,6 +218,8 @@ def _go(
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
+    if earlier or submitted:
+        disclose(spec, frequencies, workspace)
     holding = spec.approval.required and approval is None
     published = late = None
     followed = follow(spec, decision, snapshot, counted, frequencies, protocol, earlier, register, workspace, secret)

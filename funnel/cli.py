@@ -165,8 +165,14 @@ json_option = click.option(
     is_flag=True,
     help="Fit also the mechanisms that SPEC does not allow, those that read the secret; they can take long.",
 )
+@click.option(
+    "--suggest",
+    "suggesting",
+    is_flag=True,
+    help="Also propose the grouping of values that keeps most under [disclosure], as lines for SPEC.",
+)
 @json_option
-def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_json: bool) -> None:
+def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, suggesting: bool, as_json: bool) -> None:
     """Show what every mechanism would give under the bound of SPEC; no record is drawn and nothing is released.
 
     Where noise is to protect the frequencies, all figures are those of the noisy counts that the release would be made
@@ -184,8 +190,13 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
     Where SPEC says that its versions are about the same people, the register of what was published about them is read:
     how many histories they have, what can be kept given these, whom the frequencies alone moved out of the bound, and
     what a reserve costs and saves; for a first version also what it costs to begin with less of the bound.
+
+    What breaks the rules of [disclosure] is told in numbers. With --suggest, the groups of values that mend it and keep
+    most information are computed, and what the best mechanism keeps with them; the lines go into SPEC in place of the
+    sections of the same name.
     """
     from funnel.certainty import certainty
+    from funnel.disclosure.outlook import disclosure_outlook
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
     from funnel.register.planning import plan_version
@@ -227,7 +238,8 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
         outlooks = plan_version(described, found.counted, joint, tuple(compared), console.progress)
-    console.print_plan(described, joint, compared, doubts, outlooks, found.protected.protection, sure)
+        disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
+    console.print_plan(described, joint, compared, doubts, outlooks, found.protected.protection, sure, disclosure)
 
 
 @main.command("audit")

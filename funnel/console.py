@@ -22,6 +22,7 @@ from funnel.wording import printable
 if TYPE_CHECKING:
     from funnel.audit.check import Check
     from funnel.certainty import Certainty
+    from funnel.disclosure.outlook import DisclosureOutlook
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
@@ -147,6 +148,7 @@ class Console:
         outlooks: Sequence[Outlook | None],
         protection: Protection,
         sure: Sequence[Certainty | None] | None = None,
+        disclosure: DisclosureOutlook | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
@@ -169,6 +171,7 @@ class Console:
                         "mechanisms": [row.to_dict() for row in rows],
                         "certainty": None if beside is None else beside.to_dict(),
                         "history": None if found is None else found.to_dict(),
+                        "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
                         "warnings": list(warnings),
                     }
                 )
@@ -199,6 +202,8 @@ class Console:
         for outlook in outlooks:
             if outlook is not None:
                 self._print_outlook(outlook, several)
+        for line in () if disclosure is None else disclosure.lines():
+            out.print(Text(printable(line)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
         about = "about " if protection.protection == "noise" else ""

@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
 from funnel.complaint import complaint
+from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
@@ -67,6 +68,8 @@ class ReleaseSpec(Section):
         Sections of `funnel.settings`; history is None where the spec does not say who its people are.
     frequencies : FrequencySettings
         How the frequencies are protected that public documents are made from.
+    disclosure : DisclosureSettings
+        What these frequencies may hold.
     recode : mapping of column name to Recode
         For secret and published columns only.
     categories : mapping of column name to tuple of str
@@ -91,6 +94,7 @@ class ReleaseSpec(Section):
     limits: LimitSettings = LimitSettings()
     confidence: ConfidenceSettings = ConfidenceSettings()
     frequencies: FrequencySettings = FrequencySettings()
+    disclosure: DisclosureSettings = DisclosureSettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None
@@ -285,6 +289,21 @@ class ReleaseSpec(Section):
             return True
         return self.frequencies.protection == "noise" and not self.has_bins(column)
 
+    @model_validator(mode="after")
+    def _disclosure_agrees(self) -> Self:
+        if self.frequencies.protection == "noise" and self.disclosure.on_breach == "refuse":
+            raise ValueError(
+                '[disclosure] on_breach = "refuse" is for frequencies without noise: whether noisy ones break a rule '
+                "is chance, and drawing them again until they do not would spend epsilon each time; take on_breach out"
+            )
+        for column in self.disclosure.ordered:
+            if column not in self.categories:
+                raise ValueError(
+                    f"[disclosure] ordered names {column!r}, whose values [categories] does not list in their order"
+                    f"{did_you_mean(column, tuple(self.categories))}"
+                )
+        return self
+
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns the release needs: secret ones, then published ones."""
@@ -393,6 +412,16 @@ class ReleaseSpec(Section):
         if self.frequencies.protection == "noise":
             # What of the noise decides which values have a name.
             said["noise"] = [self.frequencies.epsilon, self.frequencies.delta]
+        if self.frequencies.protection == "threshold":
+            # What values are grouped for.
+            rules = self.disclosure
+            said["rules"] = [
+                self.frequencies.threshold,
+                rules.minimum_cell,
+                rules.dominance,
+                rules.unique_share,
+                *rules.ordered,
+            ]
         return _digest(said)
 
     def __eq__(self, other: object) -> bool:

@@ -43,6 +43,9 @@ name = "grr"
 people = "same"
 register = "panel-people"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 """

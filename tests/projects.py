@@ -35,6 +35,10 @@ licence = "CC-BY-4.0"
 
 [history]
 people = "different"
+
+# Tests are about something else, and their tables are small.
+[disclosure]
+on_breach = "report"
 """
 
 
@@ -48,6 +52,7 @@ def spec_of(path: str, folder: str | Path, **changes: Any) -> ReleaseSpec:
         "guarantee": "lip:1.0",
         "metadata": {"licence": "CC0-1.0"},
         "history": {"people": "different"},
+        "disclosure": {"on_breach": "report"},
         "frequencies": {"protection": "none"},
         **changes,
         "source": {"path": path, **changes.get("source", {})},

@@ -126,6 +126,8 @@ def _expected(
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
+            # Releases from before frequencies were held against rules say nothing of them.
+            **({"disclosureControl": _rules(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
             **_frequencies(privacy, document, facts),
             **_scope(privacy),
         },
@@ -154,6 +156,18 @@ def _scope(privacy: dict[str, Any]) -> dict[str, Any]:
         return {"scope": _SCOPES[None]}
     counted = people == "same" and isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
     return {"people": people, **({"versions": versions} if counted else {}), "scope": _SCOPES[people]}
+
+
+def _rules(said: Any) -> dict[str, Any]:
+    """The rules of disclosure control as they may be; which they are is the publisher's word."""
+    told = said if isinstance(said, dict) else {}
+    least, share, alone = told.get("minimumCell"), told.get("dominance"), told.get("uniqueShare")
+    return {
+        "minimumCell": least if type(least) is int and least >= 1 else 1,
+        "dominance": share if isinstance(share, float) and 0 < share <= 1 else 1.0,
+        "uniqueShare": alone if isinstance(alone, float) and 0 <= alone <= 1 else 1.0,
+        "onBreach": told.get("onBreach") if told.get("onBreach") in ("refuse", "report") else "report",
+    }
 
 
 def _report(facts: Facts) -> dict[str, str]:

@@ -57,6 +57,11 @@ class Grouping:
         """Whether any values are grouped."""
         return any(int(group.max()) + 1 < len(group) for group in self.of)
 
+    @property
+    def is_best(self) -> bool:
+        """Whether it is certain that no other grouping which meets the rules keeps more."""
+        return self.kept >= self.bound
+
     def groups(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         """By column the groups of several values, each with its values in order; of columns that have some."""
         found = {}

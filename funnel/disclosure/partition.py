@@ -92,7 +92,7 @@ class Blocks:
                 missing += (totals == 1).sum(axis=1)
         dominated = self.rules.above(sums, whole) & ~free
         missing += np.where(dominated, np.maximum(sums - self.rules.dominance * whole, 1e-6), 0.0).sum(axis=(1, 2))
-        return missing
+        return np.asarray(missing, dtype=np.float64)
 
     def kept(self, sums: IntArray) -> FloatArray:
         """Information that groups contribute, in nats, shape (k,)."""

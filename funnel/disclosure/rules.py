@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.joint import Joint
 
@@ -76,7 +77,8 @@ class Disclosure:
     Parameters
     ----------
     joint : Joint
-        Counts (c, a); of published combinations that nobody has nothing is asked.
+        Counts (c, a); of published combinations that nobody has nothing is asked. Where they are known up to noise, a
+        rule is broken if it is for every table of counts within their bounds: that is what anybody can be sure of.
     rules : Rules
     """
 
@@ -84,25 +86,41 @@ class Disclosure:
     rules: Rules
 
     @cached_property
+    def _least(self) -> IntArray:
+        return self.joint.counts if self.joint.bounds is None else self.joint.bounds.lower
+
+    @cached_property
+    def _most(self) -> IntArray:
+        return self.joint.counts if self.joint.bounds is None else self.joint.bounds.upper
+
+    @cached_property
     def _totals(self) -> IntArray:
-        return np.asarray(self.joint.counts.sum(axis=0))
+        """Records of a combination, at most."""
+        return np.asarray(self._most.sum(axis=0))
+
+    @cached_property
+    def _occurs(self) -> BoolArray:
+        """Combinations that somebody has for certain."""
+        return np.asarray(self._least.sum(axis=0) > 0)
 
     @cached_property
     def small(self) -> BoolArray:
         """Cells with fewer records than the minimum, but some; shape (c, a)."""
-        return self.rules.small(self.joint.counts)
+        return np.asarray((self._least > 0) & (self._most < self.rules.minimum_cell))
 
     @cached_property
     def dominated(self) -> BoolArray:
         """Cells whose secret has too large a share of its combination, though not of the whole table; shape (c, a)."""
         counts = self.joint.counts
         known = self.rules.above(counts.sum(axis=1), np.asarray(self.joint.n))
-        return self.rules.above(counts, self._totals[None, :]) & ~known[:, None]
+        # Itself at its least, all others at their most.
+        others = self._totals[None, :] - self._most
+        return self.rules.above(self._least, self._least + others) & ~known[:, None]
 
     @cached_property
     def alone(self) -> BoolArray:
         """Combinations of a single record; shape (a,)."""
-        return np.asarray(self._totals == 1)
+        return np.asarray(self._occurs & (self._totals == 1))
 
     @property
     def n_alone(self) -> int:
@@ -112,12 +130,12 @@ class Disclosure:
     @property
     def n_below(self) -> int:
         """Records whose combination has fewer records than the minimum of a cell."""
-        return int(self._totals[self._totals < self.rules.minimum_cell].sum())
+        return int(self._totals[self._occurs & (self._totals < self.rules.minimum_cell)].sum())
 
     @property
     def combinations(self) -> int:
         """Published combinations that occur."""
-        return int((self._totals > 0).sum())
+        return int((self.joint.counts.sum(axis=0) > 0).sum())
 
     @property
     def too_unique(self) -> bool:
@@ -175,8 +193,5 @@ class Disclosure:
         return uneven or tuple(column for column, met in found.items() if met)
 
 
-def _sizes(alphabet: object) -> dict[str, int]:
-    from funnel.alphabet import Alphabet
-
-    assert isinstance(alphabet, Alphabet)
+def _sizes(alphabet: Alphabet) -> dict[str, int]:
     return {column: len({symbol[j] for symbol in alphabet.symbols}) for j, column in enumerate(alphabet.columns)}

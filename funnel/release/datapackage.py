@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from funnel.disclosure.words import rules_content
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
 from funnel.release.protection import Protection
@@ -131,10 +132,18 @@ def _privacy(
         "utilityShare": findings.share,
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
+        "disclosureControl": disclosure_control(spec),
         "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
         "frequencies": _frequencies(protection, files),
         **_scope(spec, findings),
     }
+
+
+def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
+    """The rules that the frequencies were held against, and whether a release that breaks one is refused."""
+    asked = spec.disclosure
+    refuses = asked.refuses(spec.frequencies.protection)
+    return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
 
 
 def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> dict[str, Any]:

@@ -180,6 +180,30 @@ class HistoryFigures(Part):
     versions: tuple[RegisterVersion, ...]
 
 
+class DisclosureRules(Part):
+    """The rules of disclosure control that frequencies are held against, as `funnel.disclosure.Rules`."""
+
+    minimum_cell: Count
+    dominance: Probability
+    unique_share: Probability
+
+
+class DisclosureFigures(Part):
+    """What of the public frequencies breaks these rules; ``values`` are the breaking cells by column and value."""
+
+    protection: Literal["none", "threshold", "noise"]
+    rules: DisclosureRules
+    passes: bool
+    broken: tuple[str, ...]
+    records: Count
+    combinations: Count
+    small_cells: Count
+    dominated: Count
+    alone: Count
+    below_minimum: Count
+    values: Mapping[str, Mapping[str, Count]]
+
+
 class InternalReport(Document):
     """All evidence on a release, exact, with what attackers could do and what was judged; internal.
 
@@ -213,6 +237,7 @@ class InternalReport(Document):
     within: bool | None
     software: Mapping[str, str]
     approval: Approval | None = None
+    disclosure: DisclosureFigures | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:

@@ -14,7 +14,7 @@ from funnel.release.decision import Earlier
 from funnel.release.document import dump
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
-from funnel.source import Codings, Source, learn_codings
+from funnel.source import Codings, Source, learn_codings, recoded
 from funnel.source.naming import columns_to_learn
 from funnel.spec import ReleaseSpec
 
@@ -43,7 +43,7 @@ def learned_codings(
     """
     key = values_digest(spec, source_sha256)
     if key is None:
-        return learn_codings(spec, source, progress)
+        return recoded(spec, source, progress)
     cache = Cache(workspace / "values")
     found = cache.find(key)
     if found is not None:

@@ -27,8 +27,8 @@ from funnel.source import (
     KeyColumn,
     Source,
     coded_batches,
-    learn_codings,
     open_source,
+    recoded,
 )
 from funnel.spec import ReleaseSpec
 from funnel.tables import numbers_of
@@ -115,7 +115,8 @@ def take_snapshot(
     folder = workspace / "snapshots" / "-".join(parts + _of_key(record_key))
     if (found := _existing(folder)) is not None:
         return found
-    coded = learn_codings(spec, source, progress) if codings is None else codings(source, digest)
+    coded = recoded(spec, source, progress) if codings is None else codings(source, digest)
+    spec = coded.settled(spec)
     private_folder(folder.parent)
     incoming = private_folder(folder.parent / f".{secrets.token_hex(8)}")
     try:

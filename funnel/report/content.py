@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Any, Literal
 
 from funnel.audit import Audited, Findings
 from funnel.errors import DataError
@@ -228,6 +229,8 @@ class ReportContent(Described):
         The audit of exactly this joint law, protocol and bound; internal.
     audited : Audited
         What was found under the public frequencies: of this the public report is made.
+    disclosure : mapping or None
+        What breaks the rules of disclosure control, as `funnel.disclosure.words.disclosure_content`; internal.
 
     Raises
     ------
@@ -238,6 +241,7 @@ class ReportContent(Described):
     joint: Joint
     findings: Findings
     audited: Audited
+    disclosure: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):

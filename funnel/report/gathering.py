@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from funnel.audit import Audited, Findings
+from funnel.disclosure import Disclosure
+from funnel.disclosure.words import disclosure_content, public_sentence
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -77,6 +79,7 @@ def report_content(
     """
     metadata = spec.metadata
     noisy = protection.protection == "noise"
+    disclosure = Disclosure(audited.frequencies.joint, spec.disclosure.rules)
     return ReportContent(
         name=spec.name,
         title=spec.title,
@@ -103,7 +106,11 @@ def report_content(
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
-        recodings=_declared(spec) if noisy else _recodings(spec, snapshot.read_codings()),
+        recodings=(
+            *(_declared(spec) if noisy else _recodings(spec, snapshot.read_codings())),
+            public_sentence(disclosure, protection.protection),
+        ),
+        disclosure=disclosure_content(disclosure, protection.protection),
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,
@@ -116,10 +123,19 @@ def report_content(
 def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     """One sentence for everything that was done to a column before it was counted."""
     said = []
+    settled = codings.settled(spec)
     for column in spec.columns:
-        coding, recode = codings[column], spec.recode.get(column)
+        coding, recode = codings[column], settled.recode.get(column)
+        if column in codings.recode:
+            said.append(
+                f"{column}: values were grouped, {len(coding.labels):,} are left, so that no combination of secret and "
+                f"published values has fewer than {spec.frequencies.threshold:,} records."
+            )
+            continue
         if recode is not None and recode.bins is not None:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
+        if recode is not None and recode.groups is not None:
+            said.append(f"{column}: values that the spec lists were put into {len(recode.groups):,} groups.")
         if recode is not None and recode.minimum_count is not None and coding.n_grouped:
             said.append(
                 f"{column}: {coding.n_grouped_values:,} values, the rarest, became {coding.other_label!r}, so that no "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import IntArray, Joint
 from funnel.sampling import KEY_COLUMN
-from funnel.source.coding import Coding, coded_batches
+from funnel.source.coding import Codings, coded_batches
 from funnel.source.reader import open_source
 from funnel.spec import ReleaseSpec
 
@@ -72,7 +72,7 @@ class Beside:
     sampled: tuple[str, ...]
 
 
-def look_beside(spec: ReleaseSpec, joint: Joint, codings: Mapping[str, Coding]) -> Beside:
+def look_beside(spec: ReleaseSpec, joint: Joint, codings: Codings) -> Beside:
     """Read the source once more and count all its other columns, in one streaming pass.
 
     A column of more than 100 values is put into about 20 classes, if its values are numbers: the most common number,
@@ -84,7 +84,7 @@ def look_beside(spec: ReleaseSpec, joint: Joint, codings: Mapping[str, Coding]) 
     spec : ReleaseSpec
     joint : Joint
         Counts of (secret, input) of the same source, shape (c, a).
-    codings : mapping of str to Coding
+    codings : Codings
         Of the secret and published columns.
 
     Raises
@@ -95,7 +95,7 @@ def look_beside(spec: ReleaseSpec, joint: Joint, codings: Mapping[str, Coding]) 
     # A record key is a name of each person.
     needed = (*spec.columns, *(spec.record_key or ()))
     others = _readable(spec, needed)
-    wide = spec.model_copy(update={"record_key": others})
+    wide = codings.settled(spec).model_copy(update={"record_key": others})
     source = open_source(wide.reading)
     cells = joint.counts.size
     room = max(1, _MOST_CELLS // max(1, cells * max(1, len(others))))

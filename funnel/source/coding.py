@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Self
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share
 from funnel.sampling import KEY_COLUMN
+from funnel.settings import Recode
 from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.spec import ReleaseSpec
@@ -90,6 +91,9 @@ class Codings(Mapping[str, Coding]):
         Records left out because a value is missing, or has no category.
     learned_epsilon, learned_delta : float
         What it cost to learn the categories, where frequencies are protected by noise.
+    recode : mapping of column to str
+        As JSON, the recoding of columns whose values were grouped so that no count is small, in place of that of the
+        spec.
     """
 
     columns: tuple[Coding, ...]
@@ -97,6 +101,7 @@ class Codings(Mapping[str, Coding]):
     n_dropped: int = 0
     learned_epsilon: float = 0.0
     learned_delta: float = 0.0
+    recode: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _by_name(self) -> dict[str, Coding]:
@@ -110,6 +115,13 @@ class Codings(Mapping[str, Coding]):
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def settled(self, spec: ReleaseSpec) -> ReleaseSpec:
+        """The spec with the recoding that the categories were made by."""
+        if not self.recode:
+            return spec
+        made = {column: Recode.model_validate_json(text) for column, text in self.recode.items()}
+        return spec.model_copy(update={"recode": {**spec.recode, **made}})
 
     @property
     def learned(self) -> Share:

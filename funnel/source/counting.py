@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -36,10 +37,38 @@ def count_joint(
         If the source does not fit the spec, or the published columns have more combinations than the spec allows.
     """
     source = open_source(spec) if source is None else source
-    codings = learn_codings(spec, source, progress) if codings is None else codings
+    codings = recoded(spec, source, progress) if codings is None else codings
+    spec = codings.settled(spec)
     order = {column: coding.labels for column, coding in codings.items()}
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)
     return over_values(spec, joint, codings)
+
+
+def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
+    """The categories of a source: as `learn_codings` finds them, and under a threshold grouped until no count is small.
+
+    The source is read twice more where values have to be grouped. What is grouped is in the codings, so that whoever
+    reads the source with `Codings.settled` sees groups only.
+
+    Raises
+    ------
+    DataError
+        As `learn_codings`; and if no grouping meets the threshold.
+    """
+    codings = learn_codings(spec, source, progress)
+    if spec.frequencies.protection != "threshold":
+        return codings
+    # Imported here: what is suggested is about codings.
+    from funnel.disclosure.threshold import threshold_recode
+
+    joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, codings.labels)
+    recode = threshold_recode(spec, joint)
+    if not recode:
+        return codings
+    grouped = replace(
+        codings, recode={column: one.model_dump_json(exclude_unset=True) for column, one in recode.items()}
+    )
+    return replace(learn_codings(grouped.settled(spec), source, progress), recode=grouped.recode)
 
 
 def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:

@@ -246,6 +246,8 @@ PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("funnel:privacy", "rowOrder"), "as in the source", "channel"),
     (("funnel:privacy", "secret"), [], "channel"),
     (("funnel:privacy", "scope"), "for ever", "channel"),
+    (("funnel:privacy", "disclosureControl", "minimumCell"), 5, "channel"),
+    (("funnel:privacy", "disclosureControl", "onBreach"), "refuse", "channel"),
     (("funnel:privacy", "records"), 2999, "figures"),
     (("funnel:privacy", "utilityShare"), lambda share: share + 0.05, "figures"),
     (("funnel:privacy", "confidence", "radius"), lambda radius: radius * 2, "figures"),

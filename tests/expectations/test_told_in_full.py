@@ -47,6 +47,9 @@ protection = "none"
 [source]
 path = "people.csv"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 licence_url = "https://creativecommons.org/licenses/by/4.0/"

@@ -50,6 +50,9 @@ frequencies.protection = "none"
 [source]
 path = "wave.parquet"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 

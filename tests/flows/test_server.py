@@ -38,6 +38,9 @@ path = "panel.parquet"
 [history]
 people = "same"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 """

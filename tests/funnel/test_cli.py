@@ -48,7 +48,7 @@ def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) ->
     # Sentences are not broken where there is no terminal: scripts read them line by line.
     reasons = [line for line in shown.stdout.splitlines() if " is not used: " in line]
     assert any(len(line) > 80 for line in reasons)
-    assert shown.stdout.endswith(reasons[-1] + "\n")
+    assert f"{reasons[-1]}\ndisclosure control: 8 of 26 combinations" in shown.stdout
     assert set(path.name for path in tmp_path.iterdir()) == {"people.parquet", "people.toml"}
 
 
@@ -277,3 +277,22 @@ def test_a_defect_shows_its_place_but_no_message_and_no_traceback(
     result = funnel("plan", make_project(tmp_path))
     failed(result, 1, "ZeroDivisionError", "test_cli.py", "FUNNEL_TRACEBACK")
     assert "Jane" not in result.output
+
+
+def test_a_plan_proposes_groups_that_meet_the_rules(tmp_path: Path) -> None:
+    spec = make_project(tmp_path)
+    shown = funnel("plan", spec, "--suggest")
+    assert shown.exit_code == 0
+    assert "; a release would tell of it\n" in shown.stdout
+    assert "published combinations are left" in shown.stdout
+    assert "[recode.marital-status.groups]\n" in shown.stdout
+    told = json.loads(funnel("plan", spec, "--suggest", "--json").stdout)["disclosure"]
+    assert told["passes"] is False
+    assert told["suggestion"]["toml"] in shown.stdout
+    assert told["kept"]["mechanism"] == "optimal"
+    pasted = make_project(tmp_path / "pasted", f"{SPEC}\n{told['suggestion']['toml']}")
+    after = json.loads(funnel("plan", pasted, "--json").stdout)
+    assert after["disclosure"]["passes"] is True
+    assert after["entropy"] == pytest.approx(told["suggestion"]["entropy"])
+    best = max(row["utility"] or 0.0 for row in after["mechanisms"] if row["reason"] is None)
+    assert best == pytest.approx(told["kept"]["after"], abs=1e-6)

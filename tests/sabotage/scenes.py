@@ -41,6 +41,9 @@ missing = ["?"]
 [history]
 people = "different"
 
+[disclosure]
+on_breach = "report"
+
 [recode.workclass]
 minimum_count = 100
 

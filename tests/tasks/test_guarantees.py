@@ -58,6 +58,9 @@ reads_secret = {"true" if "secret" in case else "false"}
 [source]
 path = "people.parquet"
 
+[disclosure]
+on_breach = "report"
+
 [metadata]
 licence = "CC-BY-4.0"
 """

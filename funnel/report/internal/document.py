@@ -15,6 +15,7 @@ from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
     AttackFigures,
+    DisclosureFigures,
     DriftFigures,
     ExactFigures,
     ExactLift,
@@ -79,6 +80,7 @@ def internal_report(
         within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
+        disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
 
 

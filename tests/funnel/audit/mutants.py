@@ -558,6 +558,7 @@ add("package: another share", lambda f: f.privacy(utilityShare=0.9), "package", 
 add("package: another level", lambda f: f.privacy(level=0.5), "package", "package")
 add("package: another bound", lambda f: f.privacy(guarantee="lip:0.5"), "package", "package")
 add("package: another order", lambda f: f.privacy(rowOrder="as in the source"), "record", why=FREE)
+add("package: no such rules", lambda f: f.privacy(disclosureControl={"minimumCell": 0}), "package", "package")
 add("package: no such order", lambda f: f.privacy(rowOrder="sorted"), "package", "package")
 add("package: another scope", lambda f: f.privacy(scope="for ever"), "package", "package")
 add("package: another radius", lambda f: f.privacy(confidence={"alpha": 0.05, "radius": 0.0191}), "package", "package")

@@ -178,6 +178,8 @@ name = "grr"
 [output]
 shuffle = {str(shuffle).lower()}
 csv = {str(not shuffle).lower()}
+[disclosure]
+on_breach = "report"
 [metadata]
 licence = "CC-BY-4.0"
 {"" if shuffle else DESCRIBED}"""

@@ -1,0 +1,71 @@
+"""Disclosure claims: the frequencies that are public, held against the rules in the text of the spec, counted anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from funnel.pipeline.expectations.claims import Claim, claim
+from funnel.pipeline.expectations.said import Said
+
+CLAIMS = ("minimum cell", "dominance", "uniqueness")
+Symbol = tuple[str, ...]
+
+
+def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -> list[Claim]:
+    """Whether counts by (secret, published combination) keep the rules; where they are only told of, they hold.
+
+    Parameters
+    ----------
+    counts : mapping
+        Public counts of the cells that are not empty.
+    said : Said
+    """
+    asked = said.section("disclosure")
+    if said.threshold is None and not _refuses(asked, said):
+        return [Claim(name) for name in CLAIMS]
+    # What is grouped for a threshold keeps it, whatever is only reported.
+    least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
+    share, alone = _fraction(asked.get("dominance", 0.95)), _fraction(asked.get("unique_share", 0.0))
+    of_secret: Counter[Symbol] = Counter()
+    of_published: Counter[Symbol] = Counter()
+    for (s, x), number in counts.items():
+        of_secret[s] += number
+        of_published[x] += number
+    records = of_secret.total()
+    small = sum(0 < number < least for number in counts.values())
+    # A secret that so many records have anyway is no news of one combination.
+    common = {s for s, number in of_secret.items() if Fraction(number, records) > share}
+    dominated = sum(
+        s not in common and Fraction(number, of_published[x]) > share for (s, x), number in counts.items() if number
+    )
+    lone = sum(number == 1 for number in of_published.values())
+    return [
+        claim("minimum cell", small == 0, f"is below {least:,} records in {small:,} cells"),
+        claim("dominance", dominated == 0, f"of one secret value is above the rule in {dominated:,} combinations"),
+        claim("uniqueness", lone <= alone * records, f"is above the rule: {lone:,} records are alone"),
+    ]
+
+
+def expected_rules(said: Said) -> dict[str, Any]:
+    """What the data package has to say of the rules."""
+    asked = said.section("disclosure")
+    return {
+        "minimumCell": int(asked.get("minimum_cell", 10)),
+        "dominance": float(asked.get("dominance", 0.95)),
+        "uniqueShare": float(asked.get("unique_share", 0.0)),
+        "onBreach": "refuse" if _refuses(asked, said) else "report",
+    }
+
+
+def _refuses(asked: Mapping[str, Any], said: Said) -> bool:
+    """Whether a breach refuses the release: as it says, and if it does not, unless there is noise."""
+    stated = asked.get("on_breach")
+    return not said.has_noise if stated is None else stated == "refuse"
+
+
+def _fraction(share: float) -> Fraction:
+    return Fraction(Decimal(str(share)))

@@ -1,0 +1,74 @@
+"""A thousand people of eight columns: refused with the values to group, and released with the groups suggested."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from funnel.audit.check import State
+from funnel.audit.recheck import recheck
+from funnel.disclosure.suggest import suggest
+from funnel.errors import ReleaseRefused
+from funnel.pipeline.flows.way import go
+from funnel.progress import quiet
+from funnel.release.documents import JointDocument
+from funnel.release.layout import find_release
+from funnel.source import count_joint
+from funnel.spec import ReleaseSpec
+from tests.crowds import EIGHT_SPEC, eight_columns
+from tests.projects import make_project
+
+
+def test_the_thousand_are_refused_and_then_released_in_groups(tmp_path: Path) -> None:
+    table = pa.Table.from_pandas(eight_columns(), preserve_index=False)
+    path = make_project(tmp_path, EIGHT_SPEC, table)
+    spec = ReleaseSpec.load(path)
+    with pytest.raises(ReleaseRefused) as refused:
+        go(spec, again=False, rotate=False)
+    told = str(refused.value)
+    assert "break minimum_cell, dominance, unique_share of [disclosure]" in told
+    assert "of 1,000 records are alone in their published combination" in told
+    # No value: in what a column is called there is none, and a value has a number.
+    assert not any(f"{column} 1" in told for column in spec.publish)
+    assert "cancer" not in told
+    named = json.loads((spec.workspace_folder / spec.name / "disclosure.json").read_text())
+    assert named["alone"] > 600
+    assert set(named["values"]) == {*spec.secret, *spec.publish}
+    assert not list((tmp_path / "releases").glob("crowd/1*"))
+
+    suggestion = suggest(spec, count_joint(spec, quiet), spec.disclosure.rules)
+    assert suggestion is not None
+    path.write_text(f"{EIGHT_SPEC}\n{suggestion.toml}", encoding="utf-8")
+    assert tomllib.loads(path.read_text())["recode"]
+    found, done = go(ReleaseSpec.load(path), again=False, rotate=False)
+    assert found["status"] == "published"
+    assert done is not None
+    release = find_release(Path(found["folder"]))
+    internal = json.loads((release.root / "audit" / "report.json").read_text())["disclosure"]
+    assert internal["passes"]
+    assert internal["alone"] == 0
+    assert internal["below_minimum"] == 0
+    assert any("all of this holds." in said for said in json.loads(release.numbers.read_text())["recodings"])
+    package = json.loads(release.package.read_text())["funnel:privacy"]["disclosureControl"]
+    assert package == {"minimumCell": 10, "dominance": 0.95, "uniqueShare": 0.0, "onBreach": "refuse"}
+    assert [f"{check.name}: {check.detail}" for check in recheck(release) if check.state is State.FAILED] == []
+
+
+def test_a_threshold_groups_the_thousand_before_anything_else(tmp_path: Path) -> None:
+    table = pa.Table.from_pandas(eight_columns(), preserve_index=False)
+    spec = ReleaseSpec.load(make_project(tmp_path, EIGHT_SPEC.replace('"none"', '"threshold"\nthreshold = 15'), table))
+    found, _ = go(spec, again=False, rotate=False)
+    assert found["status"] == "published"
+    release = find_release(Path(found["folder"]))
+    counts = [count for row in JointDocument.read(release.joint).joint.counts.tolist() for count in row if count]
+    assert min(counts) >= 15
+    assert sum(counts) == 1000
+    said = json.loads(release.numbers.read_text())["recodings"]
+    assert any(
+        "so that no combination of secret and published values has fewer than 15 records." in one for one in said
+    )
+    assert go(spec, again=False, rotate=False)[0]["status"] == "unchanged"
