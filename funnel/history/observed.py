@@ -29,6 +29,9 @@ class Observed:
     silent : ndarray of int64, shape (a,), optional
         How many of those counted as new are forgotten, by input: nothing is known of them, and they are drawn from the
         law of the output, which tells nothing. By default nobody is.
+    row : int
+        Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
+        those from a row to the next.
 
     Raises
     ------
@@ -42,6 +45,7 @@ class Observed:
     inputs: IntArray
     records: IntArray
     silent: IntArray | None = None
+    row: int = 1
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):
@@ -67,8 +71,10 @@ class Observed:
             raise DataError("more people are said to be forgotten than count as new; count them anew")
 
     @classmethod
-    def counted(cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray) -> Observed:
+    def counted(
+        cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray, row: int = 1
+    ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
         pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
-        return cls(joint, changes, pairs // a, pairs % a, records)
+        return cls(joint, changes, pairs // a, pairs % a, records, row=row)

@@ -148,4 +148,5 @@ class Step:
             self.past.size,
             np.asarray(parents, dtype=np.int64),
             np.asarray(outputs, dtype=np.int64),
+            self.observed.row,
         )
