@@ -54,6 +54,9 @@ class Step:
         I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
     released : pyarrow.Table or None
         The published columns, drawn by `funnel.History`.
+    waves : tuple of Step
+        Where people have several rows in the version: what was decided for the first rows, the second ones, ….
+        Everything else is then about all rows but ``moved`` and ``outside``; ``past`` has the rows before the last.
     """
 
     version: str
@@ -75,11 +78,17 @@ class Step:
     bound: float
     entropy: float
     released: pa.Table | None = None
+    waves: tuple[Step, ...] = ()
 
     @property
     def joint(self) -> Joint:
         """Counts of (secret, input) of the people of this version."""
         return self.observed.joint
+
+    @property
+    def opening(self) -> Step:
+        """What was decided for the first rows, of all people; the step itself where they have one row each."""
+        return self.waves[0] if self.waves else self
 
     @property
     def histories(self) -> int:

@@ -45,9 +45,6 @@ class Waves:
     ----------
     step : Step
         All waves as one: over all rows, with every history that a row was drawn given, also those within the version.
-        ``past`` has the waves but the last one in it.
-    waves : tuple of Step
-        One for the first rows, one for the second ones, …
     past : Past
         With all waves in it.
     outputs, before, after : ndarray of int64, shape (rows,)
@@ -55,7 +52,6 @@ class Waves:
     """
 
     step: Step
-    waves: tuple[Step, ...]
     past: Past
     outputs: IntArray
     before: IntArray
@@ -183,7 +179,7 @@ def follow_waves(
         nodes[rows.units[speaking]] = chapter.first + place
         past = past.followed_by(chapter)
     together = _together(steps, joint, whole, before, xs)
-    return Waves(together, tuple(steps), past, outputs, before, after)
+    return Waves(together, past, outputs, before, after)
 
 
 def _together(steps: list[Step], joint: Joint, whole: Whole, before: IntArray, xs: IntArray) -> Step:
@@ -223,4 +219,5 @@ def _together(steps: list[Step], joint: Joint, whole: Whole, before: IntArray, x
         alone=mutual_information(joint, target),
         bound=joint.entropy,
         entropy=joint.entropy,
+        waves=tuple(steps),
     )

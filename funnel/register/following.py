@@ -17,7 +17,6 @@ from funnel.errors import DataError
 from funnel.history import (
     HISTORY_COLUMN,
     Changes,
-    Chapter,
     Observed,
     Step,
     decision_array,
@@ -27,6 +26,7 @@ from funnel.history.decisions import channel_digest
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
+from funnel.register.noted import DrawnPeople
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
 from funnel.register.register import Register
 from funnel.release.files import FileRef, Sink, private_folder
@@ -72,24 +72,6 @@ class People:
     histories: FileRef
     forgotten: int
     known: int
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnPeople:
-    """What was drawn of whom, as the register is to keep it.
-
-    Attributes
-    ----------
-    chapter : Chapter
-    people : FileRef
-        The file of the people, to be moved into the entry.
-    rows : int
-        People in it.
-    """
-
-    chapter: Chapter
-    people: FileRef
-    rows: int
 
 
 def observe(
@@ -139,10 +121,10 @@ def observe(
     with ExitStack() as stack:
         people = stack.enter_context(ByDigest(snapshot.rows, work, bucket_rows))
         place = 0
-        for group in _groups(snapshot.data.checked(), [*_columns(joint), KEY_COLUMN]):
+        for group in row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]):
             rows = np.empty(group.num_rows, dtype=_SOUGHT)
             _fill(rows, stored_digests(group))
-            rows["cell"] = _cells(group, joint)
+            rows["cell"] = cells_of(group, joint)
             rows["place"] = np.arange(place, place + len(rows))
             place += len(rows)
             people.add(rows)
@@ -177,7 +159,12 @@ def observe(
         raise DataError("the joint law is not that of the snapshot; run the release again")
     codes, records = histories.counts()
     observed = Observed(
-        joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records, silent
+        joint,
+        _since(register, {v: _changes(changed[v], cells) for v in sorted(last)}),
+        codes // a,
+        codes % a,
+        records,
+        silent,
     )
     return People(observed, found, int(silent.sum()), known)
 
@@ -219,7 +206,7 @@ def follow_snapshot(
     writer = None
     with ExitStack() as stack:
         sink = stack.enter_context(Sink(path))
-        files = zip(_groups(snapshot.data.checked()), _groups(people.histories.checked()), strict=True)
+        files = zip(row_groups(snapshot.data.checked()), row_groups(people.histories.checked()), strict=True)
         for group, histories in files:
             nodes = histories.column(0).to_numpy()
             at = _followed(step, nodes)
@@ -281,9 +268,9 @@ def drawn_people(
     columns = [*drawing.inputs.columns, KEY_COLUMN]
     with ByDigest(snapshot.rows, private_folder(work), bucket_rows) as drawn:
         groups = zip(
-            _groups(snapshot.data.checked(), [*_columns(joint), KEY_COLUMN]),
-            _groups(followed.data.checked(), columns),
-            _groups(people.histories.checked()),
+            row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]),
+            row_groups(followed.data.checked(), columns),
+            row_groups(people.histories.checked()),
             strict=True,
         )
         for group, asked, histories in groups:
@@ -298,7 +285,7 @@ def drawn_people(
             kept = np.flatnonzero(nodes != FORGOTTEN_NODE)
             rows = np.empty(len(kept), dtype=_DRAWN)
             _fill(rows, stored_digests(group)[kept])
-            rows["cell"] = _cells(group, joint)[kept]
+            rows["cell"] = cells_of(group, joint)[kept]
             # Numbered when all are known.
             rows["node"] = nodes[kept] * b + outputs[kept]
             found.add(rows["node"])
@@ -336,7 +323,7 @@ def _followed(step: Step, nodes: IntArray) -> IntArray:
     return np.asarray(at, dtype=np.int64)
 
 
-def _groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+def row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The row groups of a file, one after the other."""
     with open_paged(path) as file:
         for i in range(file.metadata.num_row_groups):
@@ -348,11 +335,11 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
 
 
-def _columns(joint: Joint) -> list[str]:
+def columns_of(joint: Joint) -> list[str]:
     return list(dict.fromkeys([*joint.secret.columns, *joint.inputs.columns]))
 
 
-def _cells(group: pa.RecordBatch, joint: Joint) -> IntArray:
+def cells_of(group: pa.RecordBatch, joint: Joint) -> IntArray:
     """The cell of every record, shape (rows,)."""
     secret, inputs = InputEncoder(joint.secret).codes(group), InputEncoder(joint.inputs).codes(group)
     if (secret < 0).any() or (inputs < 0).any():
@@ -386,6 +373,11 @@ def _write_nodes(path: Path, placed: Spill, snapshot: Snapshot) -> FileRef:
             writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
             held = held[size:]
     return FileRef(str(path), sink.sha256)
+
+
+def _since(register: Register, changes: dict[int, Changes]) -> dict[int, Changes]:
+    """By the ordinals of chapters what is known by those of entries."""
+    return {chapter: one for ordinal, one in changes.items() for chapter in register.chapters_of(ordinal)}
 
 
 def _changes(tally: Tally, cells: int) -> Changes:
