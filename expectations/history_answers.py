@@ -90,7 +90,11 @@ def _history_digest(node: int, tree: Tree, known: dict[int, bytes]) -> None:
 def channel_digest(rows: Rows, entry: Entry) -> bytes:
     """The digest of a channel of an entry, with its alphabets: 16 bytes."""
     chapter = entry.chapter
-    alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, chapter.outputs))
+    outputs = chapter.outputs
+    if chapter.units is not None:
+        # Names of outputs are given once all rows of everybody are drawn.
+        outputs = tuple((str(y),) * len(entry.output_columns) for y in range(chapter.b))
+    alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, outputs))
     header = [[list(columns), [list(symbol) for symbol in symbols]] for columns, symbols in alphabets]
     text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
     weights = [[0] * chapter.a for _ in range(chapter.b)]

@@ -134,9 +134,6 @@ def follow(
         drift = _told(spec, _drift_of_units(spec, register, of_rows.first))
         waves = follow_units(register, of_rows, bound, name, key, target=protocol, reserve=reserve, progress=tell)
         units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
-        public = _public(joint, found)
-        # Rows of a unit are drawn given answers by the names that the target has, before all are known.
-        public = replace(public, outputs=found.channel.outputs)
     else:
         people = observe(register, snapshot, joint, work, tell)
         drift = _told(spec, _drift_of_same(spec, register, joint, people.observed.changes))
@@ -152,9 +149,9 @@ def follow(
             read_alone=True,
             progress=tell,
         )
-        public = _public(joint, found)
-        # What an output may come from is more than it is under the protocol of this version alone; its name says it.
-        found = replace(found, channel=replace(found.channel, outputs=public.outputs))
+    public = _public(joint, found)
+    # What an output may come from is more than it is under the protocol of this version alone; its name says it.
+    found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     followed = follow_snapshot(snapshot, people, found, key, work, tell)
     drawing = drawing_protocol(found)
     record = History.model_validate(
@@ -214,7 +211,7 @@ def entry_of(
     key = secret.record_key(spec.record_key, read_from_vault)
     words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
     if followed.units is not None:
-        noted = drawn_units(*followed.units, rows.pairs, workspace / FOLDER)
+        noted = drawn_units(*followed.units, found, rows.pairs, workspace / FOLDER)
     else:
         noted = drawn_people(
             snapshot, drawn.snapshot, followed.people, found, words, rows.pairs, workspace / FOLDER, tell

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, PosteriorGuarantee
-from funnel.history.decisions import channel_digest, decision_digest
+from funnel.history.decisions import channel_digest, decision_digest, numbered
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past, silent_rows
 from funnel.joint import IntArray, Joint
@@ -134,8 +134,9 @@ class Step:
         if (self.followed[np.minimum(places, len(self.followed) - 1)] != nodes).any():
             raise DataError(f"nobody in version {self.version!r} has such a history")
         channels = self.drawn_from[places]
+        outputs = numbered(self.channel.outputs) if self.waves else self.channel.outputs
         of_channel = {
-            channel: channel_digest(self.library[channel], self.channel.inputs, self.channel.outputs)
+            channel: channel_digest(self.library[channel], self.channel.inputs, outputs)
             for channel in np.unique(channels).tolist()
         }
         return [

@@ -7,7 +7,7 @@ each drawn given everything that the unit's rows before have shown, in this vers
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
+from funnel.history.decisions import numbered
 from funnel.history.following import follow, inner_bound
 from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
@@ -160,7 +161,7 @@ def follow_waves(
             observed,
             guarantee,
             wave_name(version, row),
-            target=target,
+            target=replace(target, outputs=numbered(target.outputs)),
             reserve=reserve,
             read_alone=read_alone,
             whole=whole,
@@ -178,11 +179,11 @@ def follow_waves(
         outputs[speaking], before[speaking], after[speaking] = said, had, chapter.first + place
         nodes[rows.units[speaking]] = chapter.first + place
         past = past.followed_by(chapter)
-    together = _together(steps, joint, whole, before, xs)
+    together = _together(steps, target, joint, whole, before, xs)
     return Waves(together, past, outputs, before, after)
 
 
-def _together(steps: list[Step], joint: Joint, whole: Whole, before: IntArray, xs: IntArray) -> Step:
+def _together(steps: list[Step], target: Protocol, joint: Joint, whole: Whole, before: IntArray, xs: IntArray) -> Step:
     """All waves as one step over all rows."""
     first, last = steps[0], steps[-1]
     starts = np.cumsum([0, *(len(step.library) for step in steps[:-1])])
@@ -194,7 +195,6 @@ def _together(steps: list[Step], joint: Joint, whole: Whole, before: IntArray, x
     counted = Observed.counted(joint, first.observed.changes, np.maximum(before, 0), xs)
     observed = Observed(joint, counted.changes, counted.nodes, counted.inputs, counted.records, silent)
     weights = whole.weights()
-    target = first.target
     channel = Protocol(
         weights, marginal_weights(joint, weights), joint.inputs, target.outputs, "history", str(first.guarantee)
     )

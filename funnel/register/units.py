@@ -187,11 +187,15 @@ def people_of(units: Units, waves: Waves, snapshot: Snapshot, work: Path) -> Peo
     return People(observed, FileRef(str(work / HISTORIES), sink.sha256), units.forgotten, units.known)
 
 
-def drawn_units(units: Units, waves: Waves, pairs: IntArray | None, work: Path) -> DrawnPeople:
+def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, work: Path) -> DrawnPeople:
     """What was drawn of every row and where every unit stands after its last one, as the register keeps it.
 
     Parameters
     ----------
+    units : Units
+    waves : Waves
+    step : Step
+        That of the waves, with its outputs named.
     pairs : ndarray of int64, shape (a + 1, b), or None
         What was counted of the draw by input and output of the drawing protocol: it has to be the same.
 
@@ -200,7 +204,6 @@ def drawn_units(units: Units, waves: Waves, pairs: IntArray | None, work: Path) 
     DataError
         If answers are not those that were counted.
     """
-    step = waves.step
     spoken = np.flatnonzero(waves.outputs >= 0)
     if pairs is not None and not np.array_equal(_pairs(step, units, waves, spoken), pairs[:-1]):
         raise DataError("the answers, derived again, are not those that were drawn; run the release again")
