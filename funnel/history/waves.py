@@ -179,6 +179,12 @@ def follow_waves(
         outputs[speaking], before[speaking], after[speaking] = said, had, chapter.first + place
         nodes[rows.units[speaking]] = chapter.first + place
         past = past.followed_by(chapter)
+    whole = whole.ended()
+    if read_alone and not declared.holds_for(joint, whole.weights()):
+        raise SpecError(
+            "the rows of people who are forgotten would take the effective channel out of the bound for this version "
+            "alone; set a smaller reserve in [history]"
+        )
     together = _together(steps, target, joint, whole, before, xs)
     return Waves(together, past, outputs, before, after)
 

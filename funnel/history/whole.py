@@ -64,6 +64,14 @@ class Whole:
         weights[:, sizes == 0] = self.constant[:, None]
         return np.asarray(balanced(weights[None])[0])
 
+    def ended(self) -> Whole:
+        """Once all rows are drawn but those of units that are forgotten: they are drawn from the law of all others."""
+        speaking = int(self.drawn.sum())
+        if not speaking or speaking == self.joint.n:
+            return self
+        law = np.asarray(balanced((self.said.sum(axis=1) // speaking).astype(np.uint64)[None, :, None])[0, :, 0])
+        return Whole(self.joint, law, self.said, self.drawn)
+
     def conditions(self, cone: FloatArray, records: IntArray) -> FloatArray:
         """What rows with so many records of each input, (a,), add to the conditions (k, c) on the whole; (k, a)."""
         shares = self.joint.counts / np.maximum(self.joint.counts.sum(axis=0), 1)
