@@ -52,6 +52,7 @@ _PRIVACY = (
     "records",
     "rowOrder",
     "confidence",
+    "frequencies",
     "scope",
 )
 

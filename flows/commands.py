@@ -15,10 +15,11 @@ from typing import Any
 import click
 
 from funnel.cli import STOPPED, json_option, spec_argument
-from funnel.console import Console
+from funnel.console import Console, frequencies_line
 from funnel.errors import PipelineError
 from funnel.pipeline import check_installed
 from funnel.pipeline.flows.environment import quiet_environment
+from funnel.release.protection import Protection
 from funnel.spec import ReleaseSpec
 from funnel.wording import printable
 
@@ -113,6 +114,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     click.echo(printable(_sentence(result)))
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
+    if (frequencies := result.get("frequencies")) is not None:
+        click.echo(frequencies_line(Protection.model_validate(frequencies)))
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     if result.get("key") is not None:

@@ -12,9 +12,9 @@ from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
 from funnel.register.planning import plan_version
+from funnel.release.preview import preview
 from funnel.release.public import compared, share_step, weighed
 from funnel.sample_size import warnings
-from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 
 
@@ -23,7 +23,7 @@ def plan(spec: str) -> list[dict[str, Any]]:
     """Compare every mechanism under the bound of a spec; nothing is drawn or released.
 
     What a run leaves in the orchestrator is read by others than the steward, so the figures are rounded as for a
-    release. ``funnel plan`` has the exact ones.
+    release, and where the spec asks for noise they are those of noisy counts.
 
     Raises
     ------
@@ -42,7 +42,8 @@ def plan(spec: str) -> list[dict[str, Any]]:
 @plain_errors
 def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     spec = ReleaseSpec.load(spec_path)
-    joint = count_joint(spec, progress=tell)
+    found = preview(spec, tell)
+    joint = found.protected.frequencies.joint
     guarantee = parse_guarantee(spec.guarantee.canonical)
     mechanism = spec.mechanism
     rows = compare(
@@ -51,6 +52,6 @@ def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
     step = share_step(joint.n)
-    (outlook,) = plan_version(spec, joint, ((str(guarantee), rows),), tell, read_from_vault)
+    (outlook,) = plan_version(spec, found.counted, joint, ((str(guarantee), rows),), tell, read_from_vault)
     told = [compared(row.to_dict(), step, guarantee) for row in rows]
     return told, [] if outlook is None else weighed(outlook.to_dict(), step)

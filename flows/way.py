@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from funnel.audit import Findings
+from funnel.audit import Audited, Findings
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
-from funnel.joint import Joint
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.ledger.account import Account, accounting
@@ -24,6 +23,7 @@ from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, pend
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
+from funnel.pipeline.tasks.protect import protect
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
@@ -42,6 +42,8 @@ from funnel.release.decision import (
     told_of_withdrawn,
 )
 from funnel.release.layout import Version
+from funnel.release.learned import recall_values
+from funnel.release.protected import Protected
 from funnel.release.public import PublicRelease
 from funnel.release.rows import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
@@ -61,11 +63,13 @@ class Done:
     decision : Draw or TakeOver
     published : Published
     snapshot : Snapshot
-    joint : Joint
+    protected : Protected
+        The frequencies that everything public is made from.
     optimised : Optimised
     channel : Protocol
         What its public files tell of.
-    findings : Findings
+    audited : Audited
+        What was found under these frequencies.
     warnings : tuple of str
         What is doubtful about the estimate, and which versions were withdrawn.
     """
@@ -73,18 +77,18 @@ class Done:
     decision: Draw | TakeOver
     published: Published
     snapshot: Snapshot
-    joint: Joint
+    protected: Protected
     optimised: Optimised
     channel: Protocol
-    findings: Findings
+    audited: Audited
     warnings: tuple[str, ...]
 
     @property
     def public(self) -> PublicRelease:
         """What of it is public, rounded."""
-        guarantee = parse_guarantee(self.findings.guarantee)
+        guarantee = parse_guarantee(self.audited.law.guarantee)
         compared = self.optimised.comparison.content()["rows"]
-        return PublicRelease.of(self.joint, self.channel, guarantee, self.findings, compared)
+        return PublicRelease.of(self.audited, self.channel, guarantee, compared)
 
 
 @plain_errors
@@ -166,26 +170,31 @@ def _go(
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
+    earlier, submitted, waiting = series.earlier, series.held.all, series.held.waiting
+    held_before = None if waiting is None else waiting.held
+    recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
     estimated = estimate(spec, snapshot, workspace)
-    joint = estimated.joint
-    optimised = optimise(spec, joint, workspace)
+    counted = estimated.joint
+    # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
+    protected = protect(spec, estimated, earlier, workspace, held_before)
+    frequencies, protection = protected.frequencies, protected.protection
+    optimised = optimise(spec, frequencies, workspace)
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
-    earlier, submitted = series.earlier, series.held.all
     head = None if register is None else register.head_sha256
     decision = decide(
         spec,
         snapshot,
         protocol,
         earlier,
+        protection=protected.record,
         secret=fingerprint,
         again=again,
         rotate=rotate,
         submitted=submitted,
         head=head,
     )
-    waiting = series.held.waiting
     if approval is not None and waiting is not None and not isinstance(decision, Waiting):
         raise ReleaseRefused(
             f"nothing was published: {_moved_on(waiting, head)} since version {waiting.version} was held, so that it "
@@ -200,28 +209,30 @@ def _go(
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
-    warnings = list(doubts(joint, parse_guarantee(spec.guarantee.canonical)))
+    warnings = list(doubts(frequencies.joint, parse_guarantee(spec.guarantee.canonical)))
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
     holding = spec.approval.required and approval is None
     published = late = None
-    followed = follow(spec, decision, snapshot, joint, protocol, earlier, register, workspace, secret)
+    followed = follow(spec, decision, snapshot, counted, frequencies, protocol, earlier, register, workspace, secret)
     drawn = followed.drawn
     with series.incoming() as folder:
-        rows = sanitise(spec, decision, joint, drawn, folder, workspace, secret)
-        findings = audit(spec, joint, followed, rows, folder)
+        rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret)
+        findings, audited = audit(spec, counted, frequencies, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         content = describe(
             spec,
             decision,
             snapshot,
-            joint,
+            counted,
+            protection,
             drawn,
             optimised.comparison,
             rows,
             findings,
+            audited,
             series,
             folder,
             created,
@@ -248,7 +259,7 @@ def _go(
                 followed.step,
             )
             if holding:
-                hold(decision, snapshot, verdict, series, folder, created, drawn.record)
+                hold(decision, snapshot, verdict, series, folder, created, drawn.record, protected.record)
         if not holding:
             # What fails from here on may have been published: the next run finds out, and settles or removes the entry.
             published = publish(
@@ -264,6 +275,7 @@ def _go(
                 drawn.record,
                 entry,
                 register,
+                protected.record,
             )
             late = account.published()
     if waiting is not None and waiting.version != decision.version:
@@ -276,14 +288,16 @@ def _go(
         warnings.append(late)
     told = {
         **(held(series, decision.version) if published is None else _placed(published, approval)),
-        "guarantee": findings.guarantee,
-        "level": findings.level,
-        "utility": findings.utility,
-        "share": findings.share,
+        "guarantee": audited.law.guarantee,
+        "level": audited.law.level,
+        "utility": audited.law.utility,
+        "share": audited.law.share,
         "mechanism": protocol.mechanism,
-        "rows": findings.rows,
-        "dropped": snapshot.dropped,
-        "outside": findings.outside,
+        "rows": audited.rows,
+        # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
+        "dropped": None if protection.protection == "noise" else snapshot.dropped,
+        "outside": audited.outside,
+        "frequencies": protection.model_dump(),
         "fresh": decision.fresh,
         "drawn": isinstance(decision, Draw),
         "cached": cached,
@@ -292,7 +306,7 @@ def _go(
     }
     if published is None:
         return told, None
-    return told, Done(decision, published, snapshot, joint, optimised, drawn.channel, findings, tuple(warnings))
+    return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, tuple(warnings))
 
 
 def _nothing_to_do(

@@ -22,6 +22,7 @@ _ROOMS = {
         "SolverError",
         "SpecError",
     ),
+    "frequencies.library": ("protect",),
     "guarantees": (
         "ALIP",
         "LDP",

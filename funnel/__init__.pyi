@@ -17,6 +17,7 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
+from funnel.frequencies.library import protect
 from funnel.guarantees import (
     ALIP,
     LDP,
@@ -78,5 +79,6 @@ __all__ = [
     "optimal",
     "parse_guarantee",
     "plan",
+    "protect",
     "sanitise",
 ]

@@ -167,7 +167,11 @@ json_option = click.option(
 )
 @json_option
 def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Show what every mechanism would give under the bound of SPEC; nothing is drawn or written.
+    """Show what every mechanism would give under the bound of SPEC; no record is drawn and nothing is released.
+
+    Where noise is to protect the frequencies, all figures are those of the noisy counts that the release would be made
+    from: the noise is drawn if it was not before, and kept in the private workspace, so that looking again, and the
+    release itself, spend nothing more.
 
     For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
@@ -180,15 +184,16 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
     from funnel.register.planning import plan_version
+    from funnel.release.preview import preview
     from funnel.sample_size import warnings
-    from funnel.source import count_joint
     from funnel.spec import ReleaseSpec
 
     described = ReleaseSpec.load(spec)
     bounds = [parse_guarantee(text) for text in dict.fromkeys(guarantees) or (described.guarantee.canonical,)]
     with Console(as_json) as console:
-        joint = count_joint(described, progress=console.progress)
-        with console.comparing(described, joint, [str(bound) for bound in bounds]) as told:
+        found = preview(described, console.progress)
+        joint = found.protected.frequencies.joint
+        with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
                 (
                     str(bound),
@@ -205,8 +210,8 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
                 for bound in bounds
             ]
         doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
-        outlooks = plan_version(described, joint, tuple(compared), console.progress)
-    console.print_plan(described, joint, compared, doubts, outlooks)
+        outlooks = plan_version(described, found.counted, joint, tuple(compared), console.progress)
+    console.print_plan(described, joint, compared, doubts, outlooks, found.protected.protection)
 
 
 @main.command("audit")

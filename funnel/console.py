@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
+    from funnel.release.protection import Protection
     from funnel.spec import ReleaseSpec
 
 
@@ -31,6 +32,26 @@ _WIDE = 160
 _CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 1.0
+
+
+def frequencies_line(protection: Protection) -> str:
+    """What protects the frequencies that everything public is made from, in one line."""
+    if protection.protection != "noise":
+        what = "nothing but rounding protects" if protection.protection == "none" else "grouping and rounding protect"
+        return (
+            f"FREQUENCIES ARE NOT PROTECTED: {what} the exact counts that all public files are made from; single "
+            'people can be read from these. protection = "noise" in [frequencies] protects them.'
+        )
+    unprotected = f", and {protection.unprotected} without noise" if protection.unprotected else ""
+    return (
+        f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, "
+        f"{protection.spent:g} spent by all versions about these people{unprotected}; no public file is made from "
+        "exact ones."
+    )
+
+
+def _loud(protection: Protection) -> str:
+    return "" if protection.protection == "noise" else "bold red"
 
 
 def json_line(content: dict[str, Any]) -> str:
@@ -97,7 +118,7 @@ class Console:
 
     @contextmanager
     def comparing(
-        self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str]
+        self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection
     ) -> Iterator[Callable[[str, PlanRow], None]]:
         """Inside, the table of a plan grows on a terminal with every (guarantee, row) that is told; elsewhere not."""
         compared: dict[str, list[PlanRow]] = {guarantee: [] for guarantee in guarantees}
@@ -110,7 +131,7 @@ class Console:
             return
         # One display at a time: what is being done is shown below the table.
         self._progress.stop()
-        self._print_head(spec, joint, guarantees)
+        self._print_head(spec, joint, guarantees, protection)
         with Live(console=self._out, get_renderable=lambda: Group(_table(compared), self._progress)) as view:
             yield told
             view.update(_table(compared))
@@ -122,13 +143,13 @@ class Console:
         joint: Joint,
         compared: Sequence[tuple[str, Sequence[PlanRow]]],
         doubts: Sequence[Sequence[str]],
-        outlooks: Sequence[Outlook | None] | None = None,
+        outlooks: Sequence[Outlook | None],
+        protection: Protection,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
         Where versions are about the same people, also what can be kept given everything published before.
         """
-        outlooks = outlooks or [None] * len(compared)
         if self.as_json:
             # One guarantee a line: the form is the same however many there are.
             for (guarantee, rows), warnings, found in zip(compared, doubts, outlooks, strict=True):
@@ -139,6 +160,7 @@ class Console:
                         "secret": list(spec.secret),
                         "publish": list(spec.publish),
                         "entropy": joint.entropy,
+                        "frequencies": protection.model_dump(),
                         "mechanisms": [row.to_dict() for row in rows],
                         "history": None if found is None else found.to_dict(),
                         "warnings": list(warnings),
@@ -147,7 +169,7 @@ class Console:
             return
         out, several = self._out, len(compared) > 1
         if not self._shown:
-            self._print_head(spec, joint, [guarantee for guarantee, _ in compared])
+            self._print_head(spec, joint, [guarantee for guarantee, _ in compared], protection)
             # A terminal too narrow breaks lines; rich itself would cut columns off.
             wide = RichConsole(width=max(out.width, _WIDE), file=out.file) if several else out
             wide.print(_table(dict(compared)))
@@ -170,14 +192,17 @@ class Console:
             if outlook is not None:
                 self._print_outlook(outlook, several)
 
-    def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str]) -> None:
+    def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
+        about = "about " if protection.protection == "noise" else ""
         self._out.print(
             Text(
-                f"{spec.title}\n{joint.n:,} records; secret {', '.join(spec.secret)} ({len(joint.secret)} values), "
+                f"{spec.title}\n{about}{joint.n:,} records; "
+                f"secret {', '.join(spec.secret)} ({len(joint.secret)} values), "
                 f"published {', '.join(spec.publish)} ({len(joint.inputs)} values, H(X) = {joint.entropy:.4f} nats)"
             ),
             soft_wrap=True,
         )
+        self._out.print(Text(frequencies_line(protection), style=_loud(protection)), soft_wrap=True)
         if len(guarantees) == 1:
             self._out.print(Text(f"bound {guarantees[0]}"))
 

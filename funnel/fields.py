@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictFloat, StrictStr
@@ -45,6 +46,25 @@ def _columns(value: object) -> tuple[str, ...]:
     return names
 
 
+def _groups(groups: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    if not groups:
+        raise ValueError("must name at least one group with its values")
+    of: dict[str, str] = {}
+    for name, values in groups.items():
+        if not values:
+            raise ValueError(f"must list the values of the group {name!r}")
+        for value in values:
+            if value in of:
+                raise ValueError(f"puts the value {value!r} into a group twice; list it once")
+            of[value] = name
+    for name in groups:
+        if of.get(name, name) != name:
+            raise ValueError(
+                f"puts {name!r}, the name of a group, into the group {of[name]!r}; give the group another name"
+            )
+    return groups
+
+
 def _link(text: str) -> str:
     # Links end up in the report: nothing but web addresses and plain relative paths may become a hyperlink.
     scheme = re.match(r"\s*([A-Za-z][A-Za-z0-9+.-]*):", text)
@@ -73,4 +93,5 @@ Address = Annotated[Line, AfterValidator(check_address)]
 Link = Annotated[StrictStr, AfterValidator(_link)]
 WebAddress = Annotated[StrictStr, AfterValidator(_web_address)]
 Email = Annotated[StrictStr, AfterValidator(_email)]
+Groups = Annotated[Mapping[Label, Texts], AfterValidator(_groups)]
 Positive = Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False)]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from funnel.alphabet import Alphabet, natural_key, product
+from funnel.bounds import Bounds, spread
 from funnel.errors import DataError, SpecError
 from funnel.tables import positions_of, read_batches
 
@@ -46,11 +47,14 @@ class Joint:
         The c values of the secret.
     inputs : Alphabet
         The a values of the input.
+    bounds : Bounds, optional
+        What the true counts may be, where ``counts`` are noisy ones: a law that is known up to noise. Guarantees then
+        hold for every table within the bounds, and the counts are one of them.
 
     Raises
     ------
     SpecError
-        If shapes do not fit, or a count is negative or not an integer.
+        If shapes do not fit, a count is negative or not an integer, or the counts are not within the bounds.
     DataError
         If there is no record at all.
 
@@ -65,6 +69,7 @@ class Joint:
     counts: IntArray
     secret: Alphabet
     inputs: Alphabet
+    bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
         counts = _checked_counts(self.counts)
@@ -72,6 +77,8 @@ class Joint:
             raise SpecError(
                 f"counts of shape {counts.shape} do not fit {len(self.secret)} secrets and {len(self.inputs)} inputs"
             )
+        if self.bounds is not None and not self.bounds.hold(counts):
+            raise SpecError("the counts of a joint law must be within its own bounds")
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
 
@@ -167,12 +174,16 @@ class Joint:
         ------
         DataError
             If there is no part, or parts are over different columns.
+        SpecError
+            If a part is known up to noise only.
         """
         counted: Counter[tuple[str, ...]] = Counter()
         columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         for part in parts:
             if (part.secret.columns, part.inputs.columns) != (columns or (part.secret.columns, part.inputs.columns)):
                 raise DataError("counts over different columns cannot be added up")
+            if part.bounds is not None:
+                raise SpecError("noisy counts are those of a whole table; count all parts first")
             columns = part.secret.columns, part.inputs.columns
             for s, x in zip(*np.nonzero(part.counts), strict=True):
                 counted[part.secret.symbols[s] + part.inputs.symbols[x]] += int(part.counts[s, x])
@@ -228,6 +239,11 @@ class Joint:
             counts[secret.index(symbol[:width]), inputs.index(symbol[width:])] = count
         return cls(counts, secret, inputs)
 
+    @property
+    def as_published(self) -> Joint:
+        """The same counts without bounds: the law of whoever takes them for the true ones."""
+        return self if self.bounds is None else Joint(self.counts, self.secret, self.inputs)
+
     @cached_property
     def n(self) -> int:
         """Number of records."""
@@ -268,10 +284,8 @@ class Joint:
 
     def with_secret(self) -> Joint:
         """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal."""
-        c, a = self.counts.shape
-        wide = np.zeros((c, c, a), dtype=np.int64)
-        wide[np.arange(c), np.arange(c)] = self.counts
-        return Joint(wide.reshape(c, c * a), self.secret, product(self.secret, self.inputs))
+        bounds = None if self.bounds is None else self.bounds.with_secret()
+        return Joint(spread(self.counts), self.secret, product(self.secret, self.inputs), bounds)
 
     def read_by(self, columns: tuple[str, ...]) -> Joint:
         """The joint law over what a protocol with these input columns reads: the input, or secret and input.

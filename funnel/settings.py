@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from funnel.errors import SpecError
-from funnel.fields import Address, Email, Label, Line, Link, Positive, Texts, WebAddress
+from funnel.fields import Address, Email, Groups, Label, Line, Link, Positive, Texts, WebAddress
 from funnel.storage import check_address, is_url
 from funnel.wording import did_you_mean, listed, nearest, plain_number
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
 MAX_EPSILON = 100.0
+
+# The category of values without a name of their own.
+OTHER = "Other"
 
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 
@@ -112,16 +115,21 @@ class Recode(Section):
     ----------
     bins : tuple of numbers or None
         Strictly increasing edges; ``[25, 65]`` makes "under 25", "25 to under 65" and "65 and over".
+    groups : mapping of str to tuple of str, or None
+        Names of new categories, each with the values that become it: texts of the source, or names of bins; also the
+        name of the category of missing values, or that of ``other``.
     minimum_count : int or None
         Categories with fewer records than this become one, that of missing values among them, and so do the smallest
-        others until that one has as many; applies after ``bins``.
+        others until that one has as many; applies after ``bins`` and ``groups``.
     other : str
-        The name of that one.
+        The name of that one; also of the category of all values that are not named, where [categories] lists the
+        names or where they are learned under noise.
     """
 
     bins: tuple[int | float, ...] | None = None
+    groups: Groups | None = None
     minimum_count: Annotated[StrictInt, Field(ge=1)] | None = None
-    other: Label = "Other"
+    other: Label = OTHER
 
     @field_validator("bins", mode="before")
     @classmethod
@@ -135,11 +143,15 @@ class Recode(Section):
 
     @model_validator(mode="after")
     def _something_to_do(self) -> Self:
-        if self.bins is None and self.minimum_count is None:
-            raise ValueError("says nothing to do; give bins = [...] or minimum_count = ...")
-        if self.minimum_count is None and "other" in self.model_fields_set:
-            raise ValueError("names other, the category of rarer values, but gives no minimum_count")
+        given = (self.bins, self.minimum_count, self.groups)
+        if given == (None, None, None) and "other" not in self.model_fields_set:
+            raise ValueError("says nothing to do; give bins = [...], groups or minimum_count = ...")
         return self
+
+    @property
+    def group_of(self) -> dict[str, str]:
+        """The group of every value that is in one."""
+        return {value: name for name, values in (self.groups or {}).items() for value in values}
 
     @property
     def bin_labels(self) -> tuple[str, ...]:

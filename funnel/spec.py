@@ -15,7 +15,9 @@ from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_valid
 from funnel.complaint import complaint
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
+from funnel.frequency_settings import Categories, FrequencySettings
 from funnel.settings import (
+    OTHER,
     ApprovalSettings,
     ConfidenceSettings,
     EngineSettings,
@@ -33,7 +35,7 @@ from funnel.settings import (
     secret_place,
 )
 from funnel.storage import is_url, local_path
-from funnel.wording import did_you_mean, same_name
+from funnel.wording import did_you_mean, same_name, toml_key
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
@@ -63,8 +65,12 @@ class ReleaseSpec(Section):
         none, and every row is of a person of its own.
     source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
         Sections of `funnel.settings`; history is None where the spec does not say who its people are.
+    frequencies : FrequencySettings
+        How the frequencies are protected that public documents are made from.
     recode : mapping of column name to Recode
         For secret and published columns only.
+    categories : mapping of column name to tuple of str
+        The values that a secret or published column may have, in order; all others are one category.
     """
 
     name: StrictStr
@@ -77,12 +83,14 @@ class ReleaseSpec(Section):
     unit: Columns | None = None
     source: SourceSettings
     recode: Mapping[str, Recode] = Field(default_factory=dict)
+    categories: Categories = Field(default_factory=dict)
     guarantee: GuaranteeSettings
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
     limits: LimitSettings = LimitSettings()
     confidence: ConfidenceSettings = ConfidenceSettings()
+    frequencies: FrequencySettings = FrequencySettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None
@@ -220,15 +228,62 @@ class ReleaseSpec(Section):
                 raise ValueError(
                     f"[recode] {column!r} is neither secret nor published{did_you_mean(column, self.columns)}"
                 )
-            names = {*recode.bin_labels, *([recode.other] if recode.minimum_count is not None else [])}
+            if self._names_other(column):
+                if recode.other in recode.bin_labels and recode.other not in recode.group_of:
+                    raise ValueError(f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text")
+            elif "other" in recode.model_fields_set:
+                raise ValueError(
+                    f"[recode.{toml_key(column)}] names other, the category of rarer values, but gives no minimum_count"
+                )
+            group_of, groups = recode.group_of, recode.groups or {}
+            names = {*recode.bin_labels, *([recode.other] if self._names_other(column) else [])}
+            if recode.bins is not None:
+                # What no bin is called, nothing else can be either.
+                known = (*recode.bin_labels, self.source.missing_label, recode.other)
+                for value in group_of:
+                    if value not in known:
+                        raise ValueError(
+                            f"[recode] {column!r} puts {value!r} into a group, which is none of its bins"
+                            f"{did_you_mean(value, known)}"
+                        )
+            for name in groups:
+                if name in names and name not in group_of:
+                    raise ValueError(
+                        f"[recode] {column!r} has a group named {name!r}, as another category is; give the group "
+                        "another name"
+                    )
+            names.update(groups)
+            names.difference_update(value for value in (self.source.missing_label,) if value in group_of)
             if self.source.on_missing == "category" and self.source.missing_label in names:
                 raise ValueError(
                     f"[source] missing_label {self.source.missing_label!r} is also a category made by the recoding of "
                     f"{column!r}; set missing_label to another text"
                 )
-            if recode.minimum_count is not None and recode.other in recode.bin_labels:
-                raise ValueError(f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text")
+        for column in self.categories:
+            if column not in self.columns:
+                raise ValueError(
+                    f"[categories] {column!r} is neither secret nor published{did_you_mean(column, self.columns)}"
+                )
+            if self.has_bins(column):
+                raise ValueError(
+                    f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
+                    "them; take one of the two out"
+                )
         return self
+
+    def has_bins(self, column: str) -> bool:
+        """Whether the categories of a column are bins."""
+        return column in self.recode and self.recode[column].bins is not None
+
+    def other_label(self, column: str) -> str:
+        """The name of the category of a column's values that have no name of their own, where there is one."""
+        return self.recode[column].other if column in self.recode else OTHER
+
+    def _names_other(self, column: str) -> bool:
+        """Whether there can be such a category."""
+        if column in self.categories or self.recode[column].minimum_count is not None:
+            return True
+        return self.frequencies.protection == "noise" and not self.has_bins(column)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -337,9 +392,12 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "unit", "source", "recode", "limits"},
+            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits"},
         )
         del said["source"]["path"]
+        if self.frequencies.protection == "noise":
+            # What of the noise decides which values have a name.
+            said["noise"] = [self.frequencies.epsilon, self.frequencies.delta]
         return _digest(said)
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,9 @@
-"""Audit: what the drawn release reveals, exactly, and whether it was drawn as declared."""
+"""Audit: what the drawn release reveals, to the public and to whoever knows the counts, and whether it was drawn so."""
 
 from __future__ import annotations
 
-from funnel.audit import Findings, audit_release
+from funnel.audit import Audited, Findings, audit_release
+from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.follow import Followed
@@ -15,8 +16,18 @@ from funnel.spec import ReleaseSpec
 
 
 @step
-def audit(spec: ReleaseSpec, joint: Joint, followed: Followed, rows: Rows, folder: ReleaseFolder) -> Findings:
-    """Compute exact level, witness, utility, lifts and the consistency of the draws; store them beside the release.
+def audit(
+    spec: ReleaseSpec,
+    counted: Joint,
+    frequencies: Frequencies,
+    followed: Followed,
+    rows: Rows,
+    folder: ReleaseFolder,
+) -> tuple[Findings, Audited]:
+    """Compute level, witness, utility and lifts twice: for whoever knows the counts, and under the public frequencies.
+
+    The first, with the consistency of the draws, is stored as internal evidence. All that is public is made of the
+    second.
 
     Where people have histories, these are the figures of the effective channel, which is what the version alone tells;
     what all versions together tell stands beside them.
@@ -24,15 +35,20 @@ def audit(spec: ReleaseSpec, joint: Joint, followed: Followed, rows: Rows, folde
     tell("computing exact leakage")
     guarantee = parse_guarantee(spec.guarantee.canonical)
     drawn = followed.drawn
+    alpha = spec.confidence.alpha
+    audited = Audited.of(
+        frequencies, drawn.channel, guarantee, rows.pairs, alpha, drawn_with=drawn.drawing, history=drawn.history
+    )
     findings = audit_release(
-        joint,
+        counted,
         drawn.channel,
         guarantee,
         rows.pairs,
-        spec.confidence.alpha,
+        alpha,
         drawn_with=drawn.drawing,
         history=drawn.history,
         drift=followed.drift,
+        audited=audited,
     )
     write_whole(folder.findings, findings_document(findings).to_bytes())
-    return findings
+    return findings, audited

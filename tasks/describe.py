@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from funnel.audit import Findings
+from funnel.audit import Audited, Findings
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
@@ -14,6 +14,7 @@ from funnel.release.decision import Draw, TakeOver
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.evidence import write_evidence
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protection import Protection
 from funnel.release.public import PublicRelease
 from funnel.release.publication import write_documents, write_package
 from funnel.release.rows import Rows
@@ -30,17 +31,21 @@ def describe(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
-    joint: Joint,
+    counted: Joint,
+    protection: Protection,
     drawn: DrawnFrom,
     comparison: ComparisonDocument,
     rows: Rows,
     findings: Findings,
+    audited: Audited,
     series: Series,
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None = None,
 ) -> ReportContent:
-    """Write the protocol, the csv, the public report and the data package; what reports show is returned.
+    """Write the frequencies, the protocol, the csv, the public report and the package; what reports show is returned.
+
+    Of the exact counts nothing enters but into the folder of internal evidence.
 
     They tell of the published channel alone: what people with a history drew from is internal.
     """
@@ -49,14 +54,14 @@ def describe(
     from funnel.pipeline.expectations.drawing import Drawing
 
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
-    write_evidence(spec, joint, folder)
-    public = PublicRelease.of(joint, protocol, guarantee, findings, comparison.content()["rows"])
-    write_documents(spec, protocol, guarantee, public, rows.data, folder)
+    write_evidence(spec, counted, folder)
+    public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
+    write_documents(spec, protocol, guarantee, public, audited.frequencies, protection, rows.data, folder)
     drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)
     evidence = Evidence(
         folder.data,
         protocol,
-        joint,
+        counted,
         guarantee,
         snapshot.rows,
         spec.secret,
@@ -69,10 +74,12 @@ def describe(
     content = report_content(
         spec,
         snapshot,
-        joint,
+        counted,
         protocol,
         guarantee,
         findings,
+        audited,
+        protection,
         comparison,
         announced(evidence, spec.output.csv, spec.record_key is not None, drawn.is_followed),
         version=str(decision.version),
@@ -83,5 +90,5 @@ def describe(
         approval=approval,
     )
     write_report(content, folder)
-    write_package(spec, protocol, public.findings, decision.version, created, folder)
+    write_package(spec, protocol, public.findings, protection, decision.version, created, folder)
     return content

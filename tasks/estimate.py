@@ -1,18 +1,20 @@
-"""Estimate: from a snapshot to the counts of (secret, input)."""
+"""Estimate: from a snapshot to the exact counts of (secret, input)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.cache import Cache
 from funnel.release.documents import joint_document, read_joint
+from funnel.release.learned import values_digest
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
-from funnel.source import require_inputs
+from funnel.source import over_values
 from funnel.spec import ReleaseSpec
 
 JOINT = "joint.json"
@@ -20,17 +22,23 @@ JOINT = "joint.json"
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """The estimated joint law.
+    """The counted joint law; nothing public is made of it but by the step that protects it.
 
     Attributes
     ----------
     joint : Joint
-        Counts of (secret, input), shape (c, a).
+        Exact counts of (secret, input), shape (c, a); where noise is to protect them, over all combinations of values.
+    learned : Share
+        What it cost to learn these values.
+    values : str or None
+        Digest of what they were learned from; None where they were not.
     cached : bool
         Whether they were counted by an earlier run.
     """
 
     joint: Joint
+    learned: Share
+    values: str | None
     cached: bool
 
 
@@ -51,9 +59,10 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
         joint = _count(spec, snapshot)
         cache.keep(key, {JOINT: joint_document(joint).to_bytes()})
         cache.forget_others(key)
-    require_inputs(joint, spec.limits.max_inputs)
+    codings = snapshot.read_codings()
+    joint = over_values(spec, joint, codings)
     tell("taken from the cache" if found is not None else "done")
-    return Estimated(joint, found is not None)
+    return Estimated(joint, codings.learned, values_digest(spec, snapshot.source_sha256), found is not None)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

@@ -10,6 +10,7 @@ from typing import Any
 
 from funnel.audit.followed import FoundHistory
 from funnel.errors import ReleaseRefused, SpecError
+from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.history import HISTORY_COLUMN, Changes, Step, drawing_protocol
 from funnel.history import follow as follow_people
@@ -22,7 +23,7 @@ from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.register import Prepared, Register
-from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of
+from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, require_exact
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
@@ -71,7 +72,8 @@ def follow(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
     snapshot: Snapshot,
-    joint: Joint,
+    counted: Joint,
+    frequencies: Frequencies,
     protocol: Protocol,
     earlier: Sequence[Earlier],
     register: Register | None,
@@ -85,7 +87,10 @@ def follow(
     spec : ReleaseSpec
     decision : Draw or TakeOver
     snapshot : Snapshot
-    joint : Joint
+    counted : Joint
+        Exact counts: who has which history, and how they changed, are counted with it.
+    frequencies : Frequencies
+        The public ones, which the prior of everybody and every document is made from.
     protocol : Protocol
         Of this version alone: what is aimed at.
     earlier : sequence of Earlier
@@ -110,7 +115,7 @@ def follow(
         record = None if spec.history is None else History(people=spec.history.people)
         drift = None
         if spec.history is not None and isinstance(decision, Draw):
-            drift = _told(spec, _drift_of_others(earlier, joint))
+            drift = _told(spec, _drift_of_others(earlier, counted))
         return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
     if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
         if decision.rows_of.folder is None:
@@ -118,7 +123,7 @@ def follow(
         return Followed(DrawnFrom.taken_over(ReleaseFolder(decision.rows_of.folder), snapshot, known))
     if secret is None or spec.record_key is None or snapshot.key_kinds is None or spec.history is None:
         raise ValueError("people who are followed have record keys")
-    if protocol.inputs.columns != joint.inputs.columns:
+    if protocol.inputs.columns != counted.inputs.columns:
         raise SpecError(
             'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" leave '
             "reads_secret out of [mechanism]"
@@ -130,17 +135,18 @@ def follow(
     name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
     units = None
     if spec.follows_units:
-        of_rows = observe_units(register, snapshot, joint, key, tell)
+        require_exact(spec, counted, frequencies.joint)
+        of_rows = observe_units(register, snapshot, counted, key, tell)
         drift = _told(spec, _drift_of_units(spec, register, of_rows.first))
         waves = follow_units(register, of_rows, bound, name, key, target=protocol, reserve=reserve, progress=tell)
         units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
     else:
-        people = observe(register, snapshot, joint, work, tell)
-        drift = _told(spec, _drift_of_same(spec, register, joint, people.observed.changes))
+        people = observe(register, snapshot, counted, work, tell)
+        drift = _told(spec, _drift_of_same(spec, register, counted, people.observed.changes))
         tell("following histories")
         found = follow_people(
             register.past,
-            people.observed,
+            people.observed.known_by(frequencies.joint),
             bound,
             name,
             target=protocol,
@@ -149,7 +155,7 @@ def follow(
             read_alone=True,
             progress=tell,
         )
-    public = _public(joint, found)
+    public = _public(frequencies.joint, found)
     # What an output may come from is more than it is under the protocol of this version alone; its name says it.
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     followed = follow_snapshot(snapshot, people, found, key, work, tell)

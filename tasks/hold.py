@@ -6,6 +6,7 @@ from funnel.pipeline.tasks.publish import complete
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protection import ProtectedCounts
 from funnel.release.record import History
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
@@ -21,6 +22,7 @@ def hold(
     folder: ReleaseFolder,
     created: str,
     history: History | None = None,
+    frequencies: ProtectedCounts | None = None,
 ) -> None:
     """Write the record and put the folder aside in the series, all or nothing; no reader sees any of it.
 
@@ -32,6 +34,6 @@ def hold(
     ReleaseRefused
         If the verdict is negative, or no longer about the files that are there.
     """
-    complete(decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None, history)
+    complete(decision, snapshot, verdict, verdict.files, series.earlier, folder, created, None, history, frequencies)
     tell("holding for approval")
     series.held.hold(folder, decision.version, verdict)

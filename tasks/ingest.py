@@ -6,8 +6,10 @@ from pathlib import Path
 
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.release.learned import learned_codings
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot, take_snapshot
+from funnel.source import Codings, Source
 from funnel.spec import ReleaseSpec
 
 
@@ -24,4 +26,8 @@ def ingest(spec: ReleaseSpec, workspace: Path, secret: ReleaseSecret | None = No
         Needed if the spec has a record key.
     """
     key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
-    return take_snapshot(spec, workspace, key, tell)
+
+    def codings(source: Source, digest: str) -> Codings:
+        return learned_codings(spec, source, digest, workspace, tell)
+
+    return take_snapshot(spec, workspace, key, tell, codings)

@@ -1,4 +1,4 @@
-"""Optimise: from a joint law to the protocol, with what every other mechanism would have given."""
+"""Optimise: from public frequencies to the protocol, with what every other mechanism would have given."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from funnel.errors import InfeasibleGuarantee
+from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
@@ -42,7 +43,7 @@ class Optimised:
 
 
 @step
-def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
+def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Optimised:
     """Fit what the spec asks for, and choose; cached by content.
 
     Raises
@@ -51,9 +52,10 @@ def optimise(spec: ReleaseSpec, joint: Joint, workspace: Path) -> Optimised:
         If the mechanism, or every mechanism, cannot meet the guarantee, or the data are too few for a robust one.
     """
     cache = Cache(workspace / "protocols")
-    asked = spec.mechanism
+    asked, joint = spec.mechanism, frequencies.joint
     key = cache.key(
         joint_document(joint).content(),
+        *_bounds(joint),
         spec.guarantee.canonical,
         *(() if (share := _reserve(spec)) == 1 else (share,)),
         asked.name,
@@ -97,6 +99,13 @@ def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
     )
     told = [drawn if row is chosen else row for row in rows]
     return {PROTOCOL: protocol.to_json().encode(), COMPARISON: comparison_document(told).to_bytes()}
+
+
+def _bounds(joint: Joint) -> tuple[object, ...]:
+    """What the true counts may be, where the law is known up to noise."""
+    if joint.bounds is None:
+        return ()
+    return joint.bounds.lower.tolist(), joint.bounds.upper.tolist(), joint.bounds.totals.tolist()
 
 
 def _reserve(spec: ReleaseSpec) -> float:

@@ -15,6 +15,7 @@ from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.files import write_whole
 from funnel.release.judged import require_judged
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protection import ProtectedCounts
 from funnel.release.provenance import software
 from funnel.release.record import History, Record
 from funnel.release.series import Series
@@ -57,6 +58,7 @@ def publish(
     history: History | None = None,
     entry: Prepared | None = None,
     register: Register | None = None,
+    frequencies: ProtectedCounts | None = None,
 ) -> Published:
     """Write the record, force everything to disk, rename the folder into place, switch ``latest`` last.
 
@@ -81,6 +83,8 @@ def publish(
     entry : Prepared, optional
         Of this version in the register of its people, as it was judged.
     register : Register, optional
+    frequencies : ProtectedCounts, optional
+        What protects the frequencies, for the record.
 
     Raises
     ------
@@ -97,7 +101,7 @@ def publish(
         history = history.model_copy(
             update={"ordinal": entry.entry.ordinal, "entry": entry.entry_sha256, "head": entry.head_sha256}
         )
-    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval, history)
+    complete(decision, snapshot, verdict, files, series.earlier, folder, created, approval, history, frequencies)
     tell("publishing")
     account.publishing(folder)
     series.publish(folder, version, verdict, tell)
@@ -128,6 +132,7 @@ def complete(
     created: str,
     approval: Approval | None,
     history: History | None = None,
+    frequencies: ProtectedCounts | None = None,
 ) -> None:
     """Write what a judged version still lacks, all of it internal: the verdict and the record.
 
@@ -151,6 +156,7 @@ def complete(
         software=software(),
         approval=approval,
         history=history,
+        frequencies=frequencies,
     )
     require_accounted(record, folder, earlier)
     folder.record.write_bytes(record.to_bytes())

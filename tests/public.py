@@ -1,17 +1,39 @@
-"""Public figures of a protocol, for tests of what is made of them."""
+"""Public figures of a protocol under counts that nothing protects, for tests of what is made of them."""
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import Any
+
 import numpy as np
 
-from funnel.audit import audit_release
+from funnel.audit import Audited
+from funnel.audit.findings import LawFindings
+from funnel.frequencies import Frequencies
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.protection import Protection
 from funnel.release.public import PublicRelease
+from funnel.report import ReportContent
+
+UNPROTECTED = Protection(protection="none", epsilon=None, delta=None, beta=None, spent=None, unprotected=0)
+
+
+def counted(joint: Joint) -> Frequencies:
+    """Counts that are public as they are."""
+    return Frequencies(joint, "none")
 
 
 def public_of(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> PublicRelease:
     """What is published of these counts; one record of every kind is drawn."""
     pairs = np.ones((len(protocol.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
-    return PublicRelease.of(joint, protocol, guarantee, audit_release(joint, protocol, guarantee, pairs))
+    return PublicRelease.of(Audited.of(counted(joint), protocol, guarantee, pairs), protocol, guarantee)
+
+
+def audited_again(content: ReportContent, **changes: Any) -> ReportContent:
+    """What a report shows with other findings, of whoever knows the counts and of the public alike."""
+    audited, names = content.audited, {part.name for part in fields(LawFindings)}
+    law = replace(audited.law, **{name: value for name, value in changes.items() if name in names})
+    told = {name: changes[name] for name in ("rows", "outside", "consistency", "history") if name in changes}
+    return replace(content, findings=replace(content.findings, **changes), audited=replace(audited, law=law, **told))

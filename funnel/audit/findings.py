@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from funnel import measures
 from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.audit.followed import FoundHistory
 from funnel.confidence import ConfidenceSet, confidence_set
+from funnel.frequencies import Frequencies
 from funnel.guarantees import ALIP, LDP, LIP, RLDP, Guarantee
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
@@ -21,9 +22,9 @@ from funnel.protocol import Protocol
 _LARGEST = 50_000
 
 
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """The audit of one release; entropies and levels in nats.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LawFindings:
+    """What a protocol reveals under one law of secret and input; entropies and levels in nats.
 
     Attributes
     ----------
@@ -50,10 +51,6 @@ class Findings:
         Probability of guessing x right from y, and without y.
     lift : ndarray, shape (c, b)
         P(s|y)/P(s); nan where s or y never occurs.
-    rows, outside : int
-        Records released; records among them whose input was outside the protocol's alphabet.
-    consistency : Consistency
-        Whether the draws look like draws from the protocol.
     confidence : ConfidenceSet
         How far the true law may be from the estimate.
     robust_level : float or None
@@ -64,11 +61,6 @@ class Findings:
     robust_lift_level : float or None
         For LIP and ALIP, their own level over the whole confidence set (`funnel.measures.robust_lifts`), never below
         the true one. None for other guarantees, and where ``robust_level`` is.
-    history : FoundHistory or None
-        What all versions together tell; None where every version is about other people, and of a first one.
-    drift : mapping or None
-        How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its
-        ``sentence``; None where that is not compared.
     """
 
     guarantee: str
@@ -87,24 +79,99 @@ class Findings:
     guess_accuracy: float
     prior_guess_accuracy: float
     lift: FloatArray
-    rows: int
-    outside: int
-    consistency: Consistency
     confidence: ConfidenceSet
     robust_level: float | None
     plain_level: float
     robust_lift_level: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Findings(LawFindings):
+    """The audit of one release by whoever knows the counts and the draws; internal.
+
+    Attributes
+    ----------
+    rows, outside : int
+        Records released; records among them whose input was outside the protocol's alphabet.
+    consistency : Consistency
+        Whether the draws look like draws from the protocol.
+    proven_level : float or None
+        The level for every table of counts that published frequencies with noise do not rule out; None where these are
+        the counted ones. ``level`` then is that of whoever knows the true counts.
+    history : FoundHistory or None
+        What all versions together tell; None where every version is about other people, and of a first one.
+    drift : mapping or None
+        How frequencies differ from the version before, as `funnel.history.Drift.to_dict` has it, with its
+        ``sentence``; None where that is not compared.
+    """
+
+    rows: int
+    outside: int
+    consistency: Consistency
+    proven_level: float | None = None
     history: FoundHistory | None = None
     drift: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values; an infinite level and an undefined lift become None."""
         content = asdict(self)
-        for name in ("level", "plain_level", "robust_level", "robust_lift_level"):
+        for name in ("level", "plain_level", "robust_level", "robust_lift_level", "proven_level"):
             if content[name] is not None and math.isinf(content[name]):
                 content[name] = None
         content["lift"] = [[None if np.isnan(v) else float(v) for v in row] for row in self.lift]
         return content
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """What may be told of a release once it is rounded: found under its public frequencies, for whoever knows no more.
+
+    Attributes
+    ----------
+    frequencies : Frequencies
+    law : LawFindings
+        Under these frequencies, and where they have bounds over every table of counts within them.
+    rows : int
+        Records released, as the table shows.
+    outside : int or None
+    consistency : Consistency or None
+        As of `Findings`. None where frequencies are protected by noise: both are of the true values of people.
+    history : FoundHistory or None
+    """
+
+    frequencies: Frequencies
+    law: LawFindings
+    rows: int
+    outside: int | None
+    consistency: Consistency | None
+    history: FoundHistory | None
+
+    @classmethod
+    def of(
+        cls,
+        frequencies: Frequencies,
+        protocol: Protocol,
+        guarantee: Guarantee,
+        pair_counts: IntArray,
+        alpha: float = 0.05,
+        *,
+        drawn_with: Protocol | None = None,
+        history: FoundHistory | None = None,
+    ) -> Self:
+        """Audit a protocol under public frequencies; of the draws, only what they allow to be told.
+
+        Parameters
+        ----------
+        frequencies : Frequencies
+        protocol, guarantee, pair_counts, alpha, drawn_with, history
+            As of `audit_release`.
+        """
+        rows = int(pair_counts.sum())
+        law = law_findings(frequencies.joint, protocol, guarantee, alpha)
+        if frequencies.protection == "noise":
+            return cls(frequencies, law, rows, None, None, history)
+        outside = _outside(pair_counts, history)
+        return cls(frequencies, law, rows, outside, draw_consistency(pair_counts, drawn_with or protocol), history)
 
 
 def audit_release(
@@ -117,13 +184,14 @@ def audit_release(
     drawn_with: Protocol | None = None,
     history: FoundHistory | None = None,
     drift: Mapping[str, Any] | None = None,
+    audited: Audited | None = None,
 ) -> Findings:
-    """Audit a protocol and the records drawn with it against a declared bound.
+    """Audit a protocol and the records drawn with it against a declared bound, knowing the counts.
 
     Parameters
     ----------
     joint : Joint
-        Estimated counts of (S, X), shape (c, a).
+        Counts of (S, X), shape (c, a).
     protocol : Protocol
     guarantee : Guarantee
         The declared bound.
@@ -137,11 +205,42 @@ def audit_release(
         What all versions together tell.
     drift : mapping, optional
         How frequencies differ from the version before.
+    audited : Audited, optional
+        What was found under the public frequencies of this release.
+    """
+    if audited is not None and audited.frequencies.joint is joint:
+        law = audited.law
+    else:
+        law = law_findings(joint, protocol, guarantee, alpha)
+    noisy = audited is not None and audited.frequencies.protection == "noise"
+    return Findings(
+        **{part.name: getattr(law, part.name) for part in fields(LawFindings)},
+        rows=int(pair_counts.sum()),
+        outside=_outside(pair_counts, history),
+        consistency=draw_consistency(pair_counts, drawn_with or protocol),
+        proven_level=audited.law.level if audited is not None and noisy else None,
+        history=history,
+        drift=drift,
+    )
+
+
+def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05) -> LawFindings:
+    """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts of (S, X), shape (c, a).
+    protocol : Protocol
+    guarantee : Guarantee
+        The declared bound.
+    alpha : float
+        Significance of the confidence set around the joint law.
     """
     level = guarantee.level(joint, protocol)
     witness = level.witness
     ratio = witness.ratio
-    return Findings(
+    return LawFindings(
         guarantee=str(guarantee),
         holds=guarantee.holds(joint, protocol),
         level=level.value,
@@ -158,17 +257,16 @@ def audit_release(
         guess_accuracy=measures.guess_accuracy(joint, protocol),
         prior_guess_accuracy=float(joint.p_input.max()),
         lift=measures.lift(joint, protocol),
-        rows=int(pair_counts.sum()),
-        # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
-        outside=int(pair_counts[-1].sum()) - (0 if history is None else history.forgotten),
-        consistency=draw_consistency(pair_counts, drawn_with or protocol),
         confidence=confidence_set(joint, alpha),
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
-        history=history,
-        drift=drift,
     )
+
+
+def _outside(pair_counts: IntArray, history: FoundHistory | None) -> int:
+    # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
+    return int(pair_counts[-1].sum()) - (0 if history is None else history.forgotten)
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:

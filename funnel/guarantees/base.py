@@ -163,6 +163,14 @@ class Guarantee(ABC):
         return self.budget == 0
 
     @property
+    def covers_noise(self) -> bool:
+        """Whether it is decided for every table of counts within the bounds of a joint law that is known up to noise.
+
+        Where it is not, it holds for whoever takes the published counts for the true ones.
+        """
+        return False
+
+    @property
     def significance(self) -> float | None:
         """α of the confidence set over all of which the bound holds; None where it holds for the estimate only."""
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class Observed:
     Parameters
     ----------
     joint : Joint
-        Counts of (secret, input), shape (c, a), of all people of the version.
+        Counts of (secret, input), shape (c, a), of all people of the version, as they are published.
     changes : mapping of int to Changes
         By ordinal of the earlier version; at least those that are somebody's last version. Counts of all people in
         both, also of those who were in versions between.
@@ -29,6 +29,8 @@ class Observed:
     silent : ndarray of int64, shape (a,), optional
         How many of those counted as new are forgotten, by input: nothing is known of them, and they are drawn from the
         law of the output, which tells nothing. By default nobody is.
+    exact : Joint, optional
+        The exact counts, where other ones are published: what ``records`` add up to, and nothing else.
     row : int
         Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
         those from a row to the next.
@@ -45,6 +47,7 @@ class Observed:
     inputs: IntArray
     records: IntArray
     silent: IntArray | None = None
+    exact: Joint | None = None
     row: int = 1
 
     def __post_init__(self) -> None:
@@ -60,7 +63,8 @@ class Observed:
         if len(np.unique(self.nodes * a + self.inputs)) != len(self.nodes):
             raise DataError("counts of people by history and input must be of distinct pairs")
         people = np.bincount(self.inputs, weights=self.records, minlength=a).astype(np.int64)
-        if (people != self.joint.counts.sum(axis=0)).any():
+        exact = self.joint if self.exact is None else self.exact
+        if exact.inputs != self.joint.inputs or (people != exact.counts.sum(axis=0)).any():
             raise DataError("the people by history and input are not those of the joint law; count them anew")
         silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.array(self.silent, dtype=np.int64)
         silent.setflags(write=False)
@@ -69,6 +73,17 @@ class Observed:
         fresh = np.bincount(self.inputs[new], weights=self.records[new], minlength=a).astype(np.int64)
         if silent.shape != (a,) or (silent < 0).any() or (silent > fresh).any():
             raise DataError("more people are said to be forgotten than count as new; count them anew")
+
+    def known_by(self, public: Joint) -> Observed:
+        """The same people for whoever knows the published frequencies: the one place where these become the prior.
+
+        Parameters
+        ----------
+        public : Joint
+            The published counts of (secret, input) of the version.
+        """
+        exact = self.joint if self.exact is None else self.exact
+        return self if public is self.joint else replace(self, joint=public, exact=exact)
 
     @classmethod
     def counted(

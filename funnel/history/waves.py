@@ -153,7 +153,7 @@ def follow_waves(
         if forgotten.any():
             silent = np.bincount(xs[wave[forgotten]], minlength=len(joint.inputs))
             observed = Observed(
-                of_wave, observed.changes, observed.nodes, observed.inputs, observed.records, silent, row
+                of_wave, observed.changes, observed.nodes, observed.inputs, observed.records, silent, row=row
             )
         progress(f"row {row} of every unit", len(cells) - left, len(cells))
         step = follow(

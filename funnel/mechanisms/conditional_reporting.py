@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms.base import Fitted, Mechanism, strongest
@@ -46,6 +47,11 @@ class ConditionalReporting(Mechanism):
         """
         seen = joint.counts.sum(axis=1) > 0
         if not seen.all():
+            if joint.bounds is not None:
+                raise InfeasibleGuarantee(
+                    "conditional-reporting reports typical values of other secrets, and of a secret that may occur no "
+                    "record is known through the noise; group rare secrets, or use another mechanism"
+                )
             # A secret that never occurs has no p(·|s) to draw from.
             joint = _only(joint, seen)
         read = joint.with_secret()

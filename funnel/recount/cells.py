@@ -49,10 +49,11 @@ TEXT = Kind("text")
 
 
 def meaning_of(spec: ReleaseSpec, column: str, kind: Kind) -> Meaning:
-    """How the cells of a column are read: what comes to the category, before any grouping; None is missing.
+    """How the cells of a column are read: what comes to the category, in its group but before
+    rare ones are grouped; None is missing.
 
     A cell is missing if it is null, not a number among numbers, or if its text is listed as missing. Its category is
-    its bin where bins are asked for, and its text as Python writes the value elsewhere.
+    its bin where bins are asked for, and its text as Python writes the value elsewhere; or the group of that.
 
     Raises
     ------
@@ -60,12 +61,16 @@ def meaning_of(spec: ReleaseSpec, column: str, kind: Kind) -> Meaning:
         When called, if a cell to put into a bin is no finite number, or a time has no text.
     """
     missing, edges = frozenset(spec.source.missing), edges_of(spec, column)
-    labels = bin_labels(edges)
+    labels, group = bin_labels(edges), groups_of(spec, column)
+    taken = {name for name in group.values() if name not in group}
 
     def meaning(raw: str | None) -> str | None:
         if raw is None or (text := _text(column, kind, raw)) is None or text in missing:
             return None
-        return labels[bisect_right(edges, _number(column, kind, text))] if edges else text
+        category = labels[bisect_right(edges, _number(column, kind, text))] if edges else text
+        if category in taken:
+            raise DataError(f"column {column!r} has a category named as a group of others is to be")
+        return group.get(category, category)
 
     return lru_cache(_REMEMBERED)(meaning)
 
@@ -74,6 +79,15 @@ def edges_of(spec: ReleaseSpec, column: str) -> tuple[int | float, ...]:
     """The edges of the bins of a column; none where it is not put into bins."""
     recode = spec.recode.get(column)
     return () if recode is None or recode.bins is None else tuple(recode.bins)
+
+
+def groups_of(spec: ReleaseSpec, column: str) -> dict[str, str]:
+    """The group of every category of a column that the spec puts into one."""
+    recode = spec.recode.get(column)
+    found: dict[str, str] = {}
+    for name, members in ({} if recode is None or recode.groups is None else recode.groups).items():
+        found.update(dict.fromkeys(members, name))
+    return found
 
 
 def bin_labels(edges: tuple[int | float, ...]) -> tuple[str, ...]:

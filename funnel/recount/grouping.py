@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from funnel.errors import DataError
-from funnel.recount.cells import bin_labels, edges_of, is_decimal
+from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
 from funnel.spec import ReleaseSpec
 
 
@@ -29,10 +29,18 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
     recode = spec.recode.get(column)
     least = 0 if recode is None else recode.minimum_count or 0
     waiting = [(counts[name], place, name) for place, name in enumerate(_in_order(spec, column, counts))]
+    group = groups_of(spec, column)
     if n_missing:
-        if spec.source.missing_label in counts:
+        if spec.source.missing_label in counts and spec.source.missing_label not in group:
             raise DataError(f"column {column!r} has a category named as its missing values are to be")
         waiting.append((n_missing, len(waiting), None))  # type: ignore[arg-type]
+        # A group with missing values is as large as both together, and stands where its other values do.
+        home = group.get(spec.source.missing_label)
+        for k, (size, place, name) in enumerate(waiting[:-1]):
+            if name == home:
+                waiting[k] = (size + n_missing, place, name)
+                del waiting[-1]
+                break
     waiting.sort(key=lambda entry: entry[:2])
     rare: set[str | None] = set()
     together = 0
@@ -45,11 +53,14 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
             break
     labels: dict[str | None, str] = {name: name for name in counts}
     if n_missing:
-        labels[None] = spec.source.missing_label
+        labels[None] = group.get(spec.source.missing_label, spec.source.missing_label)
+        if labels[None] in rare:
+            rare.add(None)
     if rare and recode is not None:
-        if recode.other in counts or (n_missing and None not in rare and recode.other == labels[None]):
+        taken = recode.other in counts or (n_missing and None not in rare and recode.other == labels[None])
+        if taken and recode.other not in group:
             raise DataError(f"column {column!r} has a category named as its rarer values are to be")
-        labels.update(dict.fromkeys(rare, recode.other))
+        labels.update(dict.fromkeys(rare, group.get(recode.other, recode.other)))
     if len(set(labels.values())) > spec.limits.max_symbols:
         raise DataError(f"column {column!r} has more categories than max_symbols in [limits]")
     return labels
@@ -58,7 +69,8 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
 def _in_order(spec: ReleaseSpec, column: str, counts: Mapping[str, int]) -> list[str]:
     """Categories in their documented order, which decides between rare ones of one size."""
     if edges := edges_of(spec, column):
-        return [label for label in bin_labels(edges) if label in counts]
+        group = groups_of(spec, column)
+        return [label for label in dict.fromkeys(group.get(one, one) for one in bin_labels(edges)) if label in counts]
     if all(is_decimal(name) for name in counts):
         return sorted(counts, key=lambda name: (Decimal(name), name))
     return sorted(counts, key=lambda name: (_natural(name), name))

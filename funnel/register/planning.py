@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,17 +19,20 @@ from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
 from funnel.register.following import observe
 from funnel.register.register import Register
-from funnel.register.units import follow_units, observe_units
+from funnel.register.units import follow_units, observe_units, require_exact
 from funnel.release.coarse import coarsened
+from funnel.release.learned import learned_codings
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
+from funnel.source import Codings, Source
 from funnel.spec import ReleaseSpec
 
 
 def plan_version(
     spec: ReleaseSpec,
-    joint: Joint,
+    counted: Joint,
+    public: Joint,
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress = silent,
     read: Reader | None = None,
@@ -38,8 +42,9 @@ def plan_version(
     Parameters
     ----------
     spec : ReleaseSpec
-    joint : Joint
-        Counts of (secret, published columns) of the source.
+    counted, public : Joint
+        Counts of (secret, published columns) of the source: exact ones, for who has which history, and those that are
+        published, for all else.
     compared : tuple of (guarantee, rows)
         The plans for the version alone; the mechanism that a release would take is aimed at.
     progress : callable
@@ -64,16 +69,18 @@ def plan_version(
     if spec.register is None or spec.history is None:
         if spec.unit is not None:
             # As a release does: rows of a unit are refused where nobody says that they are followed.
+            unkeyed = spec.model_copy(update={"record_key": None})
             with TemporaryDirectory() as name:
-                take_snapshot(spec.model_copy(update={"record_key": None}), Path(name), None, progress)
+                take_snapshot(unkeyed, Path(name), None, progress, _learned(spec, progress))
         return tuple(None for _ in compared)
     if spec.follows_units:
-        return _unit_outlooks(spec, joint, compared, progress, read)
-    past, observed = _people(spec, joint, progress, read)
+        return _unit_outlooks(spec, counted, public, compared, progress, read)
+    past, observed = _people(spec, counted, progress, read)
+    observed = observed.known_by(public)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, joint, bound, rows)
+        target = _target(spec, public, bound, rows)
         if target is None:
             found.append(None)
             continue
@@ -84,7 +91,8 @@ def plan_version(
 
 def _unit_outlooks(
     spec: ReleaseSpec,
-    joint: Joint,
+    counted: Joint,
+    public: Joint,
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress,
     read: Reader | None,
@@ -92,17 +100,18 @@ def _unit_outlooks(
     """The same where people have several rows, which are drawn as they would be and thrown away."""
     if spec.register is None or spec.record_key is None or spec.history is None:
         raise ValueError("there is no register")
+    require_exact(spec, counted, public)
     register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
     key = _key(spec, spec.record_key, register, read)
     with TemporaryDirectory() as name:
-        snapshot = take_snapshot(spec, Path(name), key, progress)
+        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
-        units = observe_units(register, snapshot, joint, key, progress)
+        units = observe_units(register, snapshot, counted, key, progress)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
-        target = _target(spec, joint, bound, rows)
+        target = _target(spec, public, bound, rows)
 
         def weigh(reserve: float, bound: Guarantee = bound, target: Protocol | None = target) -> Step:
             if target is None:
@@ -119,6 +128,15 @@ def _unit_outlooks(
             )
         )
     return tuple(found)
+
+
+def _learned(spec: ReleaseSpec, progress: Progress) -> Callable[[Source, str], Codings]:
+    workspace = spec.workspace_folder / spec.name
+
+    def codings(source: Source, digest: str) -> Codings:
+        return learned_codings(spec, source, digest, workspace, progress)
+
+    return codings
 
 
 def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...]) -> Protocol | None:
@@ -162,7 +180,7 @@ def _people(spec: ReleaseSpec, joint: Joint, progress: Progress, read: Reader | 
     with TemporaryDirectory() as name:
         # Where a release would leave files behind; a plan does not.
         folder = Path(name)
-        snapshot = take_snapshot(spec, folder, key, progress)
+        snapshot = take_snapshot(spec, folder, key, progress, _learned(spec, progress))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         people = observe(register, snapshot, joint, folder, progress)
     return register.past, people.observed

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.errors import DataError
+from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
 from funnel.history.rows import UnitRows, counted_cells, row_changes
@@ -38,6 +38,7 @@ from funnel.sampling.key_column import stored_digests
 from funnel.sampling.keyed import DigestArray, decision_keys, encrypted_words, word_key
 from funnel.sampling.row_words import WordKeys, decision_key
 from funnel.solver.budget import Budget
+from funnel.spec import ReleaseSpec
 from funnel.tables import arrow_numbers
 
 _DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64)])
@@ -85,6 +86,22 @@ class Units:
     def forgotten(self) -> int:
         """Rows of units that are forgotten."""
         return int(np.count_nonzero(self.nodes[self.rows.units] == FORGOTTEN_NODE))
+
+
+def require_exact(spec: ReleaseSpec, counted: Joint, public: Joint) -> None:
+    """Refuse to draw rows of units where the frequencies that are published are not those that were counted.
+
+    Raises
+    ------
+    SpecError
+        If they differ.
+    """
+    if public.bounds is not None or not np.array_equal(public.counts, counted.counts):
+        raise SpecError(
+            f"the rows of a unit ({', '.join(map(repr, spec.unit or ()))}) are drawn by frequencies that are counted "
+            'exactly, and those of this release are published with noise; set protection = "none" in [frequencies], '
+            "or make one row of every unit"
+        )
 
 
 def observe_units(

@@ -7,6 +7,7 @@ from typing import Any
 
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
+from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings
 from funnel.spec import ReleaseSpec
 
@@ -14,6 +15,11 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
+_PROTECTED = {
+    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+    "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
+    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
+}
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
 
 
@@ -21,6 +27,7 @@ def data_package(
     spec: ReleaseSpec,
     protocol: Protocol,
     findings: PublicFindings,
+    protection: Protection,
     version: str,
     created: str,
     files: dict[str, tuple[str, int]],
@@ -32,6 +39,8 @@ def data_package(
     spec : ReleaseSpec
     protocol : Protocol
     findings : PublicFindings
+    protection : Protection
+        Of the frequencies.
     version : str
     created : str
         Time of publication, ISO 8601 with time zone.
@@ -51,7 +60,7 @@ def data_package(
         "resources": [
             _resource(spec, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")
         ],
-        "funnel:privacy": _privacy(spec, protocol, findings, files),
+        "funnel:privacy": _privacy(spec, protocol, findings, protection, files),
     }
     if spec.description:
         package["description"] = spec.description
@@ -102,7 +111,11 @@ def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable
 
 
 def _privacy(
-    spec: ReleaseSpec, protocol: Protocol, findings: PublicFindings, files: dict[str, tuple[str, int]]
+    spec: ReleaseSpec,
+    protocol: Protocol,
+    findings: PublicFindings,
+    protection: Protection,
+    files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
     return {
         "guarantee": findings.guarantee,
@@ -119,7 +132,25 @@ def _privacy(
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
+        "frequencies": _frequencies(protection, files),
         **_scope(spec, findings),
+    }
+
+
+def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> dict[str, Any]:
+    """What protects the frequencies that everything else here is made from."""
+    told = {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
+    if protection.protection != "noise":
+        return told
+    return {
+        **told,
+        "path": "frequencies.json",
+        "hash": f"sha256:{files['frequencies.json'][0]}",
+        "epsilon": protection.epsilon,
+        "delta": protection.delta,
+        "beta": protection.beta,
+        "spent": protection.spent,
+        "unprotectedVersions": protection.unprotected,
     }
 
 

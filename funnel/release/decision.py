@@ -10,6 +10,7 @@ from typing import Final
 from funnel.errors import SpecError
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
+from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.keyed import DERIVATION
@@ -168,6 +169,7 @@ def decide(
     protocol: Protocol,
     earlier: Sequence[Earlier],
     *,
+    protection: ProtectedCounts | None = None,
     secret: str | None = None,
     again: bool = False,
     rotate: bool = False,
@@ -189,6 +191,8 @@ def decide(
     protocol : Protocol
     earlier : sequence of Earlier
         All versions, oldest first; versions that were not published in full may stand anywhere.
+    protection : ProtectedCounts, optional
+        Of the frequencies that the protocol was made for; None where nothing protects them.
     secret : str, optional
         Fingerprint of the release secret, where the spec has a record key.
     again : bool
@@ -231,10 +235,16 @@ def decide(
     if waiting is not None and _given(waiting.record) != head:
         # Something was published about the same people since: these rows were drawn without knowing it.
         waiting = None
-    if waiting is not None and not asked and _noted(waiting.record.origin, origin, snapshots) == origin:
+
+    def is_this(record: Record) -> bool:
+        # A setting at its default is not in the digest of a spec, and what is the default may have been another one.
+        same = _noisy(record.frequencies) == _noisy(protection)
+        return same and _noted(record.origin, origin, snapshots) == origin
+
+    if waiting is not None and not asked and is_this(waiting.record):
         record = waiting.record
         return Waiting(TakeOver(waiting.version, _as_drawn(record, origin), waiting, record.fresh, record.rotated))
-    if there and _noted(there[-1].record.origin, origin, snapshots) == origin and not again:
+    if there and is_this(there[-1].record) and not again:
         return Unchanged(there[-1].version)
     # Numbers of versions that were held are used: whoever approves of 1.1.0 means the one that was looked at.
     # So are those in the register of versions that may have been seen before they were in their place in full.
@@ -243,7 +253,7 @@ def decide(
     rejected = submitted[-1].held if submitted and submitted[-1].rejected else None
     # Drawing until somebody likes the draw would choose among draws, which no bound is about.
     asking = spec.approval.required and not asked
-    if asking and rejected and rejected is last and _noted(rejected.record.origin, origin, snapshots) == origin:
+    if asking and rejected and rejected is last and is_this(rejected.record):
         return Rejected(rejected.version)
     version = _next(last, origin, snapshots)
     rotated = secret_before(published) if rotate else None
@@ -303,6 +313,11 @@ def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) 
             '"different" if nobody of it is among the people of this version, or start a series under another name, '
             "whose bound then leaves that version out"
         )
+
+
+def _noisy(protection: ProtectedCounts | None) -> tuple[str, str | None]:
+    """Which public frequencies these are: how they are protected, and by which noise."""
+    return ("none", None) if protection is None else (protection.protection, protection.noisy)
 
 
 def _given(record: Record) -> str | None:

@@ -63,7 +63,7 @@ class FindingsDocument(Document):
     """
 
     described: ClassVar[str] = "the document of findings"
-    schema_: Literal["funnel/findings/2"] = Field(default="funnel/findings/2", alias="schema")
+    schema_: Literal["funnel/findings/3"] = Field(default="funnel/findings/3", alias="schema")
     guarantee: str
     holds: bool
     level: float | None
@@ -87,6 +87,7 @@ class FindingsDocument(Document):
     robust_level: float | None
     plain_level: float | None
     robust_lift_level: float | None
+    proven_level: float | None
     history: FoundHistoryPart | None
     drift: Mapping[str, JsonValue] | None
 
@@ -97,14 +98,20 @@ class FindingsDocument(Document):
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 some findings were not made yet; before version 2 every version stood alone."""
+        """Before version 1 some findings were not made yet; before version 2 every version stood alone.
+
+        Before version 3 the frequencies that were published were the counted ones.
+        """
+        if version == 2:
+            return {**content, "proven_level": None}
         if version == 1:
-            return {**content, "history": None, "drift": None}
+            return {**content, "proven_level": None, "history": None, "drift": None}
         later: dict[str, Any] = {
             "witness_given": [],
             "robust_level": None,
             "plain_level": None,
             "robust_lift_level": None,
+            "proven_level": None,
             "history": None,
             "drift": None,
         }

@@ -10,7 +10,8 @@ from pydantic import Field
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
-from funnel.release.public_report import Approval, Level
+from funnel.release.protection import UNPROTECTED
+from funnel.release.public_report import Approval, Level, ProtectedFrequencies
 from funnel.release.verdict import Judgement
 
 
@@ -26,10 +27,15 @@ class ExactWitness(Part):
 
 
 class ExactFigures(Part):
-    """Findings to the last digit, in nats."""
+    """Findings to the last digit, in nats, for whoever knows the exact counts.
+
+    ``holds`` is whether the guarantee does for every table of counts that the public frequencies leave open, and
+    ``proven_level`` the level over these; None where the exact counts are the public ones.
+    """
 
     holds: bool
     level: Level
+    proven_level: Level | None
     witness: ExactWitness
     utility: float
     entropy: float
@@ -174,10 +180,13 @@ class HistoryFigures(Part):
 
 
 class InternalReport(Document):
-    """All evidence on a release, exact, with what attackers could do and what was judged; internal."""
+    """All evidence on a release, exact, with what attackers could do and what was judged; internal.
+
+    ``within`` is whether the exact counts are within the bounds that the noise leaves open; None without noise.
+    """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/2"] = Field(default="funnel/internal/2", alias="schema")
+    schema_: Literal["funnel/internal/3"] = Field(default="funnel/internal/3", alias="schema")
     name: str
     title: str
     version: str
@@ -199,12 +208,25 @@ class InternalReport(Document):
     learned: LearnedFigures
     verdict: tuple[Judgement, ...]
     compared: tuple[ComparedMechanism, ...]
+    frequencies: ProtectedFrequencies
+    within: bool | None
     software: Mapping[str, str]
     approval: Approval | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 every version stood alone, and nobody said who its people are."""
-        if version != 1:
+        """Before version 2 every version stood alone, and nobody said who its people are.
+
+        Before version 3 nothing protected the frequencies.
+        """
+        if version not in (1, 2):
             return super().upgraded(version, content)
+        content = {
+            **content,
+            "figures": {**content["figures"], "proven_level": None},
+            "frequencies": {**UNPROTECTED, "covers_noise": None},
+            "within": None,
+        }
+        if version == 2:
+            return content
         return {**content, "people": None, "history": None, "drift": None}

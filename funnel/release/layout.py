@@ -84,6 +84,11 @@ class ReleaseFolder:
         return self.root / "datapackage.json"
 
     @property
+    def frequencies(self) -> Path:
+        """The public frequencies, where noise protects the exact ones."""
+        return self.root / "frequencies.json"
+
+    @property
     def report(self) -> Path:
         """The public report."""
         return self.root / "report.html"
@@ -110,7 +115,7 @@ class ReleaseFolder:
 
     @property
     def joint(self) -> Path:
-        """Estimated counts of (secret, input); internal."""
+        """Exact counts of (secret, input); internal."""
         return self.audit / "joint.json"
 
     @property

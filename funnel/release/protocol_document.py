@@ -12,6 +12,7 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import FORMAT, Protocol
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
+from funnel.release.protection import UNPROTECTED, Protection
 from funnel.release.public import PublicRelease
 
 _DIGITS = 4
@@ -62,7 +63,7 @@ class ProtocolDocument(Document):
     """
 
     described: ClassVar[str] = "the protocol"
-    schema_: Literal["funnel/protocol/1"] = Field(default="funnel/protocol/1", alias="schema")
+    schema_: Literal["funnel/protocol/2"] = Field(default="funnel/protocol/2", alias="schema")
     # What the digest is of begins with it: the form of the channel, which is also read without the rest.
     format: Literal["funnel-protocol/1"]
     digest: Sha256
@@ -76,6 +77,7 @@ class ProtocolDocument(Document):
     utility: Utility
     prior: Prior
     posterior: tuple[Posterior, ...]
+    frequencies: Protection
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -95,7 +97,12 @@ class ProtocolDocument(Document):
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 the guarantee was a text, and its block was called ``bound``."""
+        """Before version 1 the guarantee was a text, and its block was called ``bound``.
+
+        Before version 2 nothing protected the frequencies.
+        """
+        if version == 1:
+            return {**content, "frequencies": dict(UNPROTECTED)}
         bound = dict(content["bound"])
         if bound["declared"] != content["guarantee"]:
             raise ValueError("its bound is not its guarantee")
@@ -104,10 +111,12 @@ class ProtocolDocument(Document):
         promise.pop("exact_ratio", None)
         posterior = [{**entry, "probability": round(entry["probability"], _DIGITS)} for entry in content["posterior"]]
         rest = {key: value for key, value in content.items() if key != "bound"}
-        return {**rest, "guarantee": promise, "posterior": posterior}
+        return {**rest, "guarantee": promise, "posterior": posterior, "frequencies": dict(UNPROTECTED)}
 
 
-def protocol_document(protocol: Protocol, guarantee: Guarantee, public: PublicRelease) -> ProtocolDocument:
+def protocol_document(
+    protocol: Protocol, guarantee: Guarantee, public: PublicRelease, protection: Protection
+) -> ProtocolDocument:
     """What a user of the release needs to know of the protocol.
 
     Beside the weights: the guarantee and an upper bound of the level, the law of the published columns, rounded, and
@@ -155,4 +164,5 @@ def protocol_document(protocol: Protocol, guarantee: Guarantee, public: PublicRe
             )
             for symbol, mass, row in zip(protocol.outputs.symbols, law, posterior, strict=True)
         ),
+        frequencies=protection,
     )

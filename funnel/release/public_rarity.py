@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from funnel.joint import Joint
+from funnel.frequencies import Frequencies
 from funnel.release.public import RECORDS, PublicLaws
 
 Words = Literal["hardly any", "some", "many", "most"]
@@ -34,10 +34,10 @@ class PublicRarity:
     combinations: Words
 
     @classmethod
-    def of(cls, joint: Joint, laws: PublicLaws) -> PublicRarity:
-        """Of exact counts and their published laws."""
+    def of(cls, frequencies: Frequencies, laws: PublicLaws) -> PublicRarity:
+        """Of public frequencies and their published laws."""
         inputs, secrets = (int(((p > 0) & (p <= laws.step * (1 + 1e-9))).sum()) for p in (laws.p_input, laws.p_secret))
-        share = float((joint.counts < RECORDS).mean())
+        share = float((frequencies.joint.counts < RECORDS).mean())
         words: Words = (
             "hardly any" if share <= 1 / 20 else "some" if share <= 1 / 4 else "many" if share <= 1 / 2 else "most"
         )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from funnel.release.document import Count, Document, Part, Probability, Sha256
+from funnel.release.protection import UNPROTECTED, Protection
 
 # JSON has no infinity.
 Level = float | Literal["infinite"]
@@ -36,11 +37,14 @@ class Reference(Part):
 
 
 class Source(Part):
-    """The file that the release was made from; how many records were left out is told in words."""
+    """The file that the release was made from; how many records were left out is told in words, or not at all.
+
+    ``records`` are those of the table.
+    """
 
     title: str
     records: Count
-    dropped: str
+    dropped: str | None
     references: tuple[Reference, ...]
 
 
@@ -104,7 +108,8 @@ class History(Part):
 class Figures(Part):
     """What the audit found, rounded to be published; names as in `funnel.release.public.PublicFindings`.
 
-    ``consistency`` is None where people have histories: how the draws were compared would tell how many there are.
+    ``consistency`` is None where people have histories: how the draws were compared would tell how many there are. It
+    is None too, as ``outside`` is, where noise protects the frequencies.
     """
 
     holds: bool
@@ -119,7 +124,7 @@ class Figures(Part):
     guess_accuracy: float
     prior_guess_accuracy: float
     rows: Count
-    outside: Count
+    outside: Count | None
     consistency: Consistency | None
     history: History | None
 
@@ -287,6 +292,16 @@ class Rarity(Part):
     combinations: Literal["hardly any", "some", "many", "most"]
 
 
+class ProtectedFrequencies(Protection):
+    """What protects the counts that this report is made from, and whether the guarantee covers the noise.
+
+    ``covers_noise``: the guarantee holds for every table of counts that the noise does not rule out, not for the public
+    counts alone; None without noise.
+    """
+
+    covers_noise: bool | None
+
+
 class Change(Part):
     """What is public of the version before, and what differs from it."""
 
@@ -329,7 +344,7 @@ class PublicReport(Document):
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/2"] = Field(default="funnel/report/2", alias="schema")
+    schema_: Literal["funnel/report/3"] = Field(default="funnel/report/3", alias="schema")
     name: str
     title: str
     description: str
@@ -363,11 +378,18 @@ class PublicReport(Document):
     kept: tuple[KeptByVersion, ...]
     change: Change | None
     judged: tuple[Judged, ...]
+    frequencies: ProtectedFrequencies
     approval: Approval | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 every version stood alone, and nobody said who its people are."""
-        if version != 1:
+        """Before version 2 every version stood alone, and nobody said who its people are.
+
+        Before version 3 nothing protected the frequencies.
+        """
+        if version not in (1, 2):
             return super().upgraded(version, content)
+        content = {**content, "frequencies": {**UNPROTECTED, "covers_noise": None}}
+        if version == 2:
+            return content
         return {**content, "people": None, "kept": [], "figures": {**content["figures"], "history": None}}

@@ -6,13 +6,16 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from funnel.errors import ReleaseRefused
+from funnel.frequencies import Frequencies
 from funnel.guarantees import Guarantee
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.files import FileRef
+from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicRelease
 from funnel.source import file_digest
@@ -27,10 +30,14 @@ def write_documents(
     protocol: Protocol,
     guarantee: Guarantee,
     public: PublicRelease,
+    frequencies: Frequencies,
+    protection: Protection,
     drawn: FileRef,
     folder: ReleaseFolder,
 ) -> None:
-    """Write the protocol as its users need it, and the csv if the spec asks for it.
+    """Write the protocol as its users need it, the noisy counts it was made from, and the csv if the spec asks for it.
+
+    Without noise there are no counts to publish: rounding is all that protects the exact ones.
 
     Raises
     ------
@@ -39,7 +46,9 @@ def write_documents(
     """
     if file_digest(folder.data) != drawn.sha256:
         raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
-    folder.protocol.write_bytes(protocol_document(protocol, guarantee, public).to_bytes())
+    if protection.protection == "noise":
+        folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
+    folder.protocol.write_bytes(protocol_document(protocol, guarantee, public, protection).to_bytes())
     if spec.output.csv:
         # From the released rows, so that both say the same.
         _write_readable_csv(folder)
@@ -49,6 +58,7 @@ def write_package(
     spec: ReleaseSpec,
     protocol: Protocol,
     findings: PublicFindings,
+    protection: Protection,
     version: Version,
     created: str,
     folder: ReleaseFolder,
@@ -61,10 +71,12 @@ def write_package(
         SHA-256 (hex) by path in the folder.
     """
     public = [
-        path for path in (folder.data, folder.csv, folder.protocol, folder.numbers, folder.report) if path.is_file()
+        path
+        for path in (folder.data, folder.csv, folder.protocol, folder.frequencies, folder.numbers, folder.report)
+        if path.is_file()
     ]
     files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
-    content = data_package(spec, protocol, findings, str(version), created, files)
+    content = data_package(spec, protocol, findings, protection, str(version), created, files)
     try:
         text = dump(content)
     except ValueError:

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from funnel.release.approval import Approval
 from funnel.release.document import Document, Part, Sha256, VersionText
+from funnel.release.protection import ProtectedCounts
 
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
 # Of records from before a version noted them.
@@ -150,10 +151,13 @@ class Record(Document):
         Who approved of the publication; None where nobody was asked, and while nobody has.
     history : History or None
         None where the spec does not say who the people are, as it need not for a first version.
+    frequencies : ProtectedCounts or None
+        What protected the frequencies that everything public was made from; None in records from before they were
+        protected at all.
     """
 
     described: ClassVar[str] = "the record of version"
-    schema_: Literal["funnel/record/4"] = Field(default="funnel/record/4", alias="schema")
+    schema_: Literal["funnel/record/5"] = Field(default="funnel/record/5", alias="schema")
     version: VersionText
     created: Annotated[str, Field(pattern=_TIME)]
     origin: Origin
@@ -164,6 +168,7 @@ class Record(Document):
     software: Mapping[str, str] = Field(default_factory=dict)
     approval: Approval | None = None
     history: History | None = None
+    frequencies: ProtectedCounts | None = None
 
     @model_validator(mode="after")
     def _rotated_to_another(self) -> Record:
@@ -176,9 +181,9 @@ class Record(Document):
         """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
 
         Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval,
-        those of version 3 not who the people are.
+        those of version 3 not who the people are, those of version 4 nothing of what protects the frequencies.
         """
-        if version in (1, 2, 3):
+        if version in (1, 2, 3, 4):
             return content
         if version != 0:
             return super().upgraded(version, content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +78,13 @@ class Snapshot:
         return Codings.from_json(self.codings.read().decode())
 
 
-def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | None, progress: Progress) -> Snapshot:
+def take_snapshot(
+    spec: ReleaseSpec,
+    workspace: Path,
+    record_key: RecordKey | None,
+    progress: Progress,
+    codings: Callable[[Source, str], Codings] | None = None,
+) -> Snapshot:
     """Take a snapshot of the source of a spec, or find the one already taken of the same content by the same code.
 
     Parameters
@@ -90,6 +96,8 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
         With the release secret, if the spec has a record key.
     progress : callable
         Told what is done, rows done, rows in all.
+    codings : callable, optional
+        Gives the codings of the source, from it and its digest; by default they are learned.
 
     Raises
     ------
@@ -107,21 +115,21 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
     folder = workspace / "snapshots" / "-".join(parts + _of_key(record_key))
     if (found := _existing(folder)) is not None:
         return found
-    codings = learn_codings(spec, source, progress)
+    coded = learn_codings(spec, source, progress) if codings is None else codings(source, digest)
     private_folder(folder.parent)
     incoming = private_folder(folder.parent / f".{secrets.token_hex(8)}")
     try:
         content = _Content()
-        data_sha256, sizes = _write(spec, source, codings, record_key, incoming, content, progress)
-        if sum(sizes) != codings.n_rows or source.digest() != digest:
+        data_sha256, sizes = _write(spec, source, coded, record_key, incoming, content, progress)
+        if sum(sizes) != coded.n_rows or source.digest() != digest:
             raise _changed(source.address)
         record = {
             "source_sha256": digest,
-            "content_sha256": content.digest(codings),
+            "content_sha256": content.digest(coded),
             "data_sha256": data_sha256,
-            "codings_sha256": write_whole(incoming / CODINGS, codings.to_json().encode()).sha256,
+            "codings_sha256": write_whole(incoming / CODINGS, coded.to_json().encode()).sha256,
             "sizes": sizes,
-            "dropped": codings.n_dropped,
+            "dropped": coded.n_dropped,
             "key_kinds": None if record_key is None else _key_kinds(source, record_key),
             "schema": {name: str(kind) for name, kind in zip(source.schema.names, source.schema.types, strict=True)},
         }
@@ -139,7 +147,7 @@ def take_snapshot(spec: ReleaseSpec, workspace: Path, record_key: RecordKey | No
         str(record["content_sha256"]),
         digest,
         tuple(sizes),
-        codings.n_dropped,
+        coded.n_dropped,
         None if record_key is None else _key_kinds(source, record_key),
     )
 

@@ -5,17 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from funnel.audit import Findings
+from funnel.audit import Audited, Findings
 from funnel.errors import DataError
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, Joint
 from funnel.mechanisms import mechanism
 from funnel.planning import PlanRow
 from funnel.protocol import Protocol
+from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings, PublicLaws, public_level, public_text
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.release.public_rarity import PublicRarity
-from funnel.release.public_report import Approval, Change, Contact, Judged, KeptByVersion, Licence, Reference
+from funnel.release.public_report import (
+    Approval,
+    Change,
+    Contact,
+    Judged,
+    KeptByVersion,
+    Licence,
+    ProtectedFrequencies,
+    Reference,
+)
 
 
 @dataclass(frozen=True)
@@ -26,14 +36,14 @@ class SourceNote:
     ----------
     title : str
         What to call it; a file name will do.
-    rows_dropped : int
-        Records left out because a value was missing.
+    rows_dropped : int or None
+        Records left out because a value was missing; None where that is not told, since it is counted exactly.
     references : tuple of Reference
         Where the data come from.
     """
 
     title: str
-    rows_dropped: int = 0
+    rows_dropped: int | None = 0
     references: tuple[Reference, ...] = ()
 
 
@@ -120,6 +130,8 @@ class Described:
         The mechanisms that were compared, best first; may be empty.
     judged : tuple of Judged
         What is judged before the release is published.
+    protection : Protection
+        Of the frequencies that everything public is made from.
     shuffled : bool
         Whether the released rows are in random order.
     earlier_releases : int
@@ -152,6 +164,7 @@ class Described:
     random_source: str
     software: str
     judged: tuple[Judged, ...]
+    protection: Protection
     plan: tuple[PlanLine, ...] = ()
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
@@ -160,6 +173,13 @@ class Described:
     kept_before: tuple[KeptByVersion, ...] = ()
     change: Change | None = None
     approval: Approval | None = None
+
+
+def protected_frequencies(described: Described) -> ProtectedFrequencies:
+    """What a report says of the protection of the frequencies, and of whether the guarantee covers the noise."""
+    noisy = described.protection.protection == "noise"
+    covered = described.guarantee.covers_noise if noisy else None
+    return ProtectedFrequencies(**described.protection.model_dump(), covers_noise=covered)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,9 +223,11 @@ class ReportContent(Described):
     Attributes
     ----------
     joint : Joint
-        Estimated counts of (S, X), shape (c, a).
+        Counted (S, X), shape (c, a); internal.
     findings : Findings
-        The audit of exactly this joint law, protocol and bound.
+        The audit of exactly this joint law, protocol and bound; internal.
+    audited : Audited
+        What was found under the public frequencies: of this the public report is made.
 
     Raises
     ------
@@ -215,6 +237,7 @@ class ReportContent(Described):
 
     joint: Joint
     findings: Findings
+    audited: Audited
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -231,13 +254,13 @@ class ReportContent(Described):
 
     def public(self) -> PublicContent:
         """The part of it that is published, rounded."""
-        laws = PublicLaws.of(self.joint, self.protocol)
+        laws = PublicLaws.of(self.audited.frequencies, self.protocol)
         described = {part.name: getattr(self, part.name) for part in fields(Described)}
         described["plan"] = tuple(line.public(laws, self.guarantee) for line in self.plan)
         return PublicContent(
             **described,
             laws=laws,
-            findings=PublicFindings.of(self.findings, self.guarantee, laws),
-            rarity=PublicRarity.of(self.joint, laws),
+            findings=PublicFindings.of(self.audited, self.guarantee, laws),
+            rarity=PublicRarity.of(self.audited.frequencies, laws),
             accuracy=PublicAccuracy.of(laws),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from funnel.audit import Findings
+from funnel.audit import Audited, Findings
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -13,6 +13,7 @@ from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, Earlier, TakeOver, fresh_draws
 from funnel.release.layout import ReleaseFolder
+from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
 from funnel.release.public_report import Approval as Approved
@@ -41,6 +42,8 @@ def report_content(
     protocol: Protocol,
     guarantee: Guarantee,
     findings: Findings,
+    audited: Audited,
+    protection: Protection,
     comparison: ComparisonDocument,
     judged: Sequence[tuple[str, str]],
     *,
@@ -55,6 +58,12 @@ def report_content(
 
     Parameters
     ----------
+    joint : Joint
+        The exact counts, for the internal report alone, as ``findings``.
+    audited : Audited
+        What was found under the public frequencies, for the public report.
+    protection : Protection
+        Of these frequencies.
     judged : sequence of (name, description)
         What is judged before it is published.
     earlier : sequence of Earlier
@@ -67,6 +76,7 @@ def report_content(
         Who approved; the note stays internal.
     """
     metadata = spec.metadata
+    noisy = protection.protection == "noise"
     return ReportContent(
         name=spec.name,
         title=spec.title,
@@ -77,7 +87,7 @@ def report_content(
         licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
             title=base_name(spec.source_address),
-            rows_dropped=snapshot.dropped,
+            rows_dropped=None if noisy else snapshot.dropped,
             references=tuple(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources
             ),
@@ -87,11 +97,13 @@ def report_content(
         protocol=protocol,
         guarantee=guarantee,
         findings=findings,
+        audited=audited,
+        protection=protection,
         random_source=_random_source(spec),
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
-        recodings=_recodings(spec, snapshot.read_codings()),
+        recodings=_declared(spec) if noisy else _recodings(spec, snapshot.read_codings()),
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,
@@ -121,6 +133,29 @@ def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
             )
     if codings.n_dropped:
         said.append(f"{count_of_records(codings.n_dropped)} records with a missing value were left out.".capitalize())
+    return tuple(said)
+
+
+def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
+    """The same as the spec alone tells it: which values were rare or missing is told by noisy counts and no others."""
+    said = []
+    for column in spec.columns:
+        recode = spec.recode.get(column)
+        if recode is not None and recode.bins is not None:
+            said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
+        elif column in spec.categories:
+            said.append(
+                f"{column}: the {len(spec.categories[column]):,} values that the publisher declared keep their names; "
+                "all others are one category."
+            )
+        else:
+            said.append(
+                f"{column}: values whose noisy count exceeds a threshold keep their names; all others are one category."
+            )
+    if spec.source.on_missing == "category":
+        said.append(f"A missing value is the category {spec.source.missing_label!r}.")
+    else:
+        said.append("Records with a missing value were left out.")
     return tuple(said)
 
 

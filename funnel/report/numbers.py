@@ -102,6 +102,11 @@ def significant(value: float | str | None, digits: int = 4, rounding: str = ROUN
     return text.replace("-", "−")
 
 
+def factor(budget: float) -> str:
+    """e to a budget in nats, rounded up."""
+    return significant_at_most(math.exp(budget))
+
+
 def superscript(value: int) -> str:
     """A whole number as an exponent."""
     return str(value).translate(_SUPERSCRIPTS)

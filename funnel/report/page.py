@@ -67,6 +67,7 @@ def _environment() -> Environment:
         "significant_at_most": numbers.significant_at_most,
         "significant_at_least": numbers.significant_at_least,
         "level": numbers.level,
+        "factor": numbers.factor,
         "plain": numbers.plain,
         "seconds": numbers.seconds,
         "probability": numbers.probability,

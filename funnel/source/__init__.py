@@ -2,7 +2,7 @@
 
 from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches
-from funnel.source.counting import count_joint, require_inputs
+from funnel.source.counting import count_joint, over_values
 from funnel.source.digest import file_digest
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
@@ -18,5 +18,5 @@ __all__ = [
     "file_digest",
     "learn_codings",
     "open_source",
-    "require_inputs",
+    "over_values",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -43,6 +43,8 @@ class Cells:
         Increasing edges of the bins; empty for no bins.
     bins : tuple of str
         Labels of the bins, one more than edges.
+    groups : mapping of str to str
+        The group that a category belongs to, for those that belong to one.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class Cells:
     missing: frozenset[str]
     edges: tuple[int | float, ...] = ()
     bins: tuple[str, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not _is_scalar(_values(self.type)):
@@ -79,6 +82,8 @@ class Cells:
             If a cell to put into a bin is no finite number, or a text is not UTF-8.
         """
         array = _computable(array)
+        if self.groups:
+            lookup = self._grouped(lookup)
         if self.edges and is_number(array.type):
             return self._bins_of(array, lookup)
         coded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
@@ -91,6 +96,20 @@ class Cells:
         table[used] = self._bins_of(values, lookup) if self.edges else self._categories_of(values, lookup)
         codes: CodeArray = table[positions]
         return codes
+
+    def _grouped(self, lookup: Lookup) -> Lookup:
+        """Look up the group of a category that belongs to one."""
+        names = set(self.groups.values()) - set(self.groups)
+
+        def of(category: str) -> int:
+            if category in names:
+                raise DataError(
+                    f"column {self.column!r} has a category {category!r} of its own, which is also the name of a "
+                    "group; give the group another name in [recode], or list the category in it"
+                )
+            return lookup(self.groups.get(category, category))
+
+        return of
 
     def _categories_of(self, values: pa.Array, lookup: Lookup) -> list[int]:
         texts = [

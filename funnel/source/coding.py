@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.frequencies.selection import Share
 from funnel.sampling import KEY_COLUMN
 from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.source.reader import BATCH_ROWS, Source
@@ -29,17 +30,20 @@ class Coding:
     column : str
     kind : "categories" or "bins"
     labels : tuple of str
-        Categories that occur, in order: numbers by value, bins from the lowest, texts naturally; then the category of
-        rarer values, then that of missing ones. The code of a category is its position.
+        Categories, in order: as declared, or numbers by value, bins from the lowest, texts naturally; then the category
+        of other values, then that of missing ones. The code of a category is its position. They all occur, but under
+        noise, where labels are public and what occurs is not.
     counts : tuple of int
-        Records per label, each above zero.
+        Records per label.
     n_missing : int
         Records whose cell is missing, among all that were read.
     n_grouped, n_grouped_values : int
         Records in the category of rarer values, and how many values it stands for, a missing one among them.
     missing_label, other_label : str or None
-        The labels of the categories of missing and of rarer values, where they occur: one and the same where missing
-        values are too rare to be a category of their own.
+        The labels of the categories of missing and of other values, where there are such: one and the same where
+        missing values are too rare to be a category of their own.
+    leaves_out : bool
+        Whether records whose value has no category are left out of the release: only under noise.
     """
 
     column: str
@@ -51,6 +55,7 @@ class Coding:
     n_grouped_values: int = 0
     missing_label: str | None = None
     other_label: str | None = None
+    leaves_out: bool = False
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.counts) or len(self._positions) != len(self.labels):
@@ -82,12 +87,16 @@ class Codings(Mapping[str, Coding]):
     n_rows : int
         Records that are kept: the sum of the counts of each column.
     n_dropped : int
-        Records left out because a value is missing.
+        Records left out because a value is missing, or has no category.
+    learned_epsilon, learned_delta : float
+        What it cost to learn the categories, where frequencies are protected by noise.
     """
 
     columns: tuple[Coding, ...]
     n_rows: int
     n_dropped: int = 0
+    learned_epsilon: float = 0.0
+    learned_delta: float = 0.0
 
     @cached_property
     def _by_name(self) -> dict[str, Coding]:
@@ -101,6 +110,16 @@ class Codings(Mapping[str, Coding]):
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    @property
+    def learned(self) -> Share:
+        """What it cost to learn the categories."""
+        return Share(self.learned_epsilon, self.learned_delta)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The categories of every column, in order."""
+        return {coding.column: coding.labels for coding in self.columns}
 
     def to_json(self) -> str:
         """As JSON text, the same for equal codings."""
@@ -142,7 +161,8 @@ def coded_batches(
     """Read the source again as codes: secret columns, then published ones, as dictionary<int32, string>.
 
     The dictionary of a column is the labels of its coding, in order. Records with a missing value are left out where
-    the spec drops them. A value outside the alphabet, which a source that changed may have, is null.
+    the spec drops them, and so are those whose value has no category where the coding says so. Any other value outside
+    the alphabet, which a source that changed may have, is null.
 
     With ``key_column``, a last column is what it makes of the record keys of the rows that are kept, and ``seen`` is
     told of these rows; the source must then have been opened with ``spec.reading``.
@@ -163,13 +183,18 @@ def coded_batches(
     for batch in source.batches(spec.reading.columns if others else spec.columns, batch_rows):
         kept = batch
         codes = {column: readers[column].codes(batch.column(column), codings[column].code) for column in spec.columns}
+        keep = None
         if spec.source.on_missing == "drop":
             keep = complete(codes)
+        for column, values in codes.items():
+            values[values == MISSING] = codings[column].missing_code
+            if codings[column].leaves_out:
+                keep = values >= 0 if keep is None else keep & (values >= 0)
+        if keep is not None:
             codes = {column: values[keep] for column, values in codes.items()}
             kept = batch.filter(pa.array(keep)) if others else batch
         arrays = []
         for column, values in codes.items():
-            values[values == MISSING] = codings[column].missing_code
             indices = pa.array(values.astype(np.int32), mask=values < 0)
             arrays.append(pa.DictionaryArray.from_arrays(indices, dictionaries[column]))
         if len(arrays[0]):
@@ -193,7 +218,8 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
     for column in spec.columns:
         recode = spec.recode.get(column)
         edges, bins = (recode.bins or (), recode.bin_labels) if recode is not None else ((), ())
-        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins)
+        groups = {} if recode is None else recode.group_of
+        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins, groups)
     return readers
 
 

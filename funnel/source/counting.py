@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.source.coding import Codings, coded_batches
@@ -15,18 +16,41 @@ from funnel.source.reader import Source, open_source
 from funnel.spec import ReleaseSpec
 
 
-def count_joint(spec: ReleaseSpec, progress: Progress) -> Joint:
+def count_joint(
+    spec: ReleaseSpec, progress: Progress, source: Source | None = None, codings: Codings | None = None
+) -> Joint:
     """Counts of (secret, published columns) after recoding, without leaving a file behind.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    progress : callable
+    source : Source, optional
+        The source of the spec, if it is open already.
+    codings : Codings, optional
+        Its codings, if they are known already.
 
     Raises
     ------
     DataError
         If the source does not fit the spec, or the published columns have more combinations than the spec allows.
     """
-    source = open_source(spec)
-    codings = learn_codings(spec, source, progress)
+    source = open_source(spec) if source is None else source
+    codings = learn_codings(spec, source, progress) if codings is None else codings
     order = {column: coding.labels for column, coding in codings.items()}
     joint = Joint.from_batches(_told(spec, source, codings, progress), spec.secret, spec.publish, order)
+    return over_values(spec, joint, codings)
+
+
+def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
+    """Counts over what the symbols of a joint law are: under noise all combinations of values, else those that occur.
+
+    Raises
+    ------
+    DataError
+        If there are more of them than the spec, or noise, allows.
+    """
+    joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
 

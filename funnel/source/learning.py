@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from decimal import Decimal
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from funnel.alphabet import natural_key
 from funnel.errors import DataError
 from funnel.fields import MAX_LABEL
+from funnel.frequencies.selection import Share
 from funnel.progress import Progress, quiet
-from funnel.source.cells import MISSING, NUMBER, CodeArray, Mask
-from funnel.source.coding import Coding, Codings, cells_of, complete
+from funnel.source.cells import MISSING, CodeArray, Mask
+from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
+from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.source.suggestion import too_many
 from funnel.spec import ReleaseSpec
-from funnel.wording import listed, toml_key
+from funnel.tables import positions_of
+from funnel.wording import listed
 
 # Distinct values to keep count of before giving up: enough to say how many there are, or to group rare ones.
 COUNTED = 100_000
@@ -25,7 +27,11 @@ COUNTED_FOR_GROUPING = 500_000
 
 
 def learn_codings(
-    spec: ReleaseSpec, source: Source, progress: Progress = quiet, batch_rows: int = BATCH_ROWS
+    spec: ReleaseSpec,
+    source: Source,
+    progress: Progress = quiet,
+    batch_rows: int = BATCH_ROWS,
+    known: Mapping[str, Sequence[str]] | None = None,
 ) -> Codings:
     """Read the columns of the spec once and learn the categories of each, with their counts.
 
@@ -36,6 +42,9 @@ def learn_codings(
     ----------
     progress : callable
         Told after each batch of the rows read and, if known, the rows there are.
+    known : mapping of column to sequence of str, optional
+        The labels of every column, where they were learned from this source under noise before: they are not learned
+        again, which would cost again.
 
     Raises
     ------
@@ -55,7 +64,17 @@ def learn_codings(
         n_kept += int(keep.sum())
         progress("learning the categories", n_read, source.n_rows)
     _require_rows(spec, source, n_read, n_kept)
-    codings = Codings(tuple(_coding(spec, tally) for tally in tallies.values()), n_kept, n_read - n_kept)
+    learned = shares_of(spec)
+    codings = Codings(
+        tuple(_coding(spec, tally, learned.get(tally.column), known) for tally in tallies.values()),
+        n_kept,
+        n_read - n_kept,
+        learned_epsilon=math.fsum(share.epsilon for share in learned.values()),
+        learned_delta=math.fsum(share.delta for column, share in learned.items() if is_selected(spec, column)),
+    )
+    if any(coding.leaves_out for coding in codings.columns):
+        codings = _counted_again(spec, source, codings, batch_rows)
+        _require_rows(spec, source, n_read, codings.n_rows)
     _require_variation(spec, codings)
     return codings
 
@@ -80,7 +99,11 @@ class _Tally:
                 f"{MAX_LABEL}; shorten it in the source, or leave the column out"
             )
         recode = self.spec.recode.get(self.column)
-        groups = recode is not None and recode.minimum_count is not None
+        groups = (
+            (recode is not None and recode.minimum_count is not None)
+            or self.column in self.spec.categories
+            or self.spec.frequencies.protection == "noise"
+        )
         if len(self.codes) >= (COUNTED_FOR_GROUPING if groups else COUNTED):
             raise too_many(self.spec, self.column, self.seen(), counted_all=False)
         self.codes[category] = len(self.codes)
@@ -102,8 +125,8 @@ class _Tally:
         return {category: count for category, count in self.seen().items() if count}
 
 
-def _coding(spec: ReleaseSpec, tally: _Tally) -> Coding:
-    column, recode = tally.column, spec.recode.get(tally.column)
+def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mapping[str, Sequence[str]] | None) -> Coding:
+    column = tally.column
     counts = tally.occurring()
     for category in counts:
         if not category.strip():
@@ -111,67 +134,59 @@ def _coding(spec: ReleaseSpec, tally: _Tally) -> Coding:
                 f"column {column!r} has cells without any text; list {category!r} in missing of [source], or name "
                 "them in the source"
             )
-    bins = () if recode is None else recode.bin_labels
-    missing = spec.source.missing_label if spec.source.on_missing == "category" and tally.n_missing else None
-    if missing is not None and missing in counts:
+    may_miss = spec.source.on_missing == "category"
+    n_missing = tally.n_missing if may_miss else 0
+    group_of = spec.recode[column].group_of if column in spec.recode else {}
+    if n_missing and spec.source.missing_label in counts and spec.source.missing_label not in group_of:
         raise DataError(
-            f"column {column!r} has a category {missing!r} of its own, which is also to name its missing values; set "
-            "missing_label in [source] to another text"
+            f"column {column!r} has a category {spec.source.missing_label!r} of its own, which is also to name its "
+            "missing values; set missing_label in [source] to another text"
         )
-    labels = [label for label in bins if label in counts] or ordered(counts)
-    if missing is not None:
-        labels.append(missing)
-        counts[missing] = tally.n_missing
-    rare = _too_rare(labels, counts, 0 if recode is None else recode.minimum_count or 0)
-    n_grouped = sum(counts[label] for label in rare)
-    other = recode.other if recode is not None and rare else None
-    if other is not None and other in counts:
-        raise DataError(
-            f"column {column!r} has a category {other!r} of its own, which is also to name its rarer values; set other "
-            f"in [recode.{toml_key(column)}] to another text"
-        )
-    labels = [label for label in labels if label not in rare]
-    if other is not None:
-        # Before the category of missing values, where that is one of its own.
-        labels.insert(len(labels) - (missing in labels), other)
-        counts[other] = n_grouped
-    if len(labels) > spec.limits.max_symbols:
+    has_noise = spec.frequencies.protection == "noise"
+    if known is not None and column in known:
+        named = named_again(spec, column, known[column])
+    elif has_noise:
+        named = public_names(spec, column, counts, n_missing, share)
+    else:
+        named = occurring_names(spec, column, counts, n_missing)
+    if len(named.labels) > spec.limits.max_symbols:
         raise too_many(spec, column, tally.occurring())
+    of_label = dict.fromkeys(named.labels, 0)
+    n_grouped = n_grouped_values = 0
+    for value, count in [*counts.items(), *([(None, n_missing)] if n_missing else [])]:
+        label = named.missing if value is None else value if value in of_label else named.other
+        if label is None:
+            continue
+        of_label[label] += count
+        if label == named.other:
+            n_grouped += count
+            n_grouped_values += 1
     return Coding(
         column=column,
-        kind="bins" if bins else "categories",
-        labels=tuple(labels),
-        counts=tuple(counts[label] for label in labels),
+        kind="bins" if spec.has_bins(column) else "categories",
+        labels=named.labels,
+        counts=tuple(of_label.values()),
         n_missing=tally.n_missing,
         n_grouped=n_grouped,
-        n_grouped_values=len(rare),
-        missing_label=other if missing in rare else missing,
-        other_label=other,
+        n_grouped_values=n_grouped_values,
+        missing_label=named.missing,
+        other_label=named.other,
+        leaves_out=has_noise
+        and ((named.other is None and not spec.has_bins(column)) or (may_miss and named.missing is None)),
     )
 
 
-def _too_rare(labels: list[str], counts: dict[str, int], least: int) -> set[str]:
-    """Categories to be one: those of fewer records than ``least``; while they are fewer together, the next smallest.
-
-    A group of three people is as rare as a value that three people have. Of categories of one size the one that comes
-    first in order joins.
-    """
-    waiting = sorted(labels, key=lambda label: counts[label])
-    rare: set[str] = set()
-    together = 0
-    for label in waiting:
-        if counts[label] >= least and not 0 < together < least:
-            break
-        rare.add(label)
-        together += counts[label]
-    return rare
-
-
-def ordered(labels: dict[str, int]) -> list[str]:
-    """Labels in order: by value if all are numbers, else naturally (``9th`` before ``10th``)."""
-    if all(re.fullmatch(NUMBER, label) for label in labels):
-        return sorted(labels, key=lambda label: (Decimal(label), label))
-    return sorted(labels, key=lambda label: (natural_key(label), label))
+def _counted_again(spec: ReleaseSpec, source: Source, codings: Codings, batch_rows: int) -> Codings:
+    """The same codings with the counts of the records that have a category in every column."""
+    counts = {column: np.zeros(len(coding.labels), dtype=np.int64) for column, coding in codings.items()}
+    n_kept = 0
+    for batch in coded_batches(spec, source, codings, batch_rows):
+        n_kept += batch.num_rows
+        for column, total in counts.items():
+            total += np.bincount(positions_of(batch.column(column), column), minlength=len(total))
+    columns = tuple(replace(coding, counts=tuple(counts[coding.column].tolist())) for coding in codings.columns)
+    left_out = codings.n_rows - n_kept
+    return replace(codings, columns=columns, n_rows=n_kept, n_dropped=codings.n_dropped + left_out)
 
 
 def _require_rows(spec: ReleaseSpec, source: Source, n_read: int, n_kept: int) -> None:

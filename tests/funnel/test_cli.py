@@ -22,6 +22,7 @@ from funnel.planning import plan
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
+from tests.public import UNPROTECTED
 
 SPEC_OF_ANY = {
     "name": "any",
@@ -66,11 +67,11 @@ def test_rows_of_a_plan_are_shown_as_they_come_on_a_terminal(tmp_path: Path) -> 
     joint = Joint.from_counts([[30, 10, 20], [10, 30, 20]])
     shown = StringIO()
     console = Console(False, RichConsole(file=shown, force_terminal=True, width=200))
-    with console.comparing(described, joint, ["lip:0.5"]) as told:
+    with console.comparing(described, joint, ["lip:0.5"], UNPROTECTED) as told:
         rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
         # The head of the table is there before the last row.
         assert "H(X)" in shown.getvalue()
-    console.print_plan(described, joint, [("lip:0.5", rows)], [["few records"]])
+    console.print_plan(described, joint, [("lip:0.5", rows)], [["few records"]], [None], UNPROTECTED)
     text = shown.getvalue()
     assert text.count("bound lip:0.5") == 1
     last = text[text.rindex("mechanism") :]
@@ -83,10 +84,10 @@ def test_without_a_terminal_rows_come_once_and_in_order(tmp_path: Path) -> None:
     joint = Joint.from_counts([[30, 10, 20], [10, 30, 20]])
     shown = StringIO()
     console = Console(False, RichConsole(file=shown, width=200))
-    with console.comparing(described, joint, ["lip:0.5"]) as told:
+    with console.comparing(described, joint, ["lip:0.5"], UNPROTECTED) as told:
         rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
         assert shown.getvalue() == ""
-    console.print_plan(described, joint, [("lip:0.5", rows)], [[]])
+    console.print_plan(described, joint, [("lip:0.5", rows)], [[]], [None], UNPROTECTED)
     assert [line.split()[0] for line in shown.getvalue().splitlines()[4:]] == ["watchdog", "grr"]
 
 
@@ -129,7 +130,7 @@ def test_a_plan_given_histories_says_how_many_and_who_is_moved() -> None:
     console = Console(False, RichConsole(file=shown, width=200))
     described = ReleaseSpec.of({**SPEC_OF_ANY, "source": {"path": "people.parquet"}})
     rows = plan(observed.joint, LIP(0.4), ["optimal"])
-    console.print_plan(described, observed.joint, [("lip:0.4", rows)], [[]], [found])
+    console.print_plan(described, observed.joint, [("lip:0.4", rows)], [[]], [found], UNPROTECTED)
     text = " ".join(shown.getvalue().split())
     assert f"in 1 version: {found.histories} histories, 0 of 200 people new" in text
     assert f"{found.asked.moved} people moved out of the bound by frequencies" in text
@@ -271,7 +272,7 @@ def test_a_defect_shows_its_place_but_no_message_and_no_traceback(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("row: Jane Doe, divorced")
 
-    monkeypatch.setattr("funnel.source.count_joint", broken)
+    monkeypatch.setattr("funnel.release.preview.count_joint", broken)
     result = funnel("plan", make_project(tmp_path))
     failed(result, 1, "ZeroDivisionError", "test_cli.py", "FUNNEL_TRACEBACK")
     assert "Jane" not in result.output

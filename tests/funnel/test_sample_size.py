@@ -16,6 +16,7 @@ from funnel.console import Console
 from funnel.sample_size import doubts, records_needed, too_few, warnings
 from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, make_project
+from tests.public import UNPROTECTED
 from tests.releases import make_release
 
 COUNTS = np.array([[7, 3], [4, 6]])
@@ -64,7 +65,7 @@ def test_a_plan_warns_of_few_records_and_of_rare_combinations(
     joint, guarantee = Joint.from_counts(COUNTS), RLDP(0.05)
     rows = plan(joint, guarantee, ["grr"])
     said = warnings(joint, guarantee, rows)
-    Console(True).print_plan(ReleaseSpec.load(spec), joint, [(str(guarantee), rows)], [said])
+    Console(True).print_plan(ReleaseSpec.load(spec), joint, [(str(guarantee), rows)], [said], [None], UNPROTECTED)
     assert json.loads(capsys.readouterr().out)["warnings"] == list(said)
     assert len(said) == 2
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.findings import Findings
+from funnel.audit.consistency import Consistency
+from funnel.audit.findings import Audited, LawFindings
 from funnel.audit.followed import FoundHistory
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
@@ -90,8 +91,10 @@ class PublicFindings:
         more than a limit that holds.
     lift : ndarray, shape (c, b)
         As `PublicLaws.lifts`.
+    outside : int or None
+        None where frequencies are protected by noise, as is ``consistency``.
     consistency : PublicConsistency or None
-        None where people have histories: how many tests there were would tell how many histories there are.
+        None too where people have histories: how many tests there were would tell how many histories there are.
     history : PublicHistory or None
     """
 
@@ -115,7 +118,7 @@ class PublicFindings:
     lift: FloatArray
     ratios: FloatArray
     rows: int
-    outside: int
+    outside: int | None
     consistency: PublicConsistency | None
     confidence: PublicConfidence
     robust_level: float | None
@@ -124,8 +127,9 @@ class PublicFindings:
     history: PublicHistory | None = None
 
     @classmethod
-    def of(cls, findings: Findings, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
-        """Of exact findings."""
+    def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
+        """Of what was found under public frequencies."""
+        findings = audited.law
         levels = _Levels(guarantee, findings.holds, _is_constant(laws))
         named = not findings.holds or _rules_out(findings)
         return cls(
@@ -149,9 +153,9 @@ class PublicFindings:
             prior_guess_accuracy=laws.nats(findings.prior_guess_accuracy),
             lift=_within(laws.lifts(findings.lift), guarantee, findings.holds),
             ratios=_ratios(findings, guarantee),
-            rows=findings.rows,
-            outside=findings.outside,
-            consistency=None if findings.history is not None else _consistency(findings),
+            rows=audited.rows,
+            outside=audited.outside,
+            consistency=None if audited.history is not None else _consistency(audited.consistency),
             confidence=PublicConfidence(
                 findings.confidence.alpha,
                 rounded(findings.confidence.radius, TEXT_DIGITS),
@@ -162,12 +166,13 @@ class PublicFindings:
             robust_level=levels.known(findings.robust_level),
             plain_level=levels.told(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
-            history=None if findings.history is None else PublicHistory.of(findings.history, laws),
+            history=None if audited.history is None else PublicHistory.of(audited.history, laws),
         )
 
 
-def _consistency(findings: Findings) -> PublicConsistency:
-    found = findings.consistency
+def _consistency(found: Consistency | None) -> PublicConsistency | None:
+    if found is None:
+        return None
     return PublicConsistency(p_value(found.p_value), found.tests, found.impossible)
 
 
@@ -213,7 +218,7 @@ def _within(lifts: FloatArray, guarantee: Guarantee, holds: bool) -> FloatArray:
     return np.asarray(np.clip(lifts, rounded_up(limits[0]), rounded_down(limits[1])))
 
 
-def _ratios(findings: Findings, guarantee: Guarantee) -> FloatArray:
+def _ratios(findings: LawFindings, guarantee: Guarantee) -> FloatArray:
     # On the grid of levels: finer ratios would tell those who know everybody else what the last one has.
     step = level_step(guarantee.budget)
     ratios = np.array([_ratio_told(float(ratio), step) for ratio in largest_ratios(findings.lift)])
@@ -229,7 +234,7 @@ def _ratio_told(ratio: float, step: float) -> float:
     return rounded_up(max(ratio, math.exp(math.ceil(math.log(ratio) / step) * step)), LIFT_DIGITS)
 
 
-def _factor(findings: Findings, levels: _Levels) -> float | None:
+def _factor(findings: LawFindings, levels: _Levels) -> float | None:
     if findings.level_ratio is not None:
         numerator, _, denominator = findings.level_ratio.partition("/")
         level = math.log(int(numerator)) - math.log(int(denominator))
@@ -243,7 +248,7 @@ def _factor(findings: Findings, levels: _Levels) -> float | None:
     return rounded_up(math.exp(levels.told(level)))
 
 
-def _rules_out(findings: Findings) -> bool:
+def _rules_out(findings: LawFindings) -> bool:
     """Whether the level is infinite because an output excludes a secret, not because a budget of zero is exceeded."""
     if not math.isinf(findings.level) or findings.level_ratio is not None:
         return False

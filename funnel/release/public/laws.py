@@ -10,8 +10,9 @@ import numpy as np
 
 from funnel import measures
 from funnel.alphabet import Alphabet
+from funnel.frequencies import Frequencies
 from funnel.guarantees import Guarantee
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.public.comparison import compared
 from funnel.release.public.rounding import lift_step, public_shares, share_step, to_multiple
@@ -50,14 +51,15 @@ class PublicLaws:
     step: float
 
     @classmethod
-    def of(cls, joint: Joint, protocol: Protocol) -> PublicLaws:
-        """Of exact counts and a protocol.
+    def of(cls, frequencies: Frequencies, protocol: Protocol) -> PublicLaws:
+        """Of public frequencies and a protocol.
 
         Raises
         ------
         DataError
             If the protocol reads other columns.
         """
+        joint = frequencies.joint
         step = share_step(joint.n)
         p_input = public_shares(joint.p_input, step)
         if protocol.inputs.columns == joint.inputs.columns:

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from funnel.audit.findings import Findings
+from funnel.audit.findings import Audited
 from funnel.guarantees import Guarantee
-from funnel.joint import Joint
 from funnel.protocol import Protocol
 from funnel.release.public.findings import PublicFindings
 from funnel.release.public.laws import PublicLaws
@@ -33,19 +32,18 @@ class PublicRelease:
     @classmethod
     def of(
         cls,
-        joint: Joint,
+        audited: Audited,
         protocol: Protocol,
         guarantee: Guarantee,
-        findings: Findings,
         mechanisms: Iterable[dict[str, Any]] = (),
     ) -> Self:
-        """Of the exact counts and findings, which go no further.
+        """Of public frequencies and what was found under them.
 
         Raises
         ------
         DataError
             If the protocol reads other columns.
         """
-        laws = PublicLaws.of(joint, protocol)
+        laws = PublicLaws.of(audited.frequencies, protocol)
         told = tuple(laws.compared(row, guarantee) for row in mechanisms)
-        return cls(laws, PublicFindings.of(findings, guarantee, laws), told)
+        return cls(laws, PublicFindings.of(audited, guarantee, laws), told)

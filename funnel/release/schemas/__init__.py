@@ -12,6 +12,7 @@ from funnel.release.document import Document, dump
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.internal_report import InternalReport
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
@@ -26,6 +27,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     DrawingDocument,
     DrawsDocument,
     FindingsDocument,
+    FrequenciesDocument,
     InternalReport,
     JointDocument,
     Outcome,

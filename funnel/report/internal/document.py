@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from funnel.audit import Findings
+from funnel.audit import Audited, Findings
 from funnel.joint import Joint
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
@@ -27,7 +27,7 @@ from funnel.release.internal_report import (
 )
 from funnel.release.public_report import Level
 from funnel.release.verdict import Verdict
-from funnel.report.content import ReportContent
+from funnel.report.content import ReportContent, protected_frequencies
 
 # What judges and attacks, beside the libraries that compute.
 _JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
@@ -62,7 +62,7 @@ def internal_report(
         mechanism=content.protocol.mechanism,
         secret=joint.secret.columns,
         published=joint.inputs.columns,
-        figures=_figures(content.findings),
+        figures=_figures(content.findings, content.audited),
         lifts=_lifts(content),
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
         sparse=_sparse(joint),
@@ -75,6 +75,8 @@ def internal_report(
         learned=learned,
         verdict=verdict.results,
         compared=tuple(compared),
+        frequencies=protected_frequencies(content),
+        within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
     )
@@ -90,11 +92,12 @@ def _beside() -> dict[str, str]:
     return found
 
 
-def _figures(found: Findings) -> ExactFigures:
+def _figures(found: Findings, audited: Audited) -> ExactFigures:
     consistency, confidence = found.consistency, found.confidence
     return ExactFigures(
-        holds=found.holds,
+        holds=audited.law.holds,
         level=_level(found.level),
+        proven_level=None if found.proven_level is None else _level(found.proven_level),
         witness=ExactWitness(
             output=found.witness_output,
             secret=found.witness_secret,
@@ -117,6 +120,12 @@ def _figures(found: Findings) -> ExactFigures:
         robust_level=None if found.robust_level is None else _level(found.robust_level),
         robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
     )
+
+
+def _within(content: ReportContent) -> bool | None:
+    """Whether the exact counts are what the noise leaves open: it fails with probability beta."""
+    bounds = content.audited.frequencies.joint.bounds
+    return None if bounds is None else bounds.hold(content.joint.counts)
 
 
 def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:

@@ -18,7 +18,7 @@ from funnel.release.public_report import (
     Rarity,
     Source,
 )
-from funnel.report.content import PublicContent, ReportContent
+from funnel.report.content import PublicContent, ReportContent, protected_frequencies
 from funnel.report.promise import promised_by
 from funnel.report.public import tables
 from funnel.report.public.tables import level
@@ -44,8 +44,8 @@ def _document(content: PublicContent) -> PublicReport:
         licence=content.licence,
         source=Source(
             title=content.source.title,
-            records=laws.n,
-            dropped=count_of_records(content.source.rows_dropped),
+            records=content.findings.rows,
+            dropped=None if content.source.rows_dropped is None else count_of_records(content.source.rows_dropped),
             references=content.source.references,
         ),
         recodings=content.recodings,
@@ -91,6 +91,7 @@ def _document(content: PublicContent) -> PublicReport:
         kept=_kept(content),
         change=content.change,
         judged=content.judged,
+        frequencies=protected_frequencies(content),
         approval=content.approval,
     )
 

@@ -72,8 +72,20 @@ NUMBER = st.one_of(
     st.integers(-5, 70).map(str),
     st.floats(-50, 50).map(repr),
 )
-GROUPS: list[dict[str, Any]] = [{}, {}, {"minimum_count": 2}, {"minimum_count": 3, "other": "rest"}]
-BINS: list[dict[str, Any]] = [{"bins": [0, 25]}, {"bins": [0.1, 25.0, 40]}, {"bins": [10], "minimum_count": 4}]
+GROUPS: list[dict[str, Any]] = [
+    {},
+    {},
+    {"minimum_count": 2},
+    {"minimum_count": 3, "other": "rest"},
+    {"groups": {"a or 1": ["a", "1"], "9th": ["9th", "10th", "(missing)"]}},
+    {"groups": {"most": ["a", "b", "Other", "nan"], "1": ["1", "1.0"]}, "minimum_count": 2},
+]
+BINS: list[dict[str, Any]] = [
+    {"bins": [0, 25]},
+    {"bins": [0.1, 25.0, 40]},
+    {"bins": [10], "minimum_count": 4},
+    {"bins": [0, 25], "groups": {"old or unknown": ["25 and over", "(missing)"]}, "minimum_count": 3},
+]
 SOURCES = st.fixed_dictionaries(
     {
         "missing": st.sampled_from([[""], [], ["?", ""], ["nan", "1.0", "0"]]),

@@ -46,7 +46,7 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
 def planned(spec: ReleaseSpec) -> Outlook | None:
     joint = count_joint(spec, quiet)
     rows = plan(joint, LIP(2.0), ["grr", "optimal"])
-    (found,) = plan_version(spec, joint, (("lip:2.0", rows),))
+    (found,) = plan_version(spec, joint, joint, (("lip:2.0", rows),))
     return found
 
 

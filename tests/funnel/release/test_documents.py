@@ -28,7 +28,7 @@ from funnel.release.documents import (
 )
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicLaws
-from tests.public import public_of
+from tests.public import UNPROTECTED, counted, public_of
 from tests.schemas import validated
 from tests.strategies import joints
 
@@ -43,7 +43,7 @@ PUBLIC = public_of(JOINT, PROTOCOL, LIP)
 
 
 def made() -> dict[str, Any]:
-    return protocol_document(PROTOCOL, LIP, PUBLIC).content()
+    return protocol_document(PROTOCOL, LIP, PUBLIC, UNPROTECTED).content()
 
 
 def before(content: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
     outputs = funnel.Alphabet.of([joint.inputs.symbols[0], ("?",) * len(joint.inputs.columns)], 2, "X")
     outputs = funnel.Alphabet(joint.inputs.columns, outputs.symbols)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, outputs, "by hand", str(guarantee))
-    document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee))
+    document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED)
     content = json.loads(document.to_bytes())
     for written in (document.to_bytes(), json.dumps(before(content)), protocol.to_json()):
         again = Protocol.from_json(written)
@@ -191,7 +191,7 @@ def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
 
 def test_what_a_protocol_document_says() -> None:
     content = made()
-    assert content["schema"] == "funnel/protocol/1"
+    assert content["schema"] == "funnel/protocol/2"
     assert content["guarantee"] == {
         "kind": "lip",
         "title": LIP.title,
@@ -204,7 +204,7 @@ def test_what_a_protocol_document_says() -> None:
     alone = PROTOCOL.to_dict()
     assert alone.pop("guarantee") == "lip:0.5"
     assert {key: content[key] for key in alone} == alone
-    laws = PublicLaws.of(JOINT, PROTOCOL)
+    laws = PublicLaws.of(counted(JOINT), PROTOCOL)
     for y, said in enumerate(content["posterior"]):
         assert said["output"] == list(PROTOCOL.outputs.symbols[y])
         assert said["probability"] == round(float(laws.p_output[y]), 4)

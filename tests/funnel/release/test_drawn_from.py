@@ -23,7 +23,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
 from funnel.release.record import History
 from tests.funnel.release.test_decision import SHA, SNAPSHOT
-from tests.public import public_of
+from tests.public import UNPROTECTED, public_of
 from tests.schemas import validated
 
 JOINT = Joint.from_counts([[30, 20], [10, 40]], ["yes", "no"], ["a", "b"])
@@ -50,7 +50,7 @@ def written(folder: Path) -> ReleaseFolder:
     release.drawing.write_bytes(drawing_document(DRAWING, COUNTED, TARGET).to_bytes())
     release.findings.write_bytes(findings_document(findings).to_bytes())
     public = public_of(JOINT, TARGET, funnel.LIP(0.5))
-    release.protocol.write_bytes(protocol_document(TARGET, funnel.LIP(0.5), public).to_bytes())
+    release.protocol.write_bytes(protocol_document(TARGET, funnel.LIP(0.5), public, UNPROTECTED).to_bytes())
     return release
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol, fit
-from funnel.audit import Findings, audit_release
+from funnel.audit import Audited, audit_release
 from funnel.audit.consistency import Consistency
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document
@@ -21,7 +21,7 @@ from funnel.release.public import PublicFindings, PublicLaws
 from funnel.release.public.comparison import weighed
 from funnel.release.public_report import Contact, Judged, Licence
 from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public
-from tests.public import public_of
+from tests.public import UNPROTECTED, counted, public_of
 
 COUNTS = [[400_410, 150_320, 90_430], [101_240, 302_150, 251_160]]
 JOINT = Joint.from_counts(COUNTS)
@@ -38,7 +38,8 @@ def moved(joint: Joint) -> Joint:
 def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
     pairs = np.zeros((len(joint.inputs) + 1, len(protocol.outputs)), dtype=np.int64)
     pairs[:-1] = np.round(joint.counts.sum(axis=0)[:, np.newaxis] * protocol.matrix.T)
-    findings = audit_release(joint, protocol, guarantee, pairs)
+    audited = Audited.of(counted(joint), protocol, guarantee, pairs)
+    audited = dataclasses.replace(audited, rows=joint.n, consistency=Consistency(0.5, 0, 9, 0))
     # The draws are what is published anyway: only what is told of the counts is compared.
     return render_public(
         public_report(
@@ -58,7 +59,9 @@ def page(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> str:
                 software="funnel",
                 judged=(Judged(name="v", description=""),),
                 joint=joint,
-                findings=dataclasses.replace(findings, rows=joint.n, consistency=Consistency(0.5, 0, 9, 0)),
+                findings=audit_release(joint, protocol, guarantee, pairs),
+                audited=audited,
+                protection=UNPROTECTED,
             )
         )
     )
@@ -69,17 +72,17 @@ def test_one_person_more_or_less_changes_no_byte_of_the_report_or_the_protocol(g
     # Not on the grid of levels, where one person more decides which step is told.
     protocol = fit("grr", JOINT, guarantee.with_budget(0.905))
     other = moved(JOINT)
-    assert audit(JOINT, protocol, guarantee).lift.tolist() != audit(other, protocol, guarantee).lift.tolist()
+    assert audit(JOINT, protocol, guarantee).law.lift.tolist() != audit(other, protocol, guarantee).law.lift.tolist()
     assert page(JOINT, protocol, guarantee) == page(other, protocol, guarantee)
     said = [
-        protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee)).to_bytes()
+        protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED).to_bytes()
         for joint in (JOINT, other)
     ]
     assert said[0] == said[1]
 
 
-def audit(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> Findings:
-    return audit_release(joint, protocol, guarantee, np.ones((4, len(protocol.outputs)), dtype=np.int64))
+def audit(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> Audited:
+    return Audited.of(counted(joint), protocol, guarantee, np.ones((4, len(protocol.outputs)), dtype=np.int64))
 
 
 def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
@@ -87,7 +90,7 @@ def test_the_dots_of_the_chart_give_rounded_lifts_only() -> None:
     html = page(JOINT, protocol, LIP(1.0))
     # Half of the axis is 1.12 nats, the bound and an eighth.
     places = [float(place) for place in re.findall(r'class="dot" style="left:([\d.]+)%"', html)]
-    laws = PublicLaws.of(JOINT, protocol)
+    laws = PublicLaws.of(counted(JOINT), protocol)
     told = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws).lift
     drawn = {round(50 * (1 + math.log(lift) / 1.12), 1) for lift in told.ravel()}
     assert places
@@ -138,7 +141,7 @@ def test_shares_are_no_finer_than_ten_records_and_what_occurs_is_told(counts: li
 def test_lifts_of_few_records_are_not_told() -> None:
     joint = Joint.from_counts([[4_000, 1_500], [7, 3]])
     protocol = fit("grr", joint, LIP(1.0))
-    lifts = PublicLaws.of(joint, protocol).lifts(audit_of(joint, protocol))
+    lifts = PublicLaws.of(counted(joint), protocol).lifts(audit_of(joint, protocol))
     assert np.isnan(lifts[1]).all()
     assert not np.isnan(lifts[0]).any()
 
@@ -156,7 +159,7 @@ def test_limits_on_beliefs_hold_for_the_exact_shares_too(
     joint = Joint.from_counts([[count] for count in counts])
     guarantee = kind(epsilon)
     exact = guarantee.posterior_limits(joint.p_secret)
-    told = PublicLaws.of(joint, fit("grr", joint, LIP(1.0))).belief_limits(guarantee)
+    told = PublicLaws.of(counted(joint), fit("grr", joint, LIP(1.0))).belief_limits(guarantee)
     assert exact is not None
     assert told is not None
     assert (told[0] <= exact[0] + 1e-12).all()
@@ -175,7 +178,7 @@ def test_what_is_told_in_words_is_rounded() -> None:
 
 def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
     protocol = fit("optimal", JOINT, LIP(1.0))
-    laws = PublicLaws.of(JOINT, protocol)
+    laws = PublicLaws.of(counted(JOINT), protocol)
     found = PublicFindings.of(audit(JOINT, protocol, LIP(1.0)), LIP(1.0), laws)
     numbers = [value for value in vars(found).values() if isinstance(value, float)]
     numbers += [
@@ -190,7 +193,7 @@ def test_no_number_of_the_public_findings_has_more_than_four_digits() -> None:
 
 
 def test_rows_of_the_comparison_are_rounded_and_levels_upwards() -> None:
-    laws = PublicLaws.of(JOINT, fit("grr", JOINT, LIP(1.0)))
+    laws = PublicLaws.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
     row = {"mechanism": "grr", "utility": 0.123456, "share": None, "bound": 0.4, "level": 0.98765, "reason": None}
     told = laws.compared(row, LIP(1.0))
     assert told["mechanism"] == "grr"
@@ -214,7 +217,7 @@ def test_what_a_reserve_keeps_is_told_as_shares_alone() -> None:
 
 
 def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief() -> None:
-    laws = PublicLaws.of(JOINT, fit("grr", JOINT, LIP(1.0)))
+    laws = PublicLaws.of(counted(JOINT), fit("grr", JOINT, LIP(1.0)))
     lifts = laws.lifts(np.zeros((len(JOINT.secret), len(laws.p_output))))
     assert (lifts == 0).all()
     assert laws.belief_limits(MutualInformation(0.1)) is None
@@ -222,4 +225,4 @@ def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief()
     assert one_sided is not None
     assert (one_sided[0] <= one_sided[1]).all()
     both = fit("conditional-reporting", JOINT, LIP(1.0))
-    assert abs(PublicLaws.of(JOINT, both).p_output.sum() - 1) < 1e-9
+    assert abs(PublicLaws.of(counted(JOINT), both).p_output.sum() - 1) < 1e-9

@@ -12,6 +12,7 @@ from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicLaws
 from funnel.release.public_accuracy import LARGEST, PublicAccuracy
 from funnel.rounding import integer_weights, marginal_weights
+from tests.public import counted
 
 JOINT = Joint.from_counts([[30_000, 10_000, 6_000], [10_000, 50_000, 4_000]])
 
@@ -22,7 +23,7 @@ def _protocol(matrix: list[list[float]]) -> Protocol:
 
 
 def _errors(protocol: Protocol, joint: Joint = JOINT) -> np.ndarray:
-    found = PublicAccuracy.of(PublicLaws.of(joint, protocol))
+    found = PublicAccuracy.of(PublicLaws.of(counted(joint), protocol))
     assert found is not None
     return found.errors
 
@@ -72,5 +73,5 @@ def test_too_many_values_are_not_computed(values: int) -> None:
     joint = Joint.from_counts(np.full((1, values), 9))
     weights = np.full((1, values), DENOMINATOR, dtype=np.uint64)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs.of(["all"], 1, "Y"))
-    found = PublicAccuracy.of(PublicLaws.of(joint, protocol))
+    found = PublicAccuracy.of(PublicLaws.of(counted(joint), protocol))
     assert (found is None) == (values > LARGEST)

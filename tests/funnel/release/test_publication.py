@@ -25,7 +25,7 @@ from funnel.release.series import Series, open_series
 from funnel.settings import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
-from tests.public import public_of
+from tests.public import UNPROTECTED, counted, public_of
 from tests.releases import judged, make_release
 
 
@@ -43,7 +43,16 @@ def test_rows_that_cannot_be_read_back_are_refused(tmp_path: Path) -> None:
         spec = spec_of("x.parquet", tmp_path, output={"csv": True})
         protocol = fit("grr", joint, LIP(1.0))
         with pytest.raises(ReleaseRefused, match="the drawn rows cannot be read back"):
-            write_documents(spec, protocol, LIP(1.0), public_of(joint, protocol, LIP(1.0)), rows, folder)
+            write_documents(
+                spec,
+                protocol,
+                LIP(1.0),
+                public_of(joint, protocol, LIP(1.0)),
+                counted(joint),
+                UNPROTECTED,
+                rows,
+                folder,
+            )
 
 
 def test_a_csv_that_cannot_be_written_is_told_as_what_it_is(tmp_path: Path) -> None:
@@ -57,7 +66,7 @@ def test_a_csv_that_cannot_be_written_is_told_as_what_it_is(tmp_path: Path) -> N
     spec = spec_of("x.parquet", tmp_path, output={"csv": True})
     public, rows = public_of(joint, protocol, LIP(1.0)), FileRef.of(folder.data)
     with pytest.raises(FileNotFoundError):
-        write_documents(spec, protocol, LIP(1.0), public, rows, folder)
+        write_documents(spec, protocol, LIP(1.0), public, counted(joint), UNPROTECTED, rows, folder)
 
 
 @pytest.mark.parametrize("share", [math.nan, math.inf])
@@ -68,7 +77,15 @@ def test_a_figure_that_is_no_number_is_not_published(tmp_path: Path, share: floa
     folder.data.parent.mkdir()
     pq.write_table(pa.table({"x": ["a", "b"]}), folder.data)
     spec, findings = spec_of("x.parquet", tmp_path), public_of(joint, protocol, LIP(1.0)).findings
-    package = partial(write_package, spec, protocol, folder=folder, version=Version(1, 0, 0), created="2026-01-01")
+    package = partial(
+        write_package,
+        spec,
+        protocol,
+        protection=UNPROTECTED,
+        folder=folder,
+        version=Version(1, 0, 0),
+        created="2026-01-01",
+    )
     for path in (folder.protocol, folder.numbers):
         path.write_text("{}")
     with pytest.raises(ReleaseRefused, match=r"a figure of datapackage\.json is not a finite number"):
@@ -89,7 +106,9 @@ def test_rows_that_changed_after_they_were_drawn_are_refused(tmp_path: Path) -> 
     folder.data.write_bytes(b"exchanged")
     public = public_of(joint, protocol, LIP(1.0))
     with pytest.raises(ReleaseRefused, match="changed after they were drawn"):
-        write_documents(spec_of("x.parquet", tmp_path), protocol, LIP(1.0), public, rows, folder)
+        write_documents(
+            spec_of("x.parquet", tmp_path), protocol, LIP(1.0), public, counted(joint), UNPROTECTED, rows, folder
+        )
     assert not folder.protocol.exists()
 
 

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Alphabet, Guarantee, Joint, Protocol
-from funnel.audit import audit_release
+from funnel.audit import Audited, audit_release
 from funnel.guarantees.base import Level
 from funnel.joint import IntArray
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.release.public_report import Contact, Judged, Licence, Reference
 from funnel.report import MechanismNote, ReportContent, SourceNote
 from funnel.rounding import integer_weights, marginal_weights
+from tests.public import UNPROTECTED, counted
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 
@@ -77,6 +78,8 @@ def make_content() -> Callable[..., ReportContent]:
     def build(
         joint: Joint, protocol: Protocol, guarantee: Guarantee, outside: int = 0, **changes: Any
     ) -> ReportContent:
+        pairs = changes.pop("pairs", None)
+        pairs = expected_pairs(joint, protocol, outside) if pairs is None else pairs
         settings: dict[str, Any] = {
             "name": "small-release",
             "title": "A small release",
@@ -90,7 +93,9 @@ def make_content() -> Callable[..., ReportContent]:
             "joint": joint,
             "protocol": protocol,
             "guarantee": guarantee,
-            "findings": audit_release(joint, protocol, guarantee, expected_pairs(joint, protocol, outside)),
+            "findings": audit_release(joint, protocol, guarantee, pairs),
+            "audited": Audited.of(counted(joint), protocol, guarantee, pairs),
+            "protection": UNPROTECTED,
             "random_source": "AES-256 in counter mode",
             "software": "funnel 0.1.0",
             "judged": (Judged(name="row_count", description="as many rows as the snapshot"),),

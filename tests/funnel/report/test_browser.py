@@ -17,7 +17,6 @@ import pytest
 from PIL import Image
 
 from funnel import LIP, Joint, fit, plan
-from funnel.audit import audit_release
 from funnel.planning import choose
 from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
@@ -140,7 +139,7 @@ def adult(make_content: Callable[..., ReportContent]) -> ReportContent:
         joint,
         protocol,
         guarantee,
-        findings=audit_release(joint, protocol, guarantee, pairs),
+        pairs=pairs,
         title="Education of adults in the United States, 1994",
         source=SourceNote("adult.parquet"),
         mechanism=MechanismNote.of("optimal"),

@@ -26,6 +26,7 @@ from funnel.report.internal import attacks
 from funnel.report.internal.history import Together, drift_figures, guesses_of_all, history_figures
 from tests.funnel.report.test_internal import NO_FOREST, PASSED
 from tests.panels import REGISTER, publish, random_step, waves
+from tests.public import audited_again
 from tests.schemas import validated
 
 Builder = Callable[..., ReportContent]
@@ -71,7 +72,7 @@ def same(alone: ReportContent) -> ReportContent:
 def of_the_same_people(alone: ReportContent) -> tuple[ReportContent, HistoryFigures]:
     """A content as one of a third version, and what its internal report says of all of them."""
     drift = drift_between(JOINT, Joint.from_counts(JOINT.counts[:, [0, 1, 3, 2]]))
-    findings = replace(alone.findings, history=FOUND, drift={**drift.to_dict(), "sentence": drift.sentence})
+    content = audited_again(alone, history=FOUND, drift={**drift.to_dict(), "sentence": drift.sentence})
     shared = {"guarantee": "lip:0.5", "reserve": 0.9, "people": 12900}
     versions = (
         RegisterVersion(
@@ -94,7 +95,7 @@ def of_the_same_people(alone: ReportContent) -> tuple[ReportContent, HistoryFigu
     )
     found = FoundHistoryPart.model_validate_json(json.dumps(asdict(FOUND)))
     figures = HistoryFigures(found=found, new=3169, before=before, versions=versions)
-    return replace(alone, people="same", findings=findings, kept_before=BEFORE), figures
+    return replace(content, people="same", kept_before=BEFORE), figures
 
 
 def public_text(content: ReportContent, read_page: Reader) -> str:
@@ -146,13 +147,13 @@ def test_other_bounds_are_said_in_their_words(
     guarantee: Any, words: str, make_content: Builder, read_page: Reader
 ) -> None:
     content = make_content(JOINT, fit("grr", JOINT, guarantee), guarantee)
-    content = replace(content, people="same", findings=replace(content.findings, history=FOUND))
+    content = replace(audited_again(content, history=FOUND), people="same")
     assert words in public_text(content, read_page)
 
 
 def test_a_first_version_says_that_others_will_keep_the_same_bound(same: ReportContent, read_page: Reader) -> None:
     first = replace(FOUND, versions=1, histories=1, known=0, forgotten=0, moved=0, outside=0, worst=())
-    content = replace(same, findings=replace(same.findings, history=first), kept_before=())
+    content = replace(audited_again(same, history=first), kept_before=())
     text = public_text(content, read_page)
     assert "first version about these people" in text
     assert "of the people" not in text

@@ -17,6 +17,7 @@ from funnel import LDP, LIP, Alphabet, Guarantee, Joint, Protocol, fit, plan
 from funnel.audit import Consistency
 from funnel.release.public_report import Approval, Change, Contact, Judged, Licence, PublicReport, Reference
 from funnel.report import MechanismNote, PlanLine, ReportContent, SourceNote, numbers, public_report, render_public
+from tests.public import audited_again
 
 Builder = Callable[..., ReportContent]
 Reader = Callable[[str], Any]
@@ -195,7 +196,7 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
         assert words in text
     assert "doubtful" not in text
     rare = dataclasses.replace(lip.findings.confidence, few=3)
-    doubtful = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, confidence=rare))
+    doubtful = audited_again(lip, confidence=rare)
     said = read_page(render_public(public_report(doubtful))).sections["limits"]
     assert "have fewer than 5 records, or would be expected to, so even that confidence is doubtful" in said
 
@@ -328,7 +329,7 @@ def test_mechanisms_are_compared_with_reasons(lip: ReportContent, lip_page: Any,
 def test_how_well_the_draws_fit_is_put_in_words(
     lip: ReportContent, read_page: Reader, consistency: Consistency, words: str
 ) -> None:
-    changed = dataclasses.replace(lip, findings=dataclasses.replace(lip.findings, consistency=consistency))
+    changed = audited_again(lip, consistency=consistency)
     assert words in read_page(render_public(public_report(changed))).sections["judged"]
 
 

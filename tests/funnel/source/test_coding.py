@@ -17,7 +17,7 @@ from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.settings import Recode
 from funnel.source import Codings, coded_batches, learn_codings, open_source
-from funnel.source.learning import ordered
+from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec
 
 Refusal = Callable[..., str]

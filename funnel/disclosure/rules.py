@@ -1,0 +1,182 @@
+"""Rules of disclosure control on a table of counts: minimum cell, dominance, uniqueness; and who breaks them.
+
+They are the rules of the handbooks for frequency tables, read for a table of (secret, published combination):
+Hundepool et al., *Statistical Disclosure Control* (Wiley, 2012), chapters 3 to 5, and the *Handbook on Statistical
+Disclosure Control* (second edition, 2024), chapters 3 to 5. docs/disclosure.md says which is which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.errors import SpecError
+from funnel.joint import Joint
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+# Counts are below 2^31, so that the numerator of a share times a count fits 64 bits.
+_DIGITS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a table may hold; decided in whole numbers.
+
+    Parameters
+    ----------
+    minimum_cell : int
+        A cell (secret, published combination) that occurs has at least as many records; 1 for no such rule.
+    dominance : float
+        In no combination does one value of the secret have a larger share of the records than this, unless it has in
+        the whole table; 1 for no such rule.
+    unique_share : float
+        Largest share of records whose published combination is theirs alone; 1 for no such rule.
+
+    Raises
+    ------
+    SpecError
+        If a number is out of its range.
+    """
+
+    minimum_cell: int = 10
+    dominance: float = 0.95
+    unique_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.minimum_cell < 1:
+            raise SpecError(f"minimum_cell must be at least 1, not {self.minimum_cell}")
+        for name in ("dominance", "unique_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise SpecError(f"{name} must be a share between 0 and 1, not {getattr(self, name)}")
+
+    def small(self, cells: IntArray) -> BoolArray:
+        """Which cells occur, but with fewer records than the minimum."""
+        return (cells > 0) & (cells < self.minimum_cell)
+
+    def above(self, part: IntArray, whole: IntArray) -> BoolArray:
+        """Where a part is a larger share of the whole than `dominance`; nowhere where there is no record."""
+        share = Fraction(str(self.dominance)).limit_denominator(_DIGITS)
+        return np.asarray(part * share.denominator > whole * share.numerator)
+
+    def lone(self, alone: int, records: int) -> bool:
+        """Whether more records are alone in their combination than may be."""
+        return alone > Fraction(str(self.unique_share)) * records
+
+
+@dataclass(frozen=True, eq=False)
+class Disclosure:
+    """What a table of counts breaks.
+
+    Parameters
+    ----------
+    joint : Joint
+        Counts (c, a); of published combinations that nobody has nothing is asked.
+    rules : Rules
+    """
+
+    joint: Joint
+    rules: Rules
+
+    @cached_property
+    def _totals(self) -> IntArray:
+        return np.asarray(self.joint.counts.sum(axis=0))
+
+    @cached_property
+    def small(self) -> BoolArray:
+        """Cells with fewer records than the minimum, but some; shape (c, a)."""
+        return self.rules.small(self.joint.counts)
+
+    @cached_property
+    def dominated(self) -> BoolArray:
+        """Cells whose secret has too large a share of its combination, though not of the whole table; shape (c, a)."""
+        counts = self.joint.counts
+        known = self.rules.above(counts.sum(axis=1), np.asarray(self.joint.n))
+        return self.rules.above(counts, self._totals[None, :]) & ~known[:, None]
+
+    @cached_property
+    def alone(self) -> BoolArray:
+        """Combinations of a single record; shape (a,)."""
+        return np.asarray(self._totals == 1)
+
+    @property
+    def n_alone(self) -> int:
+        """Records whose combination is theirs alone."""
+        return int(self.alone.sum())
+
+    @property
+    def n_below(self) -> int:
+        """Records whose combination has fewer records than the minimum of a cell."""
+        return int(self._totals[self._totals < self.rules.minimum_cell].sum())
+
+    @property
+    def combinations(self) -> int:
+        """Published combinations that occur."""
+        return int((self._totals > 0).sum())
+
+    @property
+    def too_unique(self) -> bool:
+        """Whether more records are alone in their combination than the rules allow."""
+        return self.rules.lone(self.n_alone, self.joint.n)
+
+    @cached_property
+    def breaking(self) -> BoolArray:
+        """Cells that break a rule; shape (c, a). Lone records count where there are too many of them."""
+        lone = self.alone[None, :] & (self.joint.counts > 0) if self.too_unique else False
+        return np.asarray(self.small | self.dominated | lone)
+
+    @property
+    def passes(self) -> bool:
+        """Whether no rule is broken."""
+        return not self.breaking.any()
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Names of the rules that are broken, as settings."""
+        found = {
+            "minimum_cell": bool(self.small.any()),
+            "dominance": bool(self.dominated.any()),
+            "unique_share": self.too_unique,
+        }
+        return tuple(name for name, is_broken in found.items() if is_broken)
+
+    def values(self) -> dict[str, dict[str, int]]:
+        """By column and value, the breaking cells that have this value; most of them first. **Internal.**
+
+        In a column of which every value is in the same number of breaking cells there is nothing to choose from; all
+        are listed alike.
+        """
+        found: dict[str, dict[str, int]] = {}
+        secret, combination = np.nonzero(self.breaking)
+        for alphabet, places in ((self.joint.secret, secret), (self.joint.inputs, combination)):
+            for j, column in enumerate(alphabet.columns):
+                met: dict[str, int] = {}
+                for place in places.tolist():
+                    value = alphabet.symbols[place][j]
+                    met[value] = met.get(value, 0) + 1
+                found[column] = dict(sorted(met.items(), key=lambda entry: -entry[1]))
+        return found
+
+    def columns(self) -> tuple[str, ...]:
+        """Columns in which some values are in more breaking cells than others, so that grouping them would help.
+
+        All columns where every value of every column breaks alike.
+        """
+        found = self.values()
+        axes = {**_sizes(self.joint.secret), **_sizes(self.joint.inputs)}
+        uneven = tuple(
+            column for column, met in found.items() if met and (len(met) < axes[column] or len(set(met.values())) > 1)
+        )
+        return uneven or tuple(column for column, met in found.items() if met)
+
+
+def _sizes(alphabet: object) -> dict[str, int]:
+    from funnel.alphabet import Alphabet
+
+    assert isinstance(alphabet, Alphabet)
+    return {column: len({symbol[j] for symbol in alphabet.symbols}) for j, column in enumerate(alphabet.columns)}

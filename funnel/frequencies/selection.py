@@ -1,0 +1,73 @@
+"""Selection: which values of a column may be named, where nobody declared them, and what that costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from funnel.frequencies.limits import naming_limit
+from funnel.frequencies.noise import draw_noise, scale_of
+
+# Of the epsilon of a version, the most that learning values may cost; the counts get the rest.
+LEARNING = Fraction(1, 4)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What learning the values of one column may cost.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Differential privacy, one record more or less.
+    """
+
+    epsilon: float
+    delta: float
+
+    def halved(self) -> Share:
+        """Half of the epsilon, with the same delta: of two ways to look at a column of which only one has a delta."""
+        return Share(self.epsilon / 2, self.delta)
+
+    @property
+    def threshold(self) -> int:
+        """The least noisy count that is above what one record reaches with a probability of delta, exactly."""
+        return naming_limit(scale_of(self.epsilon), Fraction(self.delta))
+
+
+NOTHING = Share(0.0, 0.0)
+
+
+def shares(epsilon: float, delta: float, columns: Iterable[str]) -> dict[str, Share]:
+    """The share of each column whose values are learned: equal parts of a quarter of epsilon, and of delta."""
+    names = list(columns)
+    if not names:
+        return {}
+    each = Share(rounded_down(Fraction(epsilon) * LEARNING / len(names)), rounded_down(Fraction(delta) / len(names)))
+    return dict.fromkeys(names, each)
+
+
+def rounded_down(number: Fraction) -> float:
+    """The largest double at or below a fraction."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+def selected(counts: Mapping[str, int], share: Share) -> dict[str, int]:
+    """Values whose noisy count reaches the threshold, with that noisy count.
+
+    A stability-based histogram (Bun, Nissim and Stemmer 2016): only values that occur get noise, so a value of one
+    record alone is named with a probability of at most delta, and for all others the noise answers. Differentially
+    private with (epsilon, delta), for one record more or less.
+    """
+    noisy = with_noise({value: count for value, count in counts.items() if count > 0}, share.epsilon)
+    least = share.threshold
+    return {value: count for value, count in noisy.items() if count >= least}
+
+
+def with_noise(counts: Mapping[str, int], epsilon: float) -> dict[str, int]:
+    """Counts of disjoint groups of records, each with noise: epsilon-differentially private."""
+    drawn = draw_noise(len(counts), epsilon).tolist() if counts else []
+    return {value: count + noise for (value, count), noise in zip(counts.items(), drawn, strict=True)}

@@ -1,0 +1,60 @@
+"""Widening: counts over every combination of the values that columns may have, not only over those that occur."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from funnel.alphabet import Alphabet
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.wording import listed
+
+# Noise is drawn for each: some seconds for so many.
+MAX_COMBINATIONS = 1 << 19
+
+
+def widened(counted: Joint, values: Mapping[str, Sequence[str]]) -> Joint:
+    """The same counts over the product of the values of the columns; zero where nobody is.
+
+    Which combinations occur is a fact about people; which values there may be is not.
+
+    Parameters
+    ----------
+    counted : Joint
+        Counts of combinations of these values.
+    values : mapping of column to sequence of str
+        The public values of every column, in order.
+
+    Raises
+    ------
+    DataError
+        If these are too many combinations, or the counts are of other values.
+    """
+    columns = counted.secret.columns + counted.inputs.columns
+    if lacking := [column for column in columns if column not in values]:
+        raise DataError(f"nobody says which values {listed(lacking)} may have; learn the categories first")
+    if (size := math.prod(len(values[column]) for column in columns)) > MAX_COMBINATIONS:
+        largest = sorted(columns, key=lambda column: -len(values[column]))
+        has = ", ".join(f"{column} {len(values[column]):,}" for column in largest)
+        raise DataError(
+            f"the values that the columns may have make {size:,} combinations ({has}), and noise is drawn for at most "
+            f"{MAX_COMBINATIONS:,}; list fewer values of {largest[0]!r} in [categories], group them in [recode], or "
+            "publish fewer columns"
+        )
+    secret, inputs = (
+        Alphabet(alphabet.columns, tuple(product(*(values[column] for column in alphabet.columns))))
+        for alphabet in (counted.secret, counted.inputs)
+    )
+    rows, places = (
+        np.array([wide.get(symbol) for symbol in narrow.symbols])
+        for wide, narrow in ((secret, counted.secret), (inputs, counted.inputs))
+    )
+    if (rows < 0).any() or (places < 0).any():
+        raise DataError("the counts are of values that are not among those the columns may have; count them again")
+    counts = np.zeros((len(secret), len(inputs)), dtype=np.int64)
+    counts[np.ix_(rows, places)] = counted.counts
+    return Joint(counts, secret, inputs)

@@ -1,0 +1,88 @@
+"""Learned: which values of a source have names, where that was learned under noise: once, and never again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from funnel.alphabet import Alphabet
+from funnel.progress import Progress
+from funnel.release.cache import Cache
+from funnel.release.decision import Earlier
+from funnel.release.document import dump
+from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.source import Codings, Source, learn_codings
+from funnel.source.naming import columns_to_learn
+from funnel.spec import ReleaseSpec
+
+_FILE = "values.json"
+
+
+def learned_codings(
+    spec: ReleaseSpec, source: Source, source_sha256: str, workspace: Path, progress: Progress
+) -> Codings:
+    """The codings of a source; names that have to be learned under noise are those that were learned before.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    source : Source
+    source_sha256 : str
+        Digest of it.
+    workspace : Path
+        Private folder of the series, where what is learned is kept.
+    progress : callable
+
+    Raises
+    ------
+    DataError
+        If the source does not fit the spec.
+    """
+    key = values_digest(spec, source_sha256)
+    if key is None:
+        return learn_codings(spec, source, progress)
+    cache = Cache(workspace / "values")
+    found = cache.find(key)
+    if found is not None:
+        return learn_codings(spec, source, progress, known=json.loads(found[_FILE]))
+    codings = learn_codings(spec, source, progress)
+    cache.keep(key, {_FILE: dump(codings.labels)})
+    return codings
+
+
+def values_digest(spec: ReleaseSpec, source_sha256: str) -> str | None:
+    """SHA-256 (hex) of what learned names are learned from, and how; None where none are."""
+    if not columns_to_learn(spec):
+        return None
+    return hashlib.sha256(json.dumps([source_sha256, spec.coding_digest]).encode()).hexdigest()
+
+
+def recall_values(earlier: Iterable[Earlier], workspace: Path) -> None:
+    """Note in the workspace what earlier versions published of learned names, where that was lost.
+
+    Parameters
+    ----------
+    earlier : iterable of Earlier
+    workspace : Path
+        Private folder of the series.
+    """
+    cache = Cache(workspace / "values")
+    for one in earlier:
+        frequencies = one.record.frequencies
+        if one.folder is None or frequencies is None or frequencies.values is None:
+            continue
+        if cache.find(frequencies.values) is None:
+            document = FrequenciesDocument.read(ReleaseFolder(one.folder).frequencies)
+            labels = {**_labels(document.secret.alphabet()), **_labels(document.inputs.alphabet())}
+            cache.keep(frequencies.values, {_FILE: dump(labels)})
+
+
+def _labels(alphabet: Alphabet) -> Mapping[str, list[str]]:
+    """The values of each column in order, of an alphabet that is the product of these."""
+    return {
+        column: list(dict.fromkeys(symbol[j] for symbol in alphabet.symbols))
+        for j, column in enumerate(alphabet.columns)
+    }

@@ -1,0 +1,98 @@
+"""Protection: what protects the frequencies of a version, as its documents and its record say it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from pydantic import Field, model_validator
+
+from funnel.frequencies import Frequencies
+from funnel.release.document import Count, Part, Sha256
+
+# What documents say that are from before frequencies were protected.
+UNPROTECTED: Final = {
+    "protection": "none",
+    "epsilon": None,
+    "delta": None,
+    "beta": None,
+    "spent": None,
+    "unprotected": 0,
+}
+
+
+class Protection(Part):
+    """How the counts that everything public is made from were protected; None where a number means nothing.
+
+    ``epsilon`` (nats) is what the public documents of this version may tell about one record more or less, ``delta``
+    the probability that a value of one person alone is named, and ``beta`` the probability, over the noise, that the
+    true counts are outside the bounds for which the guarantee is proven. ``spent`` is the epsilon of all versions about
+    these people, this one included, and ``unprotected`` how many of these versions have no noise.
+    """
+
+    protection: Literal["none", "threshold", "noise"]
+    epsilon: float | None = Field(gt=0)
+    delta: float | None = Field(ge=0, lt=1)
+    beta: float | None = Field(gt=0, lt=1)
+    spent: float | None = Field(gt=0)
+    unprotected: Count
+
+    @model_validator(mode="after")
+    def _noise_has_numbers(self) -> Protection:
+        told = {one is None for one in (self.epsilon, self.delta, self.beta, self.spent)}
+        if told != {self.protection != "noise"}:
+            raise ValueError("tells of noise where there is none, or not all of it")
+        if self.epsilon is not None and self.spent is not None and self.spent < self.epsilon:
+            raise ValueError("says that all versions together spent less than this one")
+        return self
+
+    @classmethod
+    def of(cls, frequencies: Frequencies, unprotected: int = 0) -> Protection:
+        """Of public frequencies, and of how many versions about the same people before them had no noise."""
+        return cls(**numbers_of(frequencies), unprotected=unprotected)
+
+
+class ProtectedCounts(Protection):
+    """The same in the record of a version, with what the counts were; internal.
+
+    Attributes
+    ----------
+    counted : str
+        SHA-256 (hex) of the exact counts and of the settings that they are protected with: the same counts have the
+        same noise, which is spent once.
+    noisy : str or None
+        SHA-256 (hex) of the noisy counts; None without noise.
+    values : str or None
+        SHA-256 (hex) of the source and of what of the spec decides which of its values have a name; None where that is
+        not learned under noise.
+    """
+
+    counted: Sha256
+    noisy: Sha256 | None
+    values: Sha256 | None
+
+    @model_validator(mode="after")
+    def _noisy_with_noise(self) -> ProtectedCounts:
+        if (self.noisy is None) != (self.protection != "noise"):
+            raise ValueError("names noisy counts where there are none, or does not where there are")
+        if self.values is not None and self.noisy is None:
+            raise ValueError("says that values were learned under noise, and there is none")
+        return self
+
+    @property
+    def public(self) -> Protection:
+        """What of it is public."""
+        return Protection.model_validate(self.model_dump(include=set(Protection.model_fields)))
+
+
+def numbers_of(frequencies: Frequencies) -> dict[str, Any]:
+    """What public frequencies say of their protection, by the names of `Protection`."""
+    noise = frequencies.noise
+    if noise is None:
+        return {"protection": frequencies.protection, "epsilon": None, "delta": None, "beta": None, "spent": None}
+    return {
+        "protection": frequencies.protection,
+        "epsilon": frequencies.epsilon,
+        "delta": noise.delta,
+        "beta": noise.beta,
+        "spent": frequencies.spent,
+    }
