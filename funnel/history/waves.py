@@ -129,7 +129,10 @@ def follow_waves(
         target = optimal(joint, inner_bound(declared, reserve), time_limit=budget).protocol
     work = Budget.of(_SECONDS if budget is None else budget)
     first = counted_cells(cells[rows.at(1)], joint)
-    within = row_changes(rows, cells, first) if rows.deepest > 1 else None
+    # Who is forgotten is counted among units, as all are, and in no change.
+    known = nodes[rows.units] >= 0
+    of_known = UnitRows(rows.units[known], rows.places[known])
+    within = row_changes(of_known, cells[known], first) if rows.deepest > 1 else None
     constant = marginal_weights(joint, target.weights)
     whole = Whole.beginning(joint, constant)
     nodes, xs = nodes.copy(), cells % len(joint.inputs)

@@ -115,7 +115,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
         yield f"{wrong:,} rows have a history that does not go on from the row before"
 
 
-def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[tuple[int, int]]:
+def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed: bool) -> Counter[tuple[int, int]]:
     """Pairs of successive rows of a person, by their cells; after one that no row follows, first rows of its secret."""
     rows = _rows(
         database,
@@ -127,7 +127,7 @@ def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter
         """,
     )
     found = Counter({(before, after): count for before, after, count in rows})
-    if found:
+    if found and completed:
         a = entry.chapter.a
         for before in counts_of(database, entry).keys() - {before for before, _ in found}:
             start = before // a * a
@@ -262,7 +262,8 @@ def counted_complaints(
         first = dict(_rows(database, entry.rows, f"SELECT cell, count(*) FROM {_first(entry)} GROUP BY cell"))
         if _differ({cell: count for cell, count in enumerate(chapter.units) if count}, first, exactly=not gone):
             yield "its counts of first rows are not those of its people"
-        within = row_changes_of(database, entry)
+        # Where somebody was forgotten since, nobody knows any more which cells no row followed.
+        within = row_changes_of(database, entry, coming or not gone)
         if within and _differ(chapter.changes.get(chapter.ordinal, {}), within, coming or not gone):
             yield "its changes from a row to the next are not those of its people"
     for ordinal, table in sorted(chapter.changes.items()):

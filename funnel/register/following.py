@@ -23,6 +23,8 @@ from funnel.history import (
     drawing_protocol,
 )
 from funnel.history.decisions import channel_digest
+from funnel.history.rows import MOST_ROWS
+from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
@@ -41,7 +43,8 @@ from funnel.tables import arrow_numbers, open_paged
 
 HISTORIES, FOLLOWED = "histories.parquet", "followed.parquet"
 FORGOTTEN_NODE = -1
-"""In the place of a history: of people who are forgotten, and drawn from what depends on nothing."""
+"""In the place of a history: of people who are forgotten, and drawn from what depends on nothing. Where they have
+several rows, of the first; -2 is for the second, and so on, since no word is for two rows."""
 
 FORGOTTEN_CHANNEL = "forgotten"
 """In the place of the number of a channel: of the same people."""
@@ -199,7 +202,9 @@ def follow_snapshot(
         raise DataError(f"a column is named {HISTORY_COLUMN!r}, as the channels of histories are; rename it")
     key = decision_key(record_key)
     channels = pa.array([*map(str, range(len(step.library))), FORGOTTEN_CHANNEL], pa.string())
-    decisions = decision_array([*step.decision_digests(step.followed), _forgotten_decision(step)])
+    several = range(1, (MOST_ROWS if step.waves else 1) + 1)
+    forgotten = [_forgotten_decision(step, row) for row in several]
+    decisions = decision_array([*step.decision_digests(step.followed), *forgotten])
     private_folder(work)
     done = 0
     path = work / FOLLOWED
@@ -210,7 +215,7 @@ def follow_snapshot(
         for group, histories in files:
             nodes = histories.column(0).to_numpy()
             at = _followed(step, nodes)
-            channel = np.where(nodes == FORGOTTEN_NODE, len(step.library), np.append(step.drawn_from, 0)[at])
+            channel = np.append(step.drawn_from, [len(step.library)] * len(forgotten))[at]
             keys = decision_keys(stored_digests(group), decisions[at], key)
             names = [name for name in group.schema.names if name != KEY_COLUMN]
             column = pa.DictionaryArray.from_arrays(arrow_numbers(channel.astype(np.int32)), channels)
@@ -282,7 +287,7 @@ def drawn_people(
                 outputs[start:stop] = some.outputs
                 np.add.at(seen, (some.inputs, some.outputs.astype(np.int64)), 1)
                 start = stop
-            kept = np.flatnonzero(nodes != FORGOTTEN_NODE)
+            kept = np.flatnonzero(nodes >= 0)
             rows = np.empty(len(kept), dtype=_DRAWN)
             _fill(rows, stored_digests(group)[kept])
             rows["cell"] = cells_of(group, joint)[kept]
@@ -306,19 +311,20 @@ def _numbered(pieces: Iterator[PersonArray], codes: IntArray, first: int) -> Ite
         yield piece
 
 
-def _forgotten_decision(step: Step) -> bytes:
+def _forgotten_decision(step: Step, row: int = 1) -> bytes:
     """What is decided about those who are forgotten: the same row for every input; no history is like it."""
     channel = step.channel
     silent_rows = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
-    said = channel_digest(silent_rows, channel.inputs, channel.outputs) + step.version.encode()
+    said = channel_digest(silent_rows, channel.inputs, channel.outputs) + wave_name(step.version, row).encode()
     return hashlib.blake2b(said, digest_size=DIGEST_BYTES, person=b"funnel forgotten").digest()
 
 
 def _followed(step: Step, nodes: IntArray) -> IntArray:
-    """The place of every history among those that a step followed; the one after the last of those forgotten."""
+    """The place of every history among those that a step followed; those of rows that are forgotten come after."""
     at = np.minimum(np.searchsorted(step.followed, nodes), len(step.followed) - 1)
-    at[nodes == FORGOTTEN_NODE] = len(step.followed)
-    if (step.followed[at[nodes != FORGOTTEN_NODE]] != nodes[nodes != FORGOTTEN_NODE]).any():
+    gone = nodes < 0
+    at[gone] = len(step.followed) + FORGOTTEN_NODE - nodes[gone]
+    if (step.followed[at[~gone]] != nodes[~gone]).any():
         raise DataError("somebody has a history that nothing was decided for; run the release again")
     return np.asarray(at, dtype=np.int64)
 

@@ -416,7 +416,7 @@ class Register:
         if self.forgotten is not None:
             require_digest(*self.forgotten)
         for entry in self.entries:
-            for name in (PEOPLE, *entry.files):
+            for name in (PEOPLE, *([] if entry.units is None else [ROWS]), *entry.files):
                 if not (self.root / entry.folder / name).is_file():
                     raise self._lost(f"{self.root / entry.folder / name} is gone")
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from funnel.errors import DataError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
-from funnel.history.rows import UnitRows, counted_cells, row_changes
+from funnel.history.rows import UnitRows, counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
@@ -193,7 +193,8 @@ def follow_units(
 def people_of(units: Units, waves: Waves, snapshot: Snapshot, work: Path) -> People:
     """The history before every row, in the order of the snapshot, as a file that it is drawn with."""
     private_folder(work)
-    nodes = np.where(units.nodes[units.rows.units] == FORGOTTEN_NODE, FORGOTTEN_NODE, waves.before)
+    gone = units.nodes[units.rows.units] == FORGOTTEN_NODE
+    nodes = np.where(gone, FORGOTTEN_NODE + 1 - units.rows.places, waves.before)
     start = 0
     with Sink(work / HISTORIES) as sink, pq.ParquetWriter(sink, _NODES, compression="zstd") as writer:
         for size in snapshot.sizes:
@@ -250,15 +251,13 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
         np.concatenate([one.parents for one in chapters]),
         np.concatenate([one.outputs for one in chapters]),
     )
-    first = units.first
-    within = row_changes(units.rows, units.cells, first) if len(chapters) > 1 else None
     return DrawnPeople(
         chapter,
         FileRef(str(work / PEOPLE), people_sha256),
         written,
         FileRef(str(work / ROWS), rows_sha256),
-        first,
-        within,
+        units.first,
+        chapters[1].changes[len(waves.past) - len(chapters)] if len(chapters) > 1 else None,
     )
 
 
