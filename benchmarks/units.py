@@ -23,7 +23,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import funnel
 from funnel import LIP, Joint
 from funnel.history import Past, Step
 from funnel.history.rows import UnitRows
@@ -230,7 +229,7 @@ def main() -> None:
     parser.add_argument("--panel", type=Path, required=True)
     options = parser.parse_args()
     results = [run(case) for case in (*panel_cases(options.panel), encounters())]
-    (RESULTS / "units.json").write_text(json.dumps({"funnel": funnel.__version__, "cases": results}, indent=1) + "\n")
+    (RESULTS / "units.json").write_text(json.dumps({"cases": results}, indent=1) + "\n")
     (RESULTS / "units.md").write_text(page(results))
     print(page(results))
 

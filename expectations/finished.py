@@ -456,6 +456,7 @@ class Finished:
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
             0 if self.history is None else self.history.outside,
+            None if self.history is None else self.history.units,
         )
 
     @property

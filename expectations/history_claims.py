@@ -221,6 +221,8 @@ class HistoryEvidence:
         yield same("outside", stated["outside"], version.outside)
         yield same("histories", stated["histories"], version.histories)
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
+        units = self.entry.chapter.units
+        yield same("units", stated["units"], None if units is None else sum(units))
         yield same("versions", stated["versions"], len(self.found.entries))
         yield same("register", stated["register"], self.prepared.register.name)
 

@@ -69,6 +69,7 @@ def report_claims(
     alone: PlainInformation | None = None,
     before: Sequence[Mapping[str, Any]] | None = (),
     moved_outside: int = 0,
+    units: int | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -96,6 +97,8 @@ def report_claims(
         Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
     moved_outside : int
         People for whom something that can be published is outside the bound then.
+    units : int, optional
+        People, where they have several rows; else they are as many as records.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -106,6 +109,7 @@ def report_claims(
         "created": created,
         "shuffled": said.shuffled,
         "people": said.people,
+        "unit": said.unit,
     }
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -120,7 +124,7 @@ def report_claims(
             "figures",
             [
                 *_figures(numbers, laws, said),
-                *_history(figures, laws, versions, alone, moved_outside),
+                *_history(figures, laws, versions, alone, moved_outside / (units or laws.recount.rows)),
                 *_kept(numbers, before),
             ],
         ),
@@ -136,7 +140,7 @@ def _inactive(page: _Page) -> Claim:
 
 
 def _history(
-    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, moved_outside: int
+    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, outside: float
 ) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
@@ -145,7 +149,7 @@ def _history(
     yield same("versions", None if found is None else found["versions"], versions)
     if found is not None:
         step = share_step(laws.recount.rows)
-        steps = max(1, math.ceil(moved_outside / laws.recount.rows / step))
+        steps = max(1, math.ceil(outside / step))
         yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
         yield near("share_alone", found["share_alone"], _share(alone), step)
 

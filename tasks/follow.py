@@ -313,6 +313,7 @@ def _found(register: Register, people: People, found: Step) -> FoundHistory:
         alone=found.alone,
         bound=found.bound,
         entropy=found.entropy,
+        units=found.opening.joint.n if found.waves else None,
     )
 
 

@@ -283,3 +283,14 @@ def test_a_register_without_its_table_of_rows_is_refused(made: Made, tmp_path: P
         recount_histories(register)
     with pytest.raises(LedgerError, match=r"rows\.parquet is gone"):
         Register(register, "encounters").check()
+
+
+def test_the_report_tells_of_units_and_rows(made: Made) -> None:
+    folder = Path(str(made.told[1]["folder"]))
+    numbers = json.loads((folder / "report.json").read_text())
+    page = " ".join((folder / "report.html").read_text().split())
+    assert numbers["unit"] == ["patient"]
+    assert "all rows of a unit together" in page
+    assert "version 2 about the same units" in page
+    assert "% of the rows" in page
+    assert "of the people" not in page
