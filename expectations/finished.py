@@ -544,6 +544,7 @@ class Finished:
             0 if self.history is None else self.history.outside,
             self.recount.rows,
             self.frequencies,
+            None if self.history is None else self.history.units,
         )
 
     @property

@@ -47,7 +47,7 @@ def wrong_answers(entries: tuple[Entry, ...], key: RecordKey) -> int:
     channel = np.array([chapter.followed[node] for node in before.tolist()], dtype=np.int64)
     limits = _Limits(chapter)
     wrong = 0
-    with pq.ParquetFile(entry.people) as file:
+    with pq.ParquetFile(entry.rows) as file:
         for batch in file.iter_batches(columns=["high", "low", "cell", "node"]):
             high, low, cell, node = (column.to_numpy() for column in batch.columns)
             place = node - chapter.first
@@ -82,9 +82,7 @@ def _history_digest(node: int, tree: Tree, known: dict[int, bytes]) -> None:
         path.append(node)
         node = tree.parents[node]
     for one in reversed(path):
-        version = tree.versions[one]
-        assert version is not None
-        content = known[node] + tree.outputs[one].to_bytes(8, "little") + tree.chapters[version].name.encode()
+        content = known[node] + tree.outputs[one].to_bytes(8, "little") + tree.name(one).encode()
         known[one] = blake2b(content, digest_size=16, person=b"funnel history 1").digest()
         node = one
 
@@ -92,7 +90,11 @@ def _history_digest(node: int, tree: Tree, known: dict[int, bytes]) -> None:
 def channel_digest(rows: Rows, entry: Entry) -> bytes:
     """The digest of a channel of an entry, with its alphabets: 16 bytes."""
     chapter = entry.chapter
-    alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, chapter.outputs))
+    outputs = chapter.outputs
+    if chapter.units is not None:
+        # Names of outputs are given once all rows of everybody are drawn.
+        outputs = tuple((str(y),) * len(entry.output_columns) for y in range(chapter.b))
+    alphabets = ((entry.input_columns, chapter.inputs), (entry.output_columns, outputs))
     header = [[list(columns), [list(symbol) for symbol in symbols]] for columns, symbols in alphabets]
     text = json.dumps(header, ensure_ascii=True, separators=(",", ":")).encode()
     weights = [[0] * chapter.a for _ in range(chapter.b)]

@@ -221,6 +221,8 @@ class HistoryEvidence:
         yield same("outside", stated["outside"], version.outside)
         yield same("histories", stated["histories"], version.histories)
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
+        units = self.entry.chapter.units
+        yield same("units", stated["units"], None if units is None else sum(units))
         yield same("versions", stated["versions"], len(self.found.entries))
         yield same("register", stated["register"], self.prepared.register.name)
 
@@ -264,8 +266,14 @@ def _in_snapshot(entry: Entry, snapshot: Snapshot, forgotten: Path) -> tuple[int
         schema = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("cell", pa.int32())])
         database.register("records", pa.RecordBatchReader.from_batches(schema, batches(file)))
         database.execute("CREATE TABLE known AS SELECT * FROM records")
-        query = "SELECT count(*) FROM known JOIN read_parquet(?) USING (high, low, cell)"
-        ((there,),) = database.execute(query, [str(entry.people)]).fetchall()
+        # People may have several rows, and several of them with the same values.
+        query = """
+            SELECT coalesce(sum(least(known.records, noted.records)), 0)
+            FROM (SELECT high, low, cell, count(*) AS records FROM known GROUP BY ALL) AS known
+            JOIN (SELECT high, low, cell, count(*) AS records FROM read_parquet(?) GROUP BY ALL) AS noted
+            USING (high, low, cell)
+        """
+        ((there,),) = database.execute(query, [str(entry.rows)]).fetchall()
         gone = []
         if forgotten.exists():
             query = "SELECT cell, count(*) FROM known JOIN read_parquet(?) USING (high, low) GROUP BY cell"

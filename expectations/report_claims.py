@@ -73,6 +73,7 @@ def report_claims(
     moved_outside: int = 0,
     rows: int = 0,
     public: PublicFrequencies | None = None,
+    units: int | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -104,6 +105,8 @@ def report_claims(
         Records of the table.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
+    units : int, optional
+        People, where they have several rows; else they are as many as records.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -114,6 +117,7 @@ def report_claims(
         "created": created,
         "shuffled": said.shuffled,
         "people": said.people,
+        "unit": said.unit,
     }
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -130,7 +134,7 @@ def report_claims(
                 *_figures(numbers, laws, said, rows, public),
                 # How draws were compared would tell how many histories there are, or of true values.
                 same("consistency", figures["consistency"] is None, versions is not None or public is not None),
-                *_history(figures, laws, versions, alone, moved_outside),
+                *_history(figures, laws, versions, alone, moved_outside / (units or rows or laws.recount.rows)),
                 *_kept(numbers, before),
             ],
         ),
@@ -146,14 +150,14 @@ def _inactive(page: _Page) -> Claim:
 
 
 def _history(
-    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, moved_outside: int
+    figures: Mapping[str, Any], laws: Laws, versions: int | None, alone: PlainInformation | None, outside: float
 ) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
     yield same("versions", None if found is None else found["versions"], versions)
     if found is not None:
         step = share_step(laws.recount.rows)
-        steps = max(1, math.ceil(moved_outside / laws.recount.rows / step))
+        steps = max(1, math.ceil(outside / step))
         yield near("outside_at_most", found["outside_at_most"], min(1.0, steps * step), NOISE)
         yield near("share_alone", found["share_alone"], _share(alone), step)
 

@@ -86,6 +86,12 @@ class Said:
         return self.settings.get("record_key") is not None
 
     @property
+    def unit(self) -> list[str]:
+        """Columns that say whose a record is, where people may have several."""
+        found = self.settings.get("unit", []) if self.people == "same" else []
+        return [found] if isinstance(found, str) else list(found)
+
+    @property
     def people(self) -> str | None:
         """Who the people of successive versions are said to be."""
         found = self.section("history").get("people")

@@ -236,18 +236,21 @@ class Console:
         """What can be kept given everything published before, and what reserves and a smaller beginning cost."""
         out, asked = self._out, found.asked
         of = f" ({found.guarantee})" if several else ""
+        people = "units" if found.unit else "people"
+        if found.unit:
+            of = f"{of}: {found.rows:,} rows of {found.people:,} units ({', '.join(found.unit)})"
         if found.versions:
             said = (
-                f"given everything published about these people in {_things(found.versions, 'version')}{of}: "
-                f"{_things(found.histories, 'history', 'histories')}, {found.new:,} of {found.people:,} people new; "
+                f"given everything published about these {people} in {_things(found.versions, 'version')}{of}: "
+                f"{_things(found.histories, 'history', 'histories')}, {found.new:,} of {found.people:,} {people} new; "
                 f"{asked.kept:.1%} kept with {found.mechanism}, {found.alone:.1%} if this version stood alone; "
-                f"{asked.moved:,} people moved out of the bound by frequencies, {asked.outside:,} of them outside "
+                f"{asked.moved:,} {people} moved out of the bound by frequencies, {asked.outside:,} of them outside "
                 f"whatever is drawn; level over all histories {asked.step.level.value:.6g}"
             )
         else:
             said = (
-                f"the first version about these people{of}: {asked.kept:.1%} kept with {found.mechanism} at a reserve "
-                f"of {found.reserve:g}"
+                f"the first version about these {people}{of}: {asked.kept:.1%} kept with {found.mechanism} at a "
+                f"reserve of {found.reserve:g}"
             )
         out.print(Text(said), soft_wrap=True)
         out.print(_reserve_table(found))

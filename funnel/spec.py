@@ -323,6 +323,11 @@ class ReleaseSpec(Section):
         return self.history.register or self.name
 
     @property
+    def follows_units(self) -> bool:
+        """Whether people may have several rows: those of a unit are drawn one after the other, under one bound."""
+        return self.unit is not None and self.register is not None
+
+    @property
     def folder(self) -> Path:
         """The folder of the spec file, absolute."""
         return self._folder

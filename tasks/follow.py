@@ -12,9 +12,10 @@ from funnel.audit.followed import FoundHistory
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
-from funnel.history import HISTORY_COLUMN, Step, drawing_protocol
+from funnel.history import HISTORY_COLUMN, Changes, Step, drawing_protocol
 from funnel.history import follow as follow_people
 from funnel.history.drift import Drift, drift_between
+from funnel.history.waves import Waves
 from funnel.joint import Joint
 from funnel.naming import name_outputs
 from funnel.pipeline.tasks.step import step, tell
@@ -22,6 +23,7 @@ from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.register import Prepared, Register
+from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, require_exact
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
@@ -55,12 +57,15 @@ class Followed:
         What was decided for every history; None where nothing is added to a register.
     people : People or None
         Who has which history.
+    units : tuple of Units and Waves, or None
+        Where people have several rows: whose they are, and what was decided and drawn row by row.
     """
 
     drawn: DrawnFrom
     drift: Mapping[str, Any] | None = None
     step: Step | None = None
     people: People | None = None
+    units: tuple[Units, Waves] | None = None
 
 
 @step
@@ -126,24 +131,34 @@ def follow(
         )
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
     work = workspace / FOLDER
-    people = observe(register, snapshot, counted, work, tell)
-    drift = _told(spec, _drift_of_same(spec, register, counted, people))
-    tell("following histories")
-    found = follow_people(
-        register.past,
-        people.observed.known_by(frequencies.joint),
-        parse_guarantee(spec.guarantee.canonical),
-        f"{spec.name}/{decision.version}",
-        target=protocol,
-        reserve=spec.history.reserve,
-        # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
-        read_alone=True,
-        progress=tell,
-    )
-    public = _public(frequencies.joint, found)
-    # What an output may come from is more than it is under the protocol of this version alone, and its name says it.
-    found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     key = secret.record_key(spec.record_key, read_from_vault)
+    bound = parse_guarantee(spec.guarantee.canonical)
+    name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
+    units = None
+    if spec.follows_units:
+        require_exact(spec, counted, frequencies.joint)
+        of_rows = observe_units(register, snapshot, counted, key, tell)
+        drift = _told(spec, _drift_of_units(spec, register, of_rows.first))
+        waves = follow_units(register, of_rows, bound, name, key, target=protocol, reserve=reserve, progress=tell)
+        units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
+    else:
+        people = observe(register, snapshot, counted, work, tell)
+        drift = _told(spec, _drift_of_same(spec, register, counted, people.observed.changes))
+        tell("following histories")
+        found = follow_people(
+            register.past,
+            people.observed.known_by(frequencies.joint),
+            bound,
+            name,
+            target=protocol,
+            reserve=reserve,
+            # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
+            read_alone=True,
+            progress=tell,
+        )
+    public = _public(frequencies.joint, found)
+    # What an output may come from is more than it is under the protocol of this version alone; its name says it.
+    found = replace(found, channel=replace(found.channel, outputs=public.outputs))
     followed = follow_snapshot(snapshot, people, found, key, work, tell)
     drawing = drawing_protocol(found)
     record = History.model_validate(
@@ -172,7 +187,7 @@ def follow(
         _found(register, people, found),
         record,
     )
-    return Followed(drawn, drift, found, people)
+    return Followed(drawn, drift, found, people, units)
 
 
 def entry_of(
@@ -202,11 +217,14 @@ def entry_of(
     drawn, found = followed.drawn, followed.step
     key = secret.record_key(spec.record_key, read_from_vault)
     words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
-    noted = drawn_people(snapshot, drawn.snapshot, followed.people, found, words, rows.pairs, workspace / FOLDER, tell)
+    if followed.units is not None:
+        noted = drawn_units(*followed.units, found, rows.pairs, workspace / FOLDER)
+    else:
+        noted = drawn_people(
+            snapshot, drawn.snapshot, followed.people, found, words, rows.pairs, workspace / FOLDER, tell
+        )
     return register.prepare(
-        noted.chapter,
-        noted.people,
-        noted.rows,
+        noted,
         series=spec.name,
         version=str(decision.version),
         reserve=found.reserve,
@@ -279,7 +297,7 @@ def _found(register: Register, people: People, found: Step) -> FoundHistory:
     worst = () if found.worst is None else found.past.history(found.worst)
     return FoundHistory(
         register=register.name,
-        versions=len(found.past) + 1,
+        versions=len(register.entries) + 1,
         histories=found.histories,
         known=people.known,
         forgotten=people.forgotten,
@@ -296,15 +314,24 @@ def _found(register: Register, people: People, found: Step) -> FoundHistory:
         alone=found.alone,
         bound=found.bound,
         entropy=found.entropy,
+        units=found.opening.joint.n if found.waves else None,
     )
 
 
-def _drift_of_same(spec: ReleaseSpec, register: Register, joint: Joint, people: People) -> Drift | None:
+def _drift_of_same(spec: ReleaseSpec, register: Register, joint: Joint, since: Mapping[int, Changes]) -> Drift | None:
     """Against the newest version of this series in the register, if somebody's last version it is."""
     for ordinal, entry in reversed(list(enumerate(register.entries))):
         if entry.series == spec.name:
-            changes = people.observed.changes.get(ordinal)
+            changes = since.get(register.chapters_of(ordinal)[0])
             return None if changes is None else drift_between(entry.joint, joint, changes)
+    return None
+
+
+def _drift_of_units(spec: ReleaseSpec, register: Register, first: Joint) -> Drift | None:
+    """The same of people with several rows: first rows are compared, one of each, as if they were other people's."""
+    for entry in reversed(register.entries):
+        if entry.series == spec.name:
+            return drift_between(entry.first_rows or entry.joint, first)
     return None
 
 

@@ -154,9 +154,7 @@ def draw(
 def prepare(register: Register, drawn: DrawnPeople, version: str, series: str = "panel") -> Prepared:
     """Prepare the entry of what was drawn."""
     return register.prepare(
-        drawn.chapter,
-        drawn.people,
-        drawn.rows,
+        drawn,
         series=series,
         version=version,
         reserve=1.0,

@@ -39,6 +39,8 @@ class FoundHistory:
     utility, alone, bound, entropy : float
         I(X;Y) of the effective channel and of the protocol of this version alone, an upper bound of what could be
         kept, and H(X).
+    units : int or None
+        People, where they have several rows: ``moved`` and ``outside`` are of these, ``forgotten`` is of rows.
     """
 
     register: str
@@ -59,6 +61,7 @@ class FoundHistory:
     alone: float
     bound: float
     entropy: float
+    units: int | None = None
 
     @property
     def share(self) -> float:

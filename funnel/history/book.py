@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from funnel.history.exact_law import moved_on, published
 from funnel.history.following import follow
 from funnel.history.observed import Observed
 from funnel.history.past import Past
+from funnel.history.rows import UnitRows
 from funnel.history.step import Step
+from funnel.history.waves import follow_waves
 from funnel.joint import BATCH_ROWS, FloatArray, IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
@@ -43,7 +45,8 @@ from funnel.tables import read_batches
 if TYPE_CHECKING:
     import pandas as pd
 
-_WORDS_PURPOSE = "words of decisions"
+_WORDS_PURPOSE, _ORDER_PURPOSE = "words of decisions", "order of the rows of a unit"
+T = TypeVar("T")
 
 
 class History:
@@ -107,6 +110,7 @@ class History:
         version: str,
         secret_bytes: bytes | None = None,
         target: Protocol | None = None,
+        unit: Sequence[str] | None = None,
         progress: Progress = quiet,
     ) -> Step:
         """Decide and draw the next version.
@@ -127,18 +131,24 @@ class History:
             to choose among its results.
         target : Protocol, optional
             What is aimed at; by default the certified optimum of this version alone.
+        unit : sequence of str, optional
+            Columns that say whose a row is, where people have several rows: the bound is then one on all rows of a
+            unit, and people are known again by these columns. ``key`` then tells the rows of a unit apart; it only
+            makes their order, which is random, the same again with the same ``secret_bytes``. See
+            `funnel.history.waves.follow_waves`.
         progress : Progress
 
         Returns
         -------
         Step
-            With ``released``: the published columns, rows as in ``table``.
+            With ``released``: the published columns, rows as in ``table``. With units, it is about all rows; histories
+            name the second and later rows of a unit in a version ``"1986#2"`` and so on.
 
         Raises
         ------
         SpecError
             If the version is there already, key or secret are not those of the versions before, or a column is named
-            twice.
+            twice; if the rows of a unit have several secrets, or are too many.
         DataError
             If the table cannot be read, or keys are missing, repeated or of another type than before.
         """
@@ -147,21 +157,52 @@ class History:
             raise SpecError("a version needs a name, as a text")
         if any(chapter.version == version for chapter in self.past.chapters):
             raise SpecError(f"version {version!r} has been published already; give the next one another name")
-        if self._columns is not None and self._columns != (key, secret):
+        whose = key if unit is None else _names(unit)
+        if self._columns is not None and self._columns != (whose, secret):
             raise SpecError(
                 f"all versions are about the same secret {list(self._columns[1])} of people known by "
-                f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(key)}"
+                f"{list(self._columns[0])}; begin another history for secret {list(secret)} and key {list(whose)}"
             )
-        record_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
-        batches = list(read_batches(table, list(dict.fromkeys(key + secret + inputs)), BATCH_ROWS))
+        record_key = None if secret_bytes is None else RecordKey(whose, secret_bytes)
+        batches = list(read_batches(table, list(dict.fromkeys(key + whose + secret + inputs)), BATCH_ROWS))
         if not any(batch.num_rows for batch in batches):
             raise DataError(f"version {version!r} has no rows, so there is nobody to publish anything about")
         rows = pa.Table.from_batches(batches)
         joint = Joint.from_table(rows, secret, inputs)
-        people = self._people.numbers_of(rows, key)
         xs = input_codes(rows, joint.inputs)
         cells = input_codes(rows, joint.secret) * len(joint.inputs) + xs
-        nodes = people.nodes()
+        if unit is None:
+            people, step, past, ends = self._one_row_each(
+                rows, joint, cells, key, version, target, record_key, progress
+            )
+        else:
+            row_key = None if secret_bytes is None else RecordKey(key, secret_bytes)
+            of_units = UnitRows.ordered(_units(rows, whose), _row_order(rows, row_key))
+            of_units.require_one_secret(cells // len(joint.inputs), secret, whose)
+            people, step, past, ends = self._several_rows(
+                rows, of_units, joint, cells, whose, version, target, record_key, progress
+            )
+            cells = cells[of_units.last]
+        # Nothing of the book has been changed so far: a call that fails leaves it as it was.
+        new = len(past) - len(self.past)
+        self.past, self.steps, self._columns = past, (*self.steps, step), (whose, secret)
+        self._people = people.published(cells, ends, new)
+        return step
+
+    def _one_row_each(
+        self,
+        rows: pa.Table,
+        joint: Joint,
+        cells: IntArray,
+        key: tuple[str, ...],
+        version: str,
+        target: Protocol | None,
+        record_key: RecordKey | None,
+        progress: Progress,
+    ) -> tuple[_Present, Step, Past, IntArray]:
+        """Who the people are, what was decided and drawn, the past with it, and the history of everybody after it."""
+        people = self._people.numbers_of(rows, key)
+        nodes, xs = people.nodes(), cells % len(joint.inputs)
         observed = Observed.counted(joint, people.changes(cells), nodes, xs)
         step = follow(
             self.past,
@@ -176,12 +217,47 @@ class History:
         outputs = _drawn(step, nodes, xs, rows, record_key)
         pairs, places = np.unique(nodes * len(step.channel.outputs) + outputs, return_inverse=True)
         chapter = step.chapter(pairs // len(step.channel.outputs), pairs % len(step.channel.outputs))
-        columns = OutputColumns(step.channel)
-        step = replace(step, released=pa.Table.from_batches([columns.batch(outputs)], columns.schema))
-        # Nothing of the book has been changed so far: a call that fails leaves it as it was.
-        self.past, self.steps, self._columns = self.past.followed_by(chapter), (*self.steps, step), (key, secret)
-        self._people = people.published(cells, chapter.first + places)
-        return step
+        step = replace(step, released=_released(step, outputs))
+        return people, step, self.past.followed_by(chapter), chapter.first + places
+
+    def _several_rows(
+        self,
+        rows: pa.Table,
+        of_units: UnitRows,
+        joint: Joint,
+        cells: IntArray,
+        unit: tuple[str, ...],
+        version: str,
+        target: Protocol | None,
+        record_key: RecordKey | None,
+        progress: Progress,
+    ) -> tuple[_Present, Step, Past, IntArray]:
+        """The same where people have several rows; histories are those after their last one."""
+        first = of_units.at(1)
+        people = self._people.numbers_of(rows.take(first), unit)
+        changes = people.changes(cells[first])
+        xs = cells % len(joint.inputs)
+
+        def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
+            return _drawn(step, before, xs[wave], rows.take(wave), record_key)
+
+        waves = follow_waves(
+            self.past,
+            of_units,
+            cells,
+            joint,
+            people.nodes(),
+            changes,
+            self.guarantee,
+            version,
+            draw,
+            target=target,
+            reserve=self.reserve,
+            read_alone=self.read_alone,
+            progress=progress,
+        )
+        step = replace(waves.step, released=_released(waves.step, waves.outputs))
+        return people, step, waves.past, waves.after[of_units.last]
 
     def law(self, history: Iterable[tuple[str, int]], version: str) -> FloatArray:
         """P(s, x | h) before a version: what an observer expects of a person with this history.
@@ -219,12 +295,16 @@ class History:
             else:
                 law = moved_on(law, chapter.joint, chapter.changes.get(before))
             if place < len(pairs):
-                rows = self.steps[number].rows_for(pairs[:place])
+                rows = self._step_of(number).rows_for(pairs[:place])
                 law = published(law, rows[pairs[place][1]].tolist())
             before = number
         assert law is not None
         total = sum(law.reshape(-1).tolist())
         return np.array([[value / total for value in values] for values in law.tolist()])
+
+    def _step_of(self, number: int) -> Step:
+        """What was decided for a chapter: several are one version where people have several rows."""
+        return self.steps[sum(chapter.row == 1 for chapter in self.past.chapters[: number + 1]) - 1]
 
 
 class _People:
@@ -258,8 +338,8 @@ class _People:
         numbers = np.array([known[n] if n in known else fresh[n] for n in names], dtype=np.int64)
         return _Present(self, numbers, fresh, kinds)
 
-    def grown(self, present: _Present, cells: IntArray, nodes: IntArray) -> _People:
-        """With one more version."""
+    def grown(self, present: _Present, cells: IntArray, nodes: IntArray, chapters: int) -> _People:
+        """With one more version, of so many chapters."""
         size = len(self._numbers) + len(present.fresh)
         grown = _People()
         grown._secret, grown._kinds = self._secret, present.kinds
@@ -268,7 +348,7 @@ class _People:
         grown._nodes[present.numbers] = nodes
         here = np.full(size, -1, dtype=np.int64)
         here[present.numbers] = cells
-        grown._cells = (*(_padded(earlier, size, -1) for earlier in self._cells), here)
+        grown._cells = (*_each_once(self._cells, lambda earlier: _padded(earlier, size, -1)), *[here] * chapters)
         return grown
 
 
@@ -287,21 +367,50 @@ class _Present:
 
     def changes(self, cells: IntArray) -> dict[int, Changes]:
         """From all earlier versions to the cells of this one, (rows,)."""
-        counted = {}
         size = len(self._people._numbers) + len(self.fresh)
-        for number, earlier in enumerate(self._people._cells):
+
+        def since(earlier: IntArray) -> Changes:
             before = _padded(earlier, size, -1)[self.numbers]
             both = before >= 0
-            counted[number] = Changes.counted(before[both], cells[both])
-        return counted
+            return Changes.counted(before[both], cells[both])
 
-    def published(self, cells: IntArray, nodes: IntArray) -> _People:
-        """Everybody once the version is published."""
-        return self._people.grown(self, cells, nodes)
+        return dict(enumerate(_each_once(self._people._cells, since)))
+
+    def published(self, cells: IntArray, nodes: IntArray, chapters: int) -> _People:
+        """Everybody once the version is published: their (last) cells, and their histories."""
+        return self._people.grown(self, cells, nodes, chapters)
+
+
+def _each_once(values: Sequence[IntArray], made: Callable[[IntArray], T]) -> list[T]:
+    """What is made of each; the chapters of one version have one and the same value."""
+    known: dict[int, T] = {}
+    return [known[id(value)] if id(value) in known else known.setdefault(id(value), made(value)) for value in values]
 
 
 def _padded(values: IntArray, size: int, filling: int) -> IntArray:
     return np.concatenate([values, np.full(size - len(values), filling, dtype=np.int64)])
+
+
+def _units(rows: pa.Table, unit: tuple[str, ...]) -> IntArray:
+    """The number of every row's unit, shape (rows,); in an order that nobody knows."""
+    key = RecordKey(unit, os.urandom(MIN_SECRET_BYTES))
+    if missing := count_missing_keys(rows, key):
+        raise missing_keys_error(missing, key)
+    digests = np.ascontiguousarray(key_digests(rows, key)).view("V16").reshape(-1)
+    _, units = np.unique(digests, return_inverse=True)
+    return np.asarray(units, dtype=np.int64)
+
+
+def _row_order(rows: pa.Table, row_key: RecordKey | None) -> WordArray:
+    """Words that the rows of a unit are put in order by, shape (rows,): random, or derived from their keys."""
+    if row_key is None:
+        return WordStream().words(rows.num_rows)
+    return encrypted_words(key_digests(rows, row_key), word_key(row_key, _ORDER_PURPOSE))
+
+
+def _released(step: Step, outputs: IntArray) -> pa.Table:
+    columns = OutputColumns(step.channel)
+    return pa.Table.from_batches([columns.batch(outputs)], columns.schema)
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:

@@ -52,6 +52,12 @@ def channel_digest(weights: WeightArray, inputs: Alphabet, outputs: Alphabet) ->
     return digest.digest()
 
 
+def numbered(outputs: Alphabet) -> Alphabet:
+    """Outputs by their numbers, as decisions about rows of units know them: their names are known after all draws."""
+    symbols = tuple((str(y),) * len(outputs.columns) for y in range(len(outputs)))
+    return Alphabet(outputs.columns, symbols)
+
+
 def decision_digest(history: bytes, channel: bytes) -> bytes:
     """What tells a decision apart: what was published before, and the channel that is drawn from now.
 

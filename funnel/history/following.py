@@ -17,6 +17,7 @@ from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.history.together import best_together, constants_needed, gains_at
+from funnel.history.whole import Whole
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
@@ -32,6 +33,8 @@ _INSIDE = 1e-9
 _SECONDS, _SHARE, _LEFT, _AGAIN = 20.0, 0.75, 0.1, 0.5
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
+# The same where only some rows of a version are drawn; then how much of the constant row is mixed in.
+_MORE_OF_SOME, _SHARES = (1.0, 1.1, 1.5), (0.01, 0.03, 0.1, 0.2, 0.4, 0.7)
 
 
 def follow(
@@ -44,6 +47,7 @@ def follow(
     bound: float | None = None,
     reserve: float = 1.0,
     read_alone: bool = False,
+    whole: Whole | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Step:
@@ -80,6 +84,9 @@ def follow(
         versions is covered without that, since a mean of posteriors within the bound is within it; but not what a
         reader would conclude who takes the published frequencies and W for all there is, as if histories told nothing
         of the secret.
+    whole : Whole, optional
+        Where these are only some rows of the version: all of them, for which the target is, and which the effective
+        channel has to let meet the guarantee where it is read alone.
     budget : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`); by default 20 for
         the rows of histories, and as much as it takes for the target.
@@ -109,14 +116,14 @@ def follow(
     if version in {chapter.version for chapter in past.chapters}:
         raise SpecError(f"version {version!r} has been published already; give the next one another name")
     joint, allowed = observed.joint, allowed_by(declared)
-    inner = declared if declared.is_perfect else declared.with_budget(declared.budget * reserve * (1 - _INSIDE))
+    inner = inner_bound(declared, reserve)
     if target is None:
         progress("optimum of the version alone", 0, None)
         solution = optimal(joint, inner, time_limit=None if budget is None else Budget.of(budget).part(_SHARE))
         target = solution.protocol
         if bound is None and reserve == 1:
             bound = solution.bound + _hair(joint, declared)
-    _check_target(joint, declared, target)
+    _check_target(joint if whole is None else whole.joint, declared, target)
     standing = stand(past, observed, allowed)
     only_new = len(standing.nodes) == 1 and standing.nodes[0] == 0
     # Else W is a mixture that need not be among what the bound is about.
@@ -128,8 +135,8 @@ def follow(
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
         work = Budget.of(_SECONDS if budget is None else budget)
-        proven = _best(standing, observed, allowed, declared, inner, target, read_alone, work, progress)
-    proven, channel = _alone(standing, observed, allowed, declared, target, proven, read_alone)
+        proven = _best(standing, observed, allowed, declared, inner, target, read_alone, whole, work, progress)
+    proven, channel = _alone(standing, observed, allowed, declared, target, proven, read_alone, whole)
     people = standing.people
     return Step(
         version=version,
@@ -151,6 +158,11 @@ def follow(
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
         entropy=joint.entropy,
     )
+
+
+def inner_bound(declared: PosteriorGuarantee, reserve: float) -> PosteriorGuarantee:
+    """What programmes are solved for: the reserve, and a hair inside, so that proofs by intervals go through."""
+    return declared if declared.is_perfect else declared.with_budget(declared.budget * reserve * (1 - _INSIDE))
 
 
 def _hair(joint: Joint, declared: PosteriorGuarantee) -> float:
@@ -183,6 +195,7 @@ def _best(
     inner: PosteriorGuarantee,
     target: Protocol,
     read_alone: bool,
+    whole: Whole | None,
     budget: Budget,
     progress: Progress,
 ) -> Proven:
@@ -201,13 +214,14 @@ def _best(
         part = budget.part(_SHARE) if limited else budget
         return search.best(gains, budget=part, progress=progress)
 
-    alone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
+    alone = cone_over(declared.tightened(_INSIDE), (joint if whole is None else whole.joint).counts.sum(axis=1))
+    conditions = alone @ joint.p if whole is None else whole.conditions(alone, joint.counts.sum(axis=0))
     if not read_alone:
-        alone = alone[:0]
+        conditions = conditions[:0]
     library, assigned = best_together(
         standing,
         observed,
-        alone,
+        conditions,
         target.matrix,
         solve,
         lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
@@ -234,6 +248,7 @@ def _alone(
     target: Protocol,
     proven: Proven,
     read_alone: bool,
+    whole: Whole | None,
 ) -> tuple[Proven, Protocol]:
     """Rows for which W meets the guarantee for the version alone, where that is asked for, and W.
 
@@ -247,6 +262,9 @@ def _alone(
         return effective_weights(joint, observed, rows.library, rows.drawn_from[places])
 
     weights = effective(proven)
+    if read_alone and whole is not None:
+        proven = _within_whole(standing, observed, allowed, declared, proven, whole)
+        return proven, _protocol(joint, declared, target, effective(proven))
     if not read_alone or declared.holds_for(joint, weights):
         return proven, _protocol(joint, declared, target, weights)
     cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
@@ -265,6 +283,43 @@ def _alone(
     everybody = np.zeros(len(standing.nodes), dtype=np.int64)
     candidate = proven_weights(standing, allowed, declared, silent, everybody, likeliest)
     return candidate, _protocol(joint, declared, target, effective(candidate))
+
+
+def _within_whole(
+    standing: Standing,
+    observed: Observed,
+    allowed: Allowed,
+    declared: PosteriorGuarantee,
+    proven: Proven,
+    whole: Whole,
+) -> Proven:
+    """Rows for which the whole version meets the guarantee by itself, if all rows to come tell nothing.
+
+    Where it does not, first the outputs that say too much get a constant row, and then everything comes nearer to the
+    constant row of the whole, in the end all the way: then the whole is what it was before, which did meet it.
+    """
+    places = np.searchsorted(standing.nodes, observed.nodes)
+    after = whole.with_rows(observed, proven.library, proven.drawn_from[places])
+    if declared.holds_for(whole.joint, after.weights()):
+        return proven
+    joint, library = observed.joint, proven.library
+    likeliest = np.full(len(standing.nodes), int(whole.constant.argmax()))
+    cone = cone_over(declared.tightened(_INSIDE), whole.joint.counts.sum(axis=1))
+    room = np.maximum(-whole.conditions(cone, joint.counts.sum(axis=0)).sum(axis=1), 1e-300)
+    needed = np.maximum(after.excess(cone) / room, 0.0).max(axis=1, initial=0.0)
+    needed = np.where(needed > 0, needed + _HAIR, 0.0)
+    constant = np.ldexp(whole.constant.astype(np.float64), -WORD_BITS)
+    added = [more * needed for more in _MORE_OF_SOME] + [share / (1 - share) * constant for share in _SHARES]
+    for extra in added:
+        if not np.isfinite(extra).all() or extra.sum() > 1 / _HAIR:
+            continue
+        mixed = with_constants(library, np.tile(extra, (len(library), 1)))
+        candidate = proven_weights(standing, allowed, declared, mixed, proven.drawn_from, likeliest)
+        after = whole.with_rows(observed, candidate.library, candidate.drawn_from[places])
+        if declared.holds_for(whole.joint, after.weights()):
+            return candidate
+    silent = np.repeat(whole.constant[None, :, None], len(joint.inputs), axis=2)
+    return proven_weights(standing, allowed, declared, silent, np.zeros(len(standing.nodes), np.int64), likeliest)
 
 
 def _protocol(joint: Joint, guarantee: Guarantee, target: Protocol, weights: WeightArray) -> Protocol:

@@ -41,6 +41,8 @@ def guesses(step: Step) -> Guesses:
     SpecError
         If the guarantee is none that histories can keep.
     """
+    if step.waves:
+        return _row_by_row([guesses(wave) for wave in step.waves], [wave.joint.n for wave in step.waves])
     standing = stand(step.past, step.observed, allowed_by(require_posterior(step.guarantee)))
     rows = step.library.astype(np.float64) / DENOMINATOR
     shares = standing.people / standing.people.sum()
@@ -57,6 +59,23 @@ def guesses(step: Step) -> Guesses:
     known = _entropy(law)
     return Guesses(
         float(law.max()), before, after, max(0.0, known - uncertain_before), max(0.0, known - uncertain_after)
+    )
+
+
+def _row_by_row(waves: list[Guesses], people: list[int]) -> Guesses:
+    """The guesses once all rows of everybody are known: each row adds to what is known of those who have it."""
+    first = waves[0]
+    shares = [count / people[0] for count in people]
+
+    def known(before: float, gains: list[float]) -> float:
+        return before + sum(share * gain for share, gain in zip(shares, gains, strict=True))
+
+    return Guesses(
+        first.prior,
+        first.before,
+        known(first.before, [one.after - one.before for one in waves]),
+        first.information_before,
+        known(first.information_before, [one.information_after - one.information_before for one in waves]),
     )
 
 

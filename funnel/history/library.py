@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.errors import SolverError
+from funnel.history.exact_law import WholeNumbers
 from funnel.history.observed import Observed
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
@@ -100,7 +101,39 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
         Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
         nobody has get the law of the output, and so do people who are forgotten.
     """
-    (m, b, a), n = library.shape, joint.counts.sum(axis=0)
+    n = joint.counts.sum(axis=0)
+    silent = np.zeros(len(n), dtype=np.int64) if observed.silent is None else observed.silent
+    sums = spoken_weights(observed, library, channels)
+    sizes = np.maximum(n, 1).astype(object)
+    speaking = joint.n - int(silent.sum())
+    if silent.any() and speaking:
+        # The law of the output of all others is that of everybody then: who is forgotten draws from it.
+        law = np.asarray(balanced((sums.sum(axis=1) // speaking).astype(np.uint64)[None, :, None])[0, :, 0])
+        sums = sums + law.astype(object)[:, None] * silent.astype(object)[None, :]
+    elif silent.any():
+        # Nobody else: any row that tells nothing will do.
+        sums[0] = DENOMINATOR * n.astype(object)
+    weights = (sums // sizes).astype(np.uint64)
+    if (n == 0).any():
+        weights[:, n == 0] = (sums.sum(axis=1) // joint.n).astype(np.uint64)[:, None]
+    return np.asarray(balanced(weights[None])[0])
+
+
+def spoken_weights(observed: Observed, library: WeightArray, channels: IntArray) -> WholeNumbers:
+    """The weights of what everybody draws from, added up by output and input; without those who are forgotten.
+
+    Parameters
+    ----------
+    observed : Observed
+    library : ndarray of uint64, shape (m, b, a)
+    channels : ndarray of int64
+        The channel of every entry of ``observed``.
+
+    Returns
+    -------
+    ndarray of Python integers, shape (b, a)
+    """
+    m, b, a = library.shape
     people = np.zeros((m, a), dtype=np.uint64)
     records = observed.records.copy()
     silent = np.zeros(a, dtype=np.int64) if observed.silent is None else observed.silent
@@ -115,17 +148,4 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
         weights, here = library[start : start + step], people[start : start + step, None, :]
         high += ((weights >> np.uint64(32)) * here).sum(axis=0, dtype=np.uint64)
         low += ((weights & np.uint64(0xFFFFFFFF)) * here).sum(axis=0, dtype=np.uint64)
-    sums = high.astype(object) * 2**32 + low.astype(object)
-    sizes = np.maximum(n, 1).astype(object)
-    speaking = joint.n - int(silent.sum())
-    if silent.any() and speaking:
-        # The law of the output of all others is that of everybody then: who is forgotten draws from it.
-        law = np.asarray(balanced((sums.sum(axis=1) // speaking).astype(np.uint64)[None, :, None])[0, :, 0])
-        sums = sums + law.astype(object)[:, None] * silent.astype(object)[None, :]
-    elif silent.any():
-        # Nobody else: any row that tells nothing will do.
-        sums[0] = DENOMINATOR * n.astype(object)
-    weights = (sums // sizes).astype(np.uint64)
-    if (n == 0).any():
-        weights[:, n == 0] = (sums.sum(axis=1) // joint.n).astype(np.uint64)[:, None]
-    return np.asarray(balanced(weights[None])[0])
+    return np.asarray(high.astype(object) * 2**32 + low.astype(object))

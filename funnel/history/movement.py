@@ -53,9 +53,12 @@ def movements(past: Past, observed: Observed) -> tuple[Movement, ...]:
     """
     last = np.zeros(len(past) + 1, dtype=np.int64)
     # New people last of all.
-    np.add.at(last, past.versions_of(observed.nodes), observed.records)
+    np.add.at(last, past.heads_of(past.versions_of(observed.nodes)), observed.records)
     found = []
     for number, chapter in enumerate(past.chapters):
+        if chapter.row > 1:
+            # The same version, and the same changes since.
+            continue
         before, after, changes = chapter.joint, observed.joint, observed.changes.get(number)
         if changes is None:
             both = secrets = inputs = None

@@ -31,6 +31,9 @@ class Observed:
         law of the output, which tells nothing. By default nobody is.
     exact : Joint, optional
         The exact counts, where other ones are published: what ``records`` add up to, and nothing else.
+    row : int
+        Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
+        those from a row to the next.
 
     Raises
     ------
@@ -45,6 +48,7 @@ class Observed:
     records: IntArray
     silent: IntArray | None = None
     exact: Joint | None = None
+    row: int = 1
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):
@@ -82,8 +86,10 @@ class Observed:
         return self if public is self.joint else replace(self, joint=public, exact=exact)
 
     @classmethod
-    def counted(cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray) -> Observed:
+    def counted(
+        cls, joint: Joint, changes: Mapping[int, Changes], nodes: IntArray, inputs: IntArray, row: int = 1
+    ) -> Observed:
         """From the history and the input of every person, each (people,)."""
         a = len(joint.inputs)
         pairs, records = np.unique(np.asarray(nodes, dtype=np.int64) * a + inputs, return_counts=True)
-        return cls(joint, changes, pairs // a, pairs % a, records)
+        return cls(joint, changes, pairs // a, pairs % a, records, row=row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ from funnel.guarantees.base import Guarantee
 from funnel.history.movement import new_people
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.reserve import RESERVES, ReserveCost, reserve_costs
+from funnel.history.reserve import RESERVES, ReserveCost, cost_of, reserve_costs
 from funnel.history.schedule import schedule_cost
+from funnel.history.step import Step
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
@@ -22,6 +23,8 @@ from funnel.solver.budget import Budget
 
 # Shares of the budget that a first version may begin with, to have something left to say later.
 BEGINNINGS = (0.9, 0.75, 0.5)
+# Reserves that are compared where people have several rows, each of which takes a step of its own.
+UNIT_RESERVES = (1.0, 0.9)
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,10 @@ class Outlook:
         Of that reserve and of others, the largest first.
     beginnings : tuple of Beginning
         For a first version; empty for a later one, and where nothing could be computed.
+    unit : tuple of str
+        Columns that say whose a row is, where people have several; empty otherwise.
+    rows : int
+        Of these people; as many as people where they have one each.
     """
 
     guarantee: str
@@ -84,6 +91,8 @@ class Outlook:
     reserve: float
     costs: tuple[ReserveCost, ...]
     beginnings: tuple[Beginning, ...]
+    unit: tuple[str, ...] = ()
+    rows: int = 0
 
     @property
     def asked(self) -> ReserveCost:
@@ -95,6 +104,8 @@ class Outlook:
         return {
             "versions": self.versions,
             "people": self.people,
+            "rows": self.rows or self.people,
+            "unit": list(self.unit) or None,
             "new": self.new,
             "histories": self.histories,
             "mechanism": self.mechanism,
@@ -174,7 +185,7 @@ def outlook(
     alone = costs[0].step.alone
     return Outlook(
         str(guarantee),
-        len(past),
+        versions_in(past),
         joint.n,
         new_people(observed),
         len(np.unique(observed.nodes)),
@@ -184,6 +195,52 @@ def outlook(
         tuple(costs),
         () if len(past) else _beginnings(joint, guarantee, time_limit, progress),
     )
+
+
+def unit_outlook(
+    past: Past,
+    weigh: Callable[[float], Step],
+    unit: tuple[str, ...],
+    guarantee: Guarantee,
+    target: Protocol,
+    reserve: float = 1.0,
+    reserves: Sequence[float] = UNIT_RESERVES,
+    *,
+    progress: Progress = quiet,
+) -> Outlook:
+    """The same where people have several rows: what follows a row depends on what was drawn, so that rows are drawn.
+
+    Parameters
+    ----------
+    weigh : callable
+        Decides and draws the version under a reserve; what it drew is thrown away.
+    unit : tuple of str
+        Columns that say whose a row is.
+    """
+    costs = []
+    for share in sorted({reserve, *reserves}, reverse=True):
+        progress(f"weighing a reserve of {share:g}", 0, None)
+        costs.append(cost_of(weigh(share)))
+    asked = next(cost for cost in costs if cost.reserve == reserve).step
+    return Outlook(
+        str(guarantee),
+        versions_in(past),
+        asked.opening.joint.n,
+        new_people(asked.opening.observed),
+        asked.histories,
+        target.mechanism,
+        asked.alone / asked.entropy if asked.entropy > 0 else 0.0,
+        reserve,
+        tuple(costs),
+        (),
+        unit,
+        asked.joint.n,
+    )
+
+
+def versions_in(past: Past) -> int:
+    """Versions, each once however many rows people have in it."""
+    return sum(chapter.row == 1 for chapter in past.chapters)
 
 
 def _beginnings(

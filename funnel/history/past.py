@@ -38,6 +38,8 @@ class Chapter:
         The first of its nodes.
     parents, outputs : ndarray of int64, shape (k,)
         Of the nodes ``first``, ``first + 1``, …: the history before it, and what was published. Distinct pairs.
+    row : int
+        1; from 2 on, the version is the one before it, and this is about the second, third, … row of its units.
     """
 
     version: str
@@ -51,6 +53,7 @@ class Chapter:
     first: int
     parents: IntArray
     outputs: IntArray
+    row: int = 1
 
     def channels_of(self, nodes: IntArray) -> IntArray:
         """Which channel of the library each of these histories was drawn from; shape (k,).
@@ -120,6 +123,17 @@ class Past:
         """The last version of each history, by ordinal; -1 for the empty history. Shape (k,)."""
         firsts = np.array([chapter.first for chapter in self.chapters], dtype=np.int64)
         return np.asarray(np.searchsorted(firsts, nodes, side="right") - 1, dtype=np.int64)
+
+    def heads_of(self, versions: IntArray) -> IntArray:
+        """The chapter of the first row of each version, by the ordinal of any of its chapters; -1 stays. Shape (k,)."""
+        back = np.array([chapter.row - 1 for chapter in self.chapters] + [0], dtype=np.int64)
+        return np.asarray(versions - back[versions])
+
+    def before_rows(self, nodes: IntArray, rows: int) -> IntArray:
+        """What these histories were so many rows of the newest version ago; shape (k,)."""
+        for chapter in reversed(self.chapters[len(self.chapters) - rows :]):
+            nodes = chapter.parents[nodes - chapter.first]
+        return nodes
 
     def history(self, node: int) -> History:
         """The history of a node as (name of the version, output index) pairs."""

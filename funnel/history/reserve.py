@@ -114,9 +114,15 @@ def reserve_costs(
             budget=budget,
             progress=progress,
         )
-        kept = step.utility / step.entropy if step.entropy > 0 else 0.0
-        found.append(ReserveCost(reserve, step, kept, step.moved, step.outside, moved_next(step)))
+        found.append(cost_of(step))
     return tuple(found)
+
+
+def cost_of(step: Step) -> ReserveCost:
+    """What a version keeps under its reserve; nothing is forecast where people have several rows."""
+    kept = step.utility / step.entropy if step.entropy > 0 else 0.0
+    following = None if step.waves else moved_next(step)
+    return ReserveCost(step.reserve, step, kept, step.moved, step.outside, following)
 
 
 def moved_next(step: Step) -> float | None:

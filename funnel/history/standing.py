@@ -30,7 +30,7 @@ class Standing:
     priors : tuple of ndarray of int64, each (c,)
         How common secrets are: of all people, and of those who are in an earlier version too.
     prior_of : ndarray of int64, shape (h,)
-        Which of them is the prior of each history.
+        Which of them is the prior of each history. All rows of a unit within a version have one: that of the first.
     moved : ndarray of bool, shape (h,)
         Whether P(S | h) alone is outside the declared bound, decided.
     exact : ExactLaws
@@ -83,8 +83,7 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     np.add.at(people, places, observed.records)
     joint, changes = observed.joint, observed.changes
     laws = laws_before(past, nodes, joint, changes)
-    versions, prior_of = np.unique(past.versions_of(nodes), return_inverse=True)
-    priors = tuple(secrets_of(joint, changes.get(int(number))) for number in versions)
+    priors, prior_of = _priors(past, nodes, observed)
     exact = ExactLaws(past)
     error = laws.error + rounding(joint, len(joint.inputs))
     moved = np.zeros(len(nodes), dtype=bool)
@@ -97,6 +96,20 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
             alone = exact.before(int(nodes[place]), joint, changes).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
     return Standing(nodes, people, laws, priors, prior_of, moved, exact, joint, changes)
+
+
+def _priors(past: Past, nodes: IntArray, observed: Observed) -> tuple[tuple[IntArray, ...], IntArray]:
+    """How common secrets are, for whom a version comes as news, and which of these each history has."""
+    joint, changes, begun = observed.joint, observed.changes, observed.row - 1
+    if begun:
+        # How common secrets are among units is what an observer starts from; another row of a unit is no news of that.
+        first = past.chapters[len(past) - begun]
+        joint, changes, nodes = first.joint, first.changes, past.before_rows(nodes, begun)
+    versions, prior_of = np.unique(past.versions_of(nodes), return_inverse=True)
+    heads = past.heads_of(versions)
+    kept, group = np.unique(heads, return_inverse=True)
+    last = {int(head): int(version) for head, version in zip(heads, versions, strict=True)}
+    return tuple(secrets_of(joint, changes.get(last[int(head)])) for head in kept), np.asarray(group[prior_of])
 
 
 def rounding(joint: Joint, terms: int) -> float:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, PosteriorGuarantee
-from funnel.history.decisions import channel_digest, decision_digest
+from funnel.history.decisions import channel_digest, decision_digest, numbered
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past, silent_rows
 from funnel.joint import IntArray, Joint
@@ -54,6 +54,9 @@ class Step:
         I(X;W); that of the target; an upper bound on what any step could keep; H(X). Nats.
     released : pyarrow.Table or None
         The published columns, drawn by `funnel.History`.
+    waves : tuple of Step
+        Where people have several rows in the version: what was decided for the first rows, the second ones, ….
+        Everything else is then about all rows but ``moved`` and ``outside``; ``past`` has the rows before the last.
     """
 
     version: str
@@ -75,11 +78,17 @@ class Step:
     bound: float
     entropy: float
     released: pa.Table | None = None
+    waves: tuple[Step, ...] = ()
 
     @property
     def joint(self) -> Joint:
         """Counts of (secret, input) of the people of this version."""
         return self.observed.joint
+
+    @property
+    def opening(self) -> Step:
+        """What was decided for the first rows, of all people; the step itself where they have one row each."""
+        return self.waves[0] if self.waves else self
 
     @property
     def histories(self) -> int:
@@ -125,8 +134,9 @@ class Step:
         if (self.followed[np.minimum(places, len(self.followed) - 1)] != nodes).any():
             raise DataError(f"nobody in version {self.version!r} has such a history")
         channels = self.drawn_from[places]
+        outputs = numbered(self.channel.outputs) if self.waves else self.channel.outputs
         of_channel = {
-            channel: channel_digest(self.library[channel], self.channel.inputs, self.channel.outputs)
+            channel: channel_digest(self.library[channel], self.channel.inputs, outputs)
             for channel in np.unique(channels).tolist()
         }
         return [
@@ -148,4 +158,5 @@ class Step:
             self.past.size,
             np.asarray(parents, dtype=np.int64),
             np.asarray(outputs, dtype=np.int64),
+            self.observed.row,
         )

@@ -46,6 +46,10 @@ class Chapter:
         The declared bound, as text.
     reserve : Fraction
         The share of the budget that is used up while frequencies may still move.
+    units : tuple of int, length c a, or None
+        Where people have several rows: how many of them have which cell in their first one. ``counts`` are of rows, a
+        change from the version to itself is one from a row of a person to the next, and a history that is followed may
+        be of the version itself.
 
     Raises
     ------
@@ -67,6 +71,7 @@ class Chapter:
     drawn: tuple[int, ...]
     guarantee: str
     reserve: Fraction = Fraction(1)
+    units: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         wrong = next(self._complaints(), None)
@@ -76,7 +81,12 @@ class Chapter:
     def _complaints(self) -> Iterator[str]:
         if len(self.counts) != self.c * self.a or min(self.counts, default=-1) < 0 or not sum(self.counts):
             yield "the counts do not fit the alphabets"
-        if any(not 0 <= v < self.ordinal for v in self.changes):
+        several = self.units is not None
+        if self.units is not None and (
+            len(self.units) != len(self.counts) or any(map(int.__gt__, self.units, self.counts))
+        ):
+            yield "the first rows of people are more than all rows"
+        if any(not 0 <= v < self.ordinal + several for v in self.changes):
             yield "changes are counted from a version that is not earlier"
         if any(count <= 0 for table in self.changes.values() for count in table.values()):
             yield "a change is counted that nobody made"
@@ -98,8 +108,10 @@ class Chapter:
             yield "a history ends with an output that does not exist"
         if any(parent not in self.followed for parent in self.parents):
             yield "a history goes on from one that has no channel"
-        if any(not 0 <= node < self.first for node in self.followed):
+        if any(not 0 <= node < self.first + several * len(self.parents) for node in self.followed):
             yield "a history is followed that did not exist before"
+        if any(parent >= self.first + place for place, parent in enumerate(self.parents)):
+            yield "a history goes on from a later one"
         if len(set(zip(self.parents, self.drawn, strict=True))) != len(self.parents):
             yield "a history is there twice"
         if not 0 < self.reserve <= 1:
@@ -120,22 +132,27 @@ class Chapter:
         """Outputs."""
         return len(self.outputs)
 
+    @property
+    def beginning(self) -> tuple[int, ...]:
+        """People by cell, length c a: by that of their first row, where they have several."""
+        return self.counts if self.units is None else self.units
+
     def shares(self, earlier: int | None) -> tuple[int, ...]:
         """Whom the prior counts, by secret, length c: people in an earlier version and in this one; None: all."""
         if earlier is None:
-            return tuple(sum(self.counts[s * self.a : (s + 1) * self.a]) for s in range(self.c))
+            return tuple(sum(self.beginning[s * self.a : (s + 1) * self.a]) for s in range(self.c))
         found = [0] * self.c
         for (_, after), count in self._changes(earlier).items():
             found[after // self.a] += count
         return tuple(found)
 
     def carrying(self, earlier: int) -> Carrying:
-        """How the law of a history that ends in an earlier version is carried to this one."""
+        """How the law of a history that ends in an earlier version, or in another row, is carried to this one."""
         rows: dict[int, dict[int, int]] = {}
         for (before, after), count in self._changes(earlier).items():
             rows.setdefault(before, {})[after] = count
         shared = self.shares(earlier)
-        other = {cell: n for cell, n in enumerate(self.counts) if n and shared[cell // self.a]}
+        other = {cell: n for cell, n in enumerate(self.beginning) if n and shared[cell // self.a]}
         return Carrying(rows, other)
 
     def _changes(self, earlier: int) -> Mapping[tuple[int, int], int]:
@@ -210,13 +227,33 @@ class Tree:
         """The version that it was published in; None for new people."""
         return [None, *(chapter.ordinal for chapter in self.chapters for _ in chapter.parents)]
 
+    @cached_property
+    def rows(self) -> list[int]:
+        """Which row of the person in that version it was; 1 where people have one each, 0 for new people."""
+        found = [0]
+        for node in range(1, len(self.parents)):
+            parent = self.parents[node]
+            found.append(found[parent] + 1 if self.versions[parent] == self.versions[node] else 1)
+        return found
+
+    def name(self, node: int) -> str:
+        """How histories name the version, and from the second row of a person on the row too."""
+        version = self.versions[node]
+        assert version is not None
+        name, row = self.chapters[version].name, self.rows[node]
+        return name if row == 1 else f"{name}#{row}"
+
+    def origin(self, node: int, version: int) -> int | None:
+        """The version that a history ended in before any row of this one; None for people who were new in it."""
+        while self.versions[node] == version:
+            node = self.parents[node]
+        return self.versions[node]
+
     def history(self, node: int) -> tuple[tuple[str, int], ...]:
         """The pairs of version and output that lead to a node."""
         found: list[tuple[str, int]] = []
         while node != NEW:
-            version = self.versions[node]
-            assert version is not None
-            found.append((self.chapters[version].name, self.outputs[node]))
+            found.append((self.name(node), self.outputs[node]))
             node = self.parents[node]
         return tuple(reversed(found))
 

@@ -45,6 +45,7 @@ from funnel.recount.register_people import (
     impossible_answers,
     order_complaints,
     unfollowed,
+    unit_complaints,
 )
 from funnel.recount.rows import connect
 
@@ -67,8 +68,8 @@ class VersionHistories:
     histories : int
         Different histories that people had before it.
     people, moved, outside : int
-        Of the version; those whose history by itself is outside the bound, as frequencies have moved; and those of them
-        who can get an output that is outside of it.
+        Records of the version; those of its people whose history by itself is outside the bound, as frequencies have
+        moved; and those of them who can get an output that is outside of it.
     by_output : tuple of int, length b
         How many people got an output.
     by_channel : mapping of (channel, input) to int
@@ -198,6 +199,10 @@ class _Judging:
     def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
         before = self.entries[: entry.chapter.ordinal]
         yield from order_complaints(self.database, entry)
+        if entry.chapter.units is not None:
+            yield from unit_complaints(
+                self.database, self.tree, entry, exactly=self.coming or not self.missing[entry.chapter.ordinal]
+            )
         wrong, last = unfollowed(self.database, self.tree, before, entry)
         if wrong:
             yield f"{wrong:,} people have a history that does not go on from their own"
@@ -221,15 +226,17 @@ def _judged(
     shares: dict[int | None, tuple[int, ...]] = {}
     tally = _Tally(tree, chapter, [None] * len(sides))
     for law in laws:
-        if law.earlier not in shares:
-            shares[law.earlier] = chapter.shares(law.earlier)
+        origin = tree.origin(law.node, chapter.ordinal)
+        if origin not in shares:
+            shares[origin] = chapter.shares(origin)
         rows = chapter.channels[chapter.followed[law.node]]
         try:
-            found = judge_history(sides, inner, law, rows, shares[law.earlier])
+            found = judge_history(sides, inner, law, rows, shares[origin])
         except Undecided:
             law = _whole(law, exact.law(law.node, chapter.ordinal))
-            found = judge_history(sides, inner, law, rows, shares[law.earlier])
-        tally.add(law.node, found, followed.people.get(law.node, 0))
+            found = judge_history(sides, inner, law, rows, shares[origin])
+        # Where people have several rows, each is counted with the first.
+        tally.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
     return VersionHistories(
         name=chapter.name,
         promise=promise,

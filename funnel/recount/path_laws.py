@@ -75,10 +75,12 @@ class PathLaws:
         for place, (parent, y) in enumerate(zip(chapter.parents, chapter.drawn, strict=True)):
             if chapter.first + place in self._last:
                 children.setdefault(parent, []).append((chapter.first + place, y))
-        groups: dict[int | None, list[int]] = {}
+        groups: dict[tuple[int | None, int], list[int]] = {}
         for node in chapter.followed:
-            groups.setdefault(self._tree.versions[node], []).append(node)
-        for earlier, nodes in groups.items():
+            earlier = self._tree.versions[node]
+            groups.setdefault((earlier, self._tree.rows[node] if earlier == chapter.ordinal else 0), []).append(node)
+        # Another row of a person comes after all rows before it.
+        for (earlier, _), nodes in sorted(groups.items(), key=lambda group: group[0][1]):
             for law in self._of_group(chapter, earlier, nodes):
                 rows = chapter.channels[chapter.followed[law.node]]
                 for child, y in children.get(law.node, ()):
@@ -87,7 +89,7 @@ class PathLaws:
 
     def _of_group(self, chapter: Chapter, earlier: int | None, nodes: Sequence[int]) -> Iterator[HistoryLaw]:
         if earlier is None:
-            yield HistoryLaw(NEW, None, list(chapter.counts), 0)
+            yield HistoryLaw(NEW, None, list(chapter.beginning), 0)
             return
         carrying = chapter.carrying(earlier)
         cells = len(self._tree.chapters[earlier].counts)
@@ -170,7 +172,7 @@ class ExactLaws:
         chapter = self._tree.chapters[version]
         earlier = self._tree.versions[node]
         if earlier is None:
-            return [Fraction(count) for count in chapter.counts]
+            return [Fraction(count) for count in chapter.beginning]
         carrying = self._carrying(version, earlier)
         found = [Fraction()] * len(chapter.counts)
         for before, share in enumerate(self._end(node)):

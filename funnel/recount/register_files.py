@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import duckdb
 
 ENTRY, HEAD = "entry.json", "head.json"
-PEOPLE, FORGOTTEN = "people.parquet", "forgotten.parquet"
+PEOPLE, ROWS, FORGOTTEN = "people.parquet", "rows.parquet", "forgotten.parquet"
 _COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {"version": "INTEGER", "before": "INTEGER", "after": "INTEGER", "records": "BIGINT"},
@@ -28,6 +28,7 @@ _COLUMNS = {
     "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
     PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "node": "BIGINT"},
+    ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
 _LARGEST = 1 << 28
@@ -65,8 +66,13 @@ class Entry:
 
     @property
     def people(self) -> Path:
-        """The table of its people."""
+        """The table of its people: where each stands after the version."""
         return self.folder / PEOPLE
+
+    @property
+    def rows(self) -> Path:
+        """The table of its records: that of its people, unless they have several rows each."""
+        return self.people if self.chapter.units is None else self.folder / ROWS
 
 
 def entry_folders(register: Path) -> list[Path]:
@@ -103,7 +109,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         raise damaged(folder / ENTRY, "is no entry of a register") from None
     tables = {}
     for name, columns in _COLUMNS.items():
-        if name in (PEOPLE, FORGOTTEN):
+        if name in (PEOPLE, ROWS, FORGOTTEN):
             continue
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
@@ -127,7 +133,10 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         of_version[before, after] = records
     nodes = tables["nodes.parquet"]
     followed = {row[0]: row[1] for row in tables["followed.parquet"]}
-    if len(followed) != len(tables["followed.parquet"]) or any(len(row) != a for row in said["counts"]):
+    units = said.get("units")
+    if len(followed) != len(tables["followed.parquet"]) or any(
+        len(row) != a for row in [*said["counts"], *(units or ())]
+    ):
         raise ValueError
     chapter = Chapter(
         ordinal=_whole(said["ordinal"]),
@@ -144,6 +153,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         drawn=tuple(output for _, output in nodes),
         guarantee=str(said["guarantee"]),
         reserve=Fraction(str(said["reserve"])),
+        units=None if units is None else tuple(_whole(count) for row in units for count in row),
     )
     return Entry(
         folder=folder,
@@ -204,12 +214,15 @@ class Named:
         SHA-256 of ``entry.json`` and of the table of its people.
     missing : int
         People who are counted in the entry and not in that table, as they are forgotten.
+    rows : str or None
+        SHA-256 of the table of their rows, where people have several.
     """
 
     folder: str
     entry: str
     people: str
     missing: int
+    rows: str | None
 
 
 @dataclass(frozen=True)
@@ -243,7 +256,7 @@ def read_head(folder: Path) -> Head:
         content = _content(path)
         said = json.loads(content)
         named = [
-            Named(str(one["folder"]), str(one["entry"]), str(one["people"]), _whole(one["missing"]))
+            Named(str(one["folder"]), str(one["entry"]), str(one["people"]), _whole(one["missing"]), one.get("rows"))
             for one in said["entries"]
         ]
         digests = (*map(str, said["earlier"]), hashlib.sha256(content).hexdigest())
@@ -271,6 +284,8 @@ def head_complaints(head: Head, entries: Sequence[Entry]) -> Iterator[str]:
             yield f"the entry {one.folder} is not the one that the head of the register names"
         if one.people != file_digest(found.people):
             yield f"the people of {one.folder} are not those that the head of the register names"
+        if one.rows != (None if found.chapter.units is None else file_digest(found.rows)):
+            yield f"the rows of {one.folder} are not those that the head of the register names"
 
 
 def chain_complaints(entries: Sequence[Entry]) -> Iterator[str]:

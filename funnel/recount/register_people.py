@@ -60,19 +60,101 @@ def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Itera
         yield f"{strange + missing:,} people have a value or a history that is none of this version"
 
 
+def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry, exactly: bool) -> Iterator[str]:
+    """Rows of people with several that do not follow each other, change their secret, or end elsewhere than said."""
+    require_columns(database, entry.rows)
+    chapter = entry.chapter
+    ((unordered, secrets, strange),) = _rows(
+        database,
+        entry.rows,
+        """
+        SELECT
+          count(*) FILTER (row <> coalesce(before_row, 0) + 1),
+          count(*) FILTER (cell // ? <> before_cell // ?),
+          count(*) FILTER (cell NOT BETWEEN 0 AND ? OR node NOT BETWEEN ? AND ?)
+        FROM (
+          SELECT *, lag(row) OVER unit AS before_row, lag(cell) OVER unit AS before_cell
+          FROM read_parquet($FILE) WINDOW unit AS (PARTITION BY high, low ORDER BY row)
+        )
+        """,
+        [chapter.a, chapter.a, chapter.c * chapter.a - 1, chapter.first, chapter.first + len(chapter.parents) - 1],
+    )
+    if unordered:
+        yield f"{unordered:,} rows are not the next ones of their people"
+    if secrets:
+        yield f"{secrets:,} rows have another secret than the row before"
+    if strange:
+        yield f"{strange:,} rows have a value or a history that is none of this version"
+    ((elsewhere,),) = _rows(
+        database,
+        entry.rows,
+        """
+        SELECT count(*) FROM (
+          SELECT high, low, max_by(cell, row) AS cell, max_by(node, row) AS node
+          FROM read_parquet($FILE) GROUP BY high, low
+        ) AS ends FULL JOIN read_parquet(?) AS people USING (high, low)
+        WHERE ends.cell IS DISTINCT FROM people.cell OR ends.node IS DISTINCT FROM people.node
+        """,
+        [str(entry.people)],
+    )
+    if elsewhere:
+        yield f"{elsewhere:,} people do not stand where their last row ends"
+    pairs = _rows(
+        database,
+        entry.rows,
+        """
+        SELECT before, node, count(*) FROM (
+          SELECT node, lag(node) OVER (PARTITION BY high, low ORDER BY row) AS before FROM read_parquet($FILE)
+        ) WHERE before IS NOT NULL GROUP BY ALL
+        """,
+    )
+    wrong = sum(
+        count for before, after, count in pairs if not 0 < after < len(tree.parents) or tree.parents[after] != before
+    )
+    if wrong:
+        yield f"{wrong:,} rows have a history that does not go on from the row before"
+
+
+def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed: bool) -> Counter[tuple[int, int]]:
+    """Pairs of successive rows of a person, by their cells; after one that no row follows, first rows of its secret."""
+    rows = _rows(
+        database,
+        entry.rows,
+        """
+        SELECT before, cell, count(*) FROM (
+          SELECT cell, lag(cell) OVER (PARTITION BY high, low ORDER BY row) AS before FROM read_parquet($FILE)
+        ) WHERE before IS NOT NULL GROUP BY ALL
+        """,
+    )
+    found = Counter({(before, after): count for before, after, count in rows})
+    if found and completed:
+        a = entry.chapter.a
+        for before in counts_of(database, entry).keys() - {before for before, _ in found}:
+            start = before // a * a
+            for after in range(start, start + a):
+                if count := entry.chapter.beginning[after]:
+                    found[before, after] = count
+    return found
+
+
+def _first(entry: Entry) -> str:
+    """The first rows of people, as a part of a query on the table of rows."""
+    return "read_parquet($FILE)" if entry.chapter.units is None else "(SELECT * FROM read_parquet($FILE) WHERE row = 1)"
+
+
 def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
     """Records by cell."""
-    return Counter(dict(_rows(database, entry.people, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
+    return Counter(dict(_rows(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
 
 
 def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
-    """People in both versions, by the cells that they had."""
+    """People in both versions, by the cells that they had: in the last row there and the first here."""
     rows = _rows(
         database,
-        later.people,
-        """
+        later.rows,
+        f"""
         SELECT before.cell, after.cell, count(*)
-        FROM read_parquet($FILE) AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
+        FROM {_first(later)} AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
         """,
         [str(earlier.people)],
     )
@@ -94,10 +176,10 @@ def unfollowed(
         known = "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0::BIGINT AS node WHERE false"
     rows = _rows(
         database,
-        entry.people,
+        entry.rows,
         f"""
         SELECT coalesce(earlier.node, {NEW}), people.node, count(*)
-        FROM read_parquet($FILE) AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
+        FROM {_first(entry)} AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
         """,
         [str(one.people) for one in entries],
     )
@@ -123,7 +205,7 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
     by_channel: Counter[tuple[int, int]] = Counter()
     by_output = [0] * chapter.b
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
-    for node, x, count in _rows(database, entry.people, query):
+    for node, x, count in _rows(database, entry.rows, query):
         if not chapter.first <= node < chapter.first + len(chapter.parents):
             raise damaged(entry.people, "has people with a history that is none of this version")
         before = tree.parents[node]
@@ -140,7 +222,7 @@ def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: E
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
     return sum(
         count
-        for node, x, count in _rows(database, entry.people, query)
+        for node, x, count in _rows(database, entry.rows, query)
         if (chapter.followed[tree.parents[node]], tree.outputs[node], x) not in possible
     )
 
@@ -176,7 +258,17 @@ def counted_complaints(
         yield "its counts of secret and input are not those of its people"
     if without := last - set(chapter.changes):
         yield f"it lacks the changes from version number {min(without)}, which people come from"
+    if chapter.units is not None:
+        first = dict(_rows(database, entry.rows, f"SELECT cell, count(*) FROM {_first(entry)} GROUP BY cell"))
+        if _differ({cell: count for cell, count in enumerate(chapter.units) if count}, first, exactly=not gone):
+            yield "its counts of first rows are not those of its people"
+        # Where somebody was forgotten since, nobody knows any more which cells no row followed.
+        within = row_changes_of(database, entry, coming or not gone)
+        if within and _differ(chapter.changes.get(chapter.ordinal, {}), within, coming or not gone):
+            yield "its changes from a row to the next are not those of its people"
     for ordinal, table in sorted(chapter.changes.items()):
+        if ordinal == chapter.ordinal:
+            continue
         exactly = coming or not (gone or missing[ordinal])
         if _differ(table, changes_of(database, entries[ordinal], entry), exactly):
             yield f"its changes from version {entries[ordinal].chapter.name!r} are not those of its people"
@@ -187,11 +279,12 @@ def forgotten_complaints(
 ) -> Iterator[str]:
     """People who are forgotten and still there."""
     require_columns(database, forgotten)
+    query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
     for entry in entries:
-        query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
-        ((still,),) = _rows(database, entry.people, query, [str(forgotten)])
-        if still:
-            yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
+        for path in dict.fromkeys((entry.people, entry.rows)):
+            ((still,),) = _rows(database, path, query, [str(forgotten)])
+            if still:
+                yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
 
 
 def history_complaints(entry: Entry, followed: Followed, missing: int, coming: bool) -> Iterator[str]:

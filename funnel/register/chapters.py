@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from funnel.errors import FunnelError
 from funnel.history import Changes, Chapter
+from funnel.history.waves import wave_name
 from funnel.protocol import Protocol
 from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, FOLLOWED, NODES, RegisterEntry
 from funnel.register.tables import (
@@ -22,10 +25,10 @@ from funnel.register.tables import (
 )
 
 
-def write_chapter(folder: Path, chapter: Chapter) -> dict[str, str]:
-    """Write the tables of a chapter; their SHA-256 (hex), by name."""
-    ordinals = sorted(chapter.changes)
-    changes = [chapter.changes[ordinal] for ordinal in ordinals]
+def write_chapter(folder: Path, chapter: Chapter, since: Mapping[int, Changes]) -> dict[str, str]:
+    """Write the tables of a chapter, with changes by the ordinals of entries; their SHA-256 (hex), by name."""
+    ordinals = sorted(since)
+    changes = [since[ordinal] for ordinal in ordinals]
     none = [np.empty(0, dtype=np.int64)]
     return {
         name: write_table(folder, name, columns)
@@ -47,8 +50,15 @@ def write_chapter(folder: Path, chapter: Chapter) -> dict[str, str]:
     }
 
 
-def read_chapter(folder: Path, entry: RegisterEntry) -> Chapter:
-    """Read a chapter back from the folder of its entry.
+def read_chapters(folder: Path, entry: RegisterEntry, before: Sequence[Sequence[int]]) -> tuple[Chapter, ...]:
+    """Read the chapter of an entry back from its folder; the chapters of all rows, where people have several.
+
+    Parameters
+    ----------
+    folder : Path
+    entry : RegisterEntry
+    before : sequence of sequence of int
+        The ordinals of the chapters of every entry before it.
 
     Raises
     ------
@@ -68,11 +78,13 @@ def read_chapter(folder: Path, entry: RegisterEntry) -> Chapter:
             )
             for ordinal in np.unique(changes["version"])
         }
+        within = of_version.pop(entry.ordinal, None)
+        since = {chapter: one for ordinal, one in of_version.items() for chapter in before[ordinal]}
         chapter = Chapter(
             entry.name,
             entry.guarantee,
-            entry.joint,
-            of_version,
+            entry.joint if entry.first_rows is None else entry.first_rows,
+            since,
             channel,
             dense(tables[CHANNELS], b, a),
             followed["node"].astype(np.int64),
@@ -85,4 +97,37 @@ def read_chapter(folder: Path, entry: RegisterEntry) -> Chapter:
         raise damaged(folder, f"holds tables that do not fit ({error})") from error
     if channel.digest != entry.channel:
         raise damaged(folder / EFFECTIVE, "is not the channel that the entry names")
-    return chapter
+    return (chapter,) if entry.first_rows is None else _by_row(chapter, entry, within, sum(map(len, before)))
+
+
+def _by_row(chapter: Chapter, entry: RegisterEntry, within: Changes | None, ordinal: int) -> tuple[Chapter, ...]:
+    """A chapter whose histories go on within it as one for the first rows of units, one for the second rows, …"""
+    rows = np.ones(len(chapter.parents), dtype=np.int64)
+    inside = chapter.parents >= chapter.first
+    for place in np.flatnonzero(inside).tolist():
+        # Histories are numbered row by row, so that what one goes on from is known.
+        rows[place] = rows[chapter.parents[place] - chapter.first] + 1
+    if (np.diff(rows) < 0).any() or (within is None and inside.any()):
+        raise damaged(Path(entry.folder), "has histories that are not numbered row by row")
+    drawn = np.ones(len(chapter.followed), dtype=np.int64)
+    later = chapter.followed >= chapter.first
+    drawn[later] = rows[chapter.followed[later] - chapter.first] + 1
+    found = []
+    for row in range(1, int(rows.max(initial=1)) + 1):
+        start, stop = np.searchsorted(rows, [row, row + 1])
+        changes = chapter.changes if row == 1 or within is None else {ordinal + row - 2: within}
+        found.append(
+            replace(
+                chapter,
+                version=wave_name(chapter.version, row),
+                joint=chapter.joint if row == 1 else entry.joint,
+                changes=changes,
+                followed=chapter.followed[drawn == row],
+                drawn_from=chapter.drawn_from[drawn == row],
+                first=chapter.first + int(start),
+                parents=chapter.parents[start:stop],
+                outputs=chapter.outputs[start:stop],
+                row=row,
+            )
+        )
+    return tuple(found)

@@ -21,6 +21,7 @@ NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
     "followed.parquet",
     "effective.parquet",
 )
+ROWS = "rows.parquet"
 TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
 
 _FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
@@ -66,8 +67,11 @@ class RegisterEntry(Document):
         Records by secret (rows) and input, of everybody in the version.
     first : int
         Number of the first history (node) that this version added; 0 is the history of new people.
+    units : tuple of tuples of int or None
+        Where people have several rows: how many units have a secret and input in their first row. ``counts`` are then
+        of rows, and histories go on from row to row within the version.
     files : mapping of str to str
-        SHA-256 (hex) of every table but that of the people, which loses those who are forgotten.
+        SHA-256 (hex) of every table but those of the people, which lose those who are forgotten.
     previous : str or None
         SHA-256 (hex) of the entry before it; None of the first.
     """
@@ -89,6 +93,7 @@ class RegisterEntry(Document):
     key_kinds: tuple[Literal["text", "number"], ...]
     fingerprint: str = Field(pattern=r"^[0-9a-f]{32}$")
     counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
+    units: tuple[tuple[Count, ...], ...] | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
@@ -97,6 +102,13 @@ class RegisterEntry(Document):
     def joint(self) -> Joint:
         """The joint law of the version."""
         return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+
+    @cached_property
+    def first_rows(self) -> Joint | None:
+        """The joint law of the first rows of units; None where people have one row each."""
+        if self.units is None:
+            return None
+        return Joint.from_counts(self.units, self.secret.alphabet(), self.inputs.alphabet())
 
     @property
     def folder(self) -> str:
@@ -114,6 +126,7 @@ class RegisterEntry(Document):
         if sorted(self.files) != sorted(TABLES):
             raise ValueError("does not have the digests of its tables, or those of others")
         built(lambda: self.joint)
+        built(lambda: self.first_rows)
         built(lambda: self.outputs.alphabet())
         return self
 
@@ -121,6 +134,7 @@ class RegisterEntry(Document):
 class HeadEntry(Part):
     """An entry as the head knows it: its folder, and the SHA-256 (hex) of entry.json and of people.parquet.
 
+    ``rows`` is the SHA-256 (hex) of rows.parquet, where people have several rows; ``missing`` is then about these.
     ``missing`` people of the version are not in people.parquet, because they are forgotten; its counts have them still.
     """
 
@@ -129,6 +143,7 @@ class HeadEntry(Part):
     )
     entry: Sha256
     people: Sha256
+    rows: Sha256 | None = None
     missing: Count
 
 

@@ -17,16 +17,18 @@ from funnel.errors import DataError
 from funnel.history import (
     HISTORY_COLUMN,
     Changes,
-    Chapter,
     Observed,
     Step,
     decision_array,
     drawing_protocol,
 )
 from funnel.history.decisions import channel_digest
+from funnel.history.rows import MOST_ROWS
+from funnel.history.waves import wave_name
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
 from funnel.register.entry import PEOPLE
+from funnel.register.noted import DrawnPeople
 from funnel.register.people import BUCKET_ROWS, ByDigest, PersonArray, SortedFile, Tally, limits, places, write_people
 from funnel.register.register import Register
 from funnel.release.files import FileRef, Sink, private_folder
@@ -41,7 +43,8 @@ from funnel.tables import arrow_numbers, open_paged
 
 HISTORIES, FOLLOWED = "histories.parquet", "followed.parquet"
 FORGOTTEN_NODE = -1
-"""In the place of a history: of people who are forgotten, and drawn from what depends on nothing."""
+"""In the place of a history: of people who are forgotten, and drawn from what depends on nothing. Where they have
+several rows, of the first; -2 is for the second, and so on, since no word is for two rows."""
 
 FORGOTTEN_CHANNEL = "forgotten"
 """In the place of the number of a channel: of the same people."""
@@ -72,24 +75,6 @@ class People:
     histories: FileRef
     forgotten: int
     known: int
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnPeople:
-    """What was drawn of whom, as the register is to keep it.
-
-    Attributes
-    ----------
-    chapter : Chapter
-    people : FileRef
-        The file of the people, to be moved into the entry.
-    rows : int
-        People in it.
-    """
-
-    chapter: Chapter
-    people: FileRef
-    rows: int
 
 
 def observe(
@@ -139,10 +124,10 @@ def observe(
     with ExitStack() as stack:
         people = stack.enter_context(ByDigest(snapshot.rows, work, bucket_rows))
         place = 0
-        for group in _groups(snapshot.data.checked(), [*_columns(joint), KEY_COLUMN]):
+        for group in row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]):
             rows = np.empty(group.num_rows, dtype=_SOUGHT)
             _fill(rows, stored_digests(group))
-            rows["cell"] = _cells(group, joint)
+            rows["cell"] = cells_of(group, joint)
             rows["place"] = np.arange(place, place + len(rows))
             place += len(rows)
             people.add(rows)
@@ -177,7 +162,12 @@ def observe(
         raise DataError("the joint law is not that of the snapshot; run the release again")
     codes, records = histories.counts()
     observed = Observed(
-        joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records, silent
+        joint,
+        _since(register, {v: _changes(changed[v], cells) for v in sorted(last)}),
+        codes // a,
+        codes % a,
+        records,
+        silent,
     )
     return People(observed, found, int(silent.sum()), known)
 
@@ -212,18 +202,20 @@ def follow_snapshot(
         raise DataError(f"a column is named {HISTORY_COLUMN!r}, as the channels of histories are; rename it")
     key = decision_key(record_key)
     channels = pa.array([*map(str, range(len(step.library))), FORGOTTEN_CHANNEL], pa.string())
-    decisions = decision_array([*step.decision_digests(step.followed), _forgotten_decision(step)])
+    several = range(1, (MOST_ROWS if step.waves else 1) + 1)
+    forgotten = [_forgotten_decision(step, row) for row in several]
+    decisions = decision_array([*step.decision_digests(step.followed), *forgotten])
     private_folder(work)
     done = 0
     path = work / FOLLOWED
     writer = None
     with ExitStack() as stack:
         sink = stack.enter_context(Sink(path))
-        files = zip(_groups(snapshot.data.checked()), _groups(people.histories.checked()), strict=True)
+        files = zip(row_groups(snapshot.data.checked()), row_groups(people.histories.checked()), strict=True)
         for group, histories in files:
             nodes = histories.column(0).to_numpy()
             at = _followed(step, nodes)
-            channel = np.where(nodes == FORGOTTEN_NODE, len(step.library), np.append(step.drawn_from, 0)[at])
+            channel = np.append(step.drawn_from, [len(step.library)] * len(forgotten))[at]
             keys = decision_keys(stored_digests(group), decisions[at], key)
             names = [name for name in group.schema.names if name != KEY_COLUMN]
             column = pa.DictionaryArray.from_arrays(arrow_numbers(channel.astype(np.int32)), channels)
@@ -281,9 +273,9 @@ def drawn_people(
     columns = [*drawing.inputs.columns, KEY_COLUMN]
     with ByDigest(snapshot.rows, private_folder(work), bucket_rows) as drawn:
         groups = zip(
-            _groups(snapshot.data.checked(), [*_columns(joint), KEY_COLUMN]),
-            _groups(followed.data.checked(), columns),
-            _groups(people.histories.checked()),
+            row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]),
+            row_groups(followed.data.checked(), columns),
+            row_groups(people.histories.checked()),
             strict=True,
         )
         for group, asked, histories in groups:
@@ -295,10 +287,10 @@ def drawn_people(
                 outputs[start:stop] = some.outputs
                 np.add.at(seen, (some.inputs, some.outputs.astype(np.int64)), 1)
                 start = stop
-            kept = np.flatnonzero(nodes != FORGOTTEN_NODE)
+            kept = np.flatnonzero(nodes >= 0)
             rows = np.empty(len(kept), dtype=_DRAWN)
             _fill(rows, stored_digests(group)[kept])
-            rows["cell"] = _cells(group, joint)[kept]
+            rows["cell"] = cells_of(group, joint)[kept]
             # Numbered when all are known.
             rows["node"] = nodes[kept] * b + outputs[kept]
             found.add(rows["node"])
@@ -319,24 +311,25 @@ def _numbered(pieces: Iterator[PersonArray], codes: IntArray, first: int) -> Ite
         yield piece
 
 
-def _forgotten_decision(step: Step) -> bytes:
+def _forgotten_decision(step: Step, row: int = 1) -> bytes:
     """What is decided about those who are forgotten: the same row for every input; no history is like it."""
     channel = step.channel
     silent_rows = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
-    said = channel_digest(silent_rows, channel.inputs, channel.outputs) + step.version.encode()
+    said = channel_digest(silent_rows, channel.inputs, channel.outputs) + wave_name(step.version, row).encode()
     return hashlib.blake2b(said, digest_size=DIGEST_BYTES, person=b"funnel forgotten").digest()
 
 
 def _followed(step: Step, nodes: IntArray) -> IntArray:
-    """The place of every history among those that a step followed; the one after the last of those forgotten."""
+    """The place of every history among those that a step followed; those of rows that are forgotten come after."""
     at = np.minimum(np.searchsorted(step.followed, nodes), len(step.followed) - 1)
-    at[nodes == FORGOTTEN_NODE] = len(step.followed)
-    if (step.followed[at[nodes != FORGOTTEN_NODE]] != nodes[nodes != FORGOTTEN_NODE]).any():
+    gone = nodes < 0
+    at[gone] = len(step.followed) + FORGOTTEN_NODE - nodes[gone]
+    if (step.followed[at[~gone]] != nodes[~gone]).any():
         raise DataError("somebody has a history that nothing was decided for; run the release again")
     return np.asarray(at, dtype=np.int64)
 
 
-def _groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+def row_groups(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The row groups of a file, one after the other."""
     with open_paged(path) as file:
         for i in range(file.metadata.num_row_groups):
@@ -348,11 +341,11 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in table.schema], schema=table.schema)
 
 
-def _columns(joint: Joint) -> list[str]:
+def columns_of(joint: Joint) -> list[str]:
     return list(dict.fromkeys([*joint.secret.columns, *joint.inputs.columns]))
 
 
-def _cells(group: pa.RecordBatch, joint: Joint) -> IntArray:
+def cells_of(group: pa.RecordBatch, joint: Joint) -> IntArray:
     """The cell of every record, shape (rows,)."""
     secret, inputs = InputEncoder(joint.secret).codes(group), InputEncoder(joint.inputs).codes(group)
     if (secret < 0).any() or (inputs < 0).any():
@@ -386,6 +379,11 @@ def _write_nodes(path: Path, placed: Spill, snapshot: Snapshot) -> FileRef:
             writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
             held = held[size:]
     return FileRef(str(path), sink.sha256)
+
+
+def _since(register: Register, changes: dict[int, Changes]) -> dict[int, Changes]:
+    """By the ordinals of chapters what is known by those of entries."""
+    return {chapter: one for ordinal, one in changes.items() for chapter in register.chapters_of(ordinal)}
 
 
 def _changes(tally: Tally, cells: int) -> Changes:

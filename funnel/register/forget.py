@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError, LedgerError, SpecError
-from funnel.register.entry import FORGOTTEN, PEOPLE
+from funnel.register.entry import FORGOTTEN, PEOPLE, ROWS
 from funnel.register.people import PersonArray, SortedFile, places, write_people
 from funnel.register.register import COMING, PREPARING, Register
 from funnel.release.files import FileRef, private_folder, remove_tree
@@ -144,7 +144,14 @@ def forget(register: Register, asked: PersonArray, *, entirely: bool = False) ->
             sha256, _ = write_people(target, erasing.kept())
             if erasing.count:
                 files[f"{entry.folder}/{PEOPLE}"] = FileRef(str(target / PEOPLE), sha256)
-                missing = entries[ordinal].missing + erasing.count
+                erased, known_rows = erasing.count, register.rows(ordinal)
+                if known_rows is not None:
+                    of_rows = _Erasing(SortedFile(*known_rows), asked)
+                    rows_sha256, _ = write_people(target, of_rows.kept(), ROWS)
+                    files[f"{entry.folder}/{ROWS}"] = FileRef(str(target / ROWS), rows_sha256)
+                    entries[ordinal] = entries[ordinal].model_copy(update={"rows": rows_sha256})
+                    erased = of_rows.count
+                missing = entries[ordinal].missing + erased
                 entries[ordinal] = entries[ordinal].model_copy(update={"people": sha256, "missing": missing})
                 versions.append(entry.name)
                 rows += erasing.count
@@ -177,11 +184,11 @@ class _Erasing:
     def kept(self) -> Iterator[PersonArray]:
         """The others, in their order."""
         for piece in () if self._file is None else self._file.pieces():
-            at = places(piece, self._asked)
+            at = places(self._asked, piece)
             there = at >= 0
-            self.found |= there
+            self.found[at[there]] = True
             self.count += int(np.count_nonzero(there))
-            yield np.delete(piece, at[there])
+            yield piece[~there]
 
 
 def _value(text: str, kind: str) -> int | str:

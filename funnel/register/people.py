@@ -114,7 +114,7 @@ class SortedFile:
         self._dtype = np.dtype([(name, schema.field(name).type.to_pandas_dtype()) for name in names])
         self._batches = self._file.iter_batches(_BATCH_ROWS, use_threads=False)
         self._held: list[PersonArray] = []
-        self._last: tuple[int, int] | None = None
+        self._last: tuple[int, int, int] | None = None
 
     def below(self, limit: int | None) -> PersonArray:
         """The next people, as far as ``high`` is below a limit; all that are left without one."""
@@ -146,13 +146,16 @@ class SortedFile:
         return piece
 
     def _require_order(self, piece: PersonArray) -> None:
+        # Rows of a unit have its digest, and are in their own order.
+        row = piece["row"] if "row" in (self._dtype.names or ()) else np.zeros(len(piece), dtype=np.int32)
         high, low = piece["high"], piece["low"]
-        rising = (high[1:] > high[:-1]) | ((high[1:] == high[:-1]) & (low[1:] > low[:-1]))
-        first = (int(high[0]), int(low[0])) if len(piece) else None
+        later = (low[1:] > low[:-1]) | ((low[1:] == low[:-1]) & (row[1:] > row[:-1]))
+        rising = (high[1:] > high[:-1]) | ((high[1:] == high[:-1]) & later)
+        first = (int(high[0]), int(low[0]), int(row[0])) if len(piece) else None
         if not rising.all() or (first is not None and self._last is not None and first <= self._last):
             raise damaged(self._path, "is not in the order of the digests")
         if len(piece):
-            self._last = (int(high[-1]), int(low[-1]))
+            self._last = (int(high[-1]), int(low[-1]), int(row[-1]))
 
 
 def require_digest(path: Path, sha256: str) -> None:
@@ -217,9 +220,14 @@ def write_people(folder: Path, pieces: Iterable[PersonArray], name: str = PEOPLE
     """
     schema = SCHEMAS[name]
     rows = 0
+    # Rows of a unit have its digest.
+    several = "row" in schema.names
     with Sink(folder / name) as sink, pq.ParquetWriter(sink, schema, **SETTINGS) as writer:
         for piece in pieces:
-            if ((piece["high"][1:] == piece["high"][:-1]) & (piece["low"][1:] == piece["low"][:-1])).any():
+            if (
+                not several
+                and ((piece["high"][1:] == piece["high"][:-1]) & (piece["low"][1:] == piece["low"][:-1])).any()
+            ):
                 raise LedgerError("two records have the same digest of their record key; release again")
             for start in range(0, len(piece), _BATCH_ROWS):
                 part = piece[start : start + _BATCH_ROWS]

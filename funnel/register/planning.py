@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
-from funnel.history import Observed, Past
-from funnel.history.outlook import Outlook, first_people, outlook
+from funnel.guarantees.base import Guarantee
+from funnel.history import Observed, Past, Step
+from funnel.history.outlook import Outlook, first_people, outlook, unit_outlook
 from funnel.joint import Joint
 from funnel.planning import PlanRow, choose
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
+from funnel.protocol import Protocol
 from funnel.register.following import observe
 from funnel.register.register import Register
+from funnel.register.units import follow_units, observe_units, require_exact
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
+from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
 from funnel.source import Codings, Source
 from funnel.spec import ReleaseSpec
 
@@ -61,26 +67,97 @@ def plan_version(
         If the source is no longer the one that was counted.
     """
     if spec.register is None or spec.history is None:
+        if spec.unit is not None:
+            # As a release does: rows of a unit are refused where nobody says that they are followed.
+            unkeyed = spec.model_copy(update={"record_key": None})
+            with TemporaryDirectory() as name:
+                take_snapshot(unkeyed, Path(name), None, progress, _learned(spec, progress))
         return tuple(None for _ in compared)
+    if spec.follows_units:
+        return _unit_outlooks(spec, counted, public, compared, progress, read)
     past, observed = _people(spec, counted, progress, read)
     observed = observed.known_by(public)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
-        row = _chosen(spec, rows)
-        if row is None or row.protocol is None:
+        bound = parse_guarantee(guarantee)
+        target = _target(spec, public, bound, rows)
+        if target is None:
             found.append(None)
             continue
-        if row.protocol.inputs.columns != public.inputs.columns:
-            raise SpecError(
-                'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" '
-                "leave reads_secret out of [mechanism]"
-            )
-        bound = parse_guarantee(guarantee)
-        # As a release makes it, so that the plan is about what would be drawn.
-        target = coarsened(public, bound, row.protocol)
         limit = spec.mechanism.time_limit
         found.append(outlook(past, observed, bound, target, spec.history.reserve, time_limit=limit, progress=progress))
     return tuple(found)
+
+
+def _unit_outlooks(
+    spec: ReleaseSpec,
+    counted: Joint,
+    public: Joint,
+    compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
+    progress: Progress,
+    read: Reader | None,
+) -> tuple[Outlook | None, ...]:
+    """The same where people have several rows, which are drawn as they would be and thrown away."""
+    if spec.register is None or spec.record_key is None or spec.history is None:
+        raise ValueError("there is no register")
+    require_exact(spec, counted, public)
+    register = Register.of(spec.workspace_folder, spec.register)
+    register.require_fitting(spec.secret, spec.record_key)
+    key = _key(spec, spec.record_key, register, read)
+    with TemporaryDirectory() as name:
+        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress))
+        register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+        units = observe_units(register, snapshot, counted, key, progress)
+    found: list[Outlook | None] = []
+    for guarantee, rows in compared:
+        bound = parse_guarantee(guarantee)
+        target = _target(spec, public, bound, rows)
+
+        def weigh(reserve: float, bound: Guarantee = bound, target: Protocol | None = target) -> Step:
+            if target is None:
+                raise ValueError("nothing is weighed without a target")
+            return follow_units(
+                register, units, bound, "planned", key, target=target, reserve=reserve, progress=progress
+            ).step
+
+        found.append(
+            None
+            if target is None
+            else unit_outlook(
+                register.past, weigh, spec.record_key, bound, target, spec.history.reserve, progress=progress
+            )
+        )
+    return tuple(found)
+
+
+def _learned(spec: ReleaseSpec, progress: Progress) -> Callable[[Source, str], Codings]:
+    workspace = spec.workspace_folder / spec.name
+
+    def codings(source: Source, digest: str) -> Codings:
+        return learned_codings(spec, source, digest, workspace, progress)
+
+    return codings
+
+
+def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanRow, ...]) -> Protocol | None:
+    """What a release would aim at, as it makes it, so that the plan is about what would be drawn."""
+    row = _chosen(spec, rows)
+    if row is None or row.protocol is None:
+        return None
+    if row.protocol.inputs.columns != joint.inputs.columns:
+        raise SpecError(
+            'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" '
+            "leave reads_secret out of [mechanism]"
+        )
+    return coarsened(joint, bound, row.protocol)
+
+
+def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: Reader | None) -> RecordKey:
+    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone."""
+    if not register.entries:
+        return RecordKey(columns, os.urandom(MIN_SECRET_BYTES), scope_of_register(register.name))
+    secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
+    return secret.record_key(columns, read)
 
 
 def _chosen(spec: ReleaseSpec, rows: tuple[PlanRow, ...]) -> PlanRow | None:
@@ -99,17 +176,11 @@ def _people(spec: ReleaseSpec, joint: Joint, progress: Progress, read: Reader | 
     register.require_fitting(spec.secret, spec.record_key)
     if not register.entries:
         return Past(), first_people(joint)
-    secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
-    key = secret.record_key(spec.record_key, read)
-    workspace = spec.workspace_folder / spec.name
-
-    def codings(source: Source, digest: str) -> Codings:
-        return learned_codings(spec, source, digest, workspace, progress)
-
+    key = _key(spec, spec.record_key, register, read)
     with TemporaryDirectory() as name:
         # Where a release would leave files behind; a plan does not.
         folder = Path(name)
-        snapshot = take_snapshot(spec, folder, key, progress, codings)
+        snapshot = take_snapshot(spec, folder, key, progress, _learned(spec, progress))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         people = observe(register, snapshot, joint, folder, progress)
     return register.past, people.observed

@@ -18,17 +18,19 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.history import Chapter, Past
-from funnel.register.chapters import read_chapter, write_chapter
+from funnel.register.chapters import read_chapters, write_chapter
 from funnel.register.entry import (
     ENTRY,
     FORGOTTEN,
     HEAD,
     PEOPLE,
+    ROWS,
     HeadEntry,
     RegisterEntry,
     RegisterHead,
     ordinal_of,
 )
+from funnel.register.noted import DrawnPeople
 from funnel.register.people import require_digest
 from funnel.release.channel import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
@@ -147,9 +149,25 @@ class Register:
             If a file is gone or was changed.
         """
         try:
-            return Past(tuple(read_chapter(self.root / entry.folder, entry) for entry in self.entries))
+            chapters: list[Chapter] = []
+            numbers: list[range] = []
+            for entry in self.entries:
+                read = read_chapters(self.root / entry.folder, entry, numbers)
+                numbers.append(range(len(chapters), len(chapters) + len(read)))
+                chapters += read
+            return Past(tuple(chapters))
         except DataError as error:
             raise self._lost(f"the register {self.name} does not fit together ({error})") from error
+
+    def chapters_of(self, ordinal: int) -> range:
+        """The numbers in `past` of the chapters of a version: one for each row that people have in it."""
+        firsts = [number for number, chapter in enumerate(self.past.chapters) if chapter.row == 1]
+        return range(firsts[ordinal], [*firsts, len(self.past)][ordinal + 1])
+
+    def rows(self, ordinal: int) -> tuple[Path, str] | None:
+        """The file of all rows of the people of a version, and its SHA-256 (hex); None where they have one each."""
+        known = self._require_head().entries[ordinal]
+        return None if known.rows is None else (self.root / known.folder / ROWS, known.rows)
 
     def people(self, ordinal: int) -> tuple[Path, str]:
         """The file of the people of a version, and its SHA-256 (hex)."""
@@ -249,9 +267,7 @@ class Register:
 
     def prepare(
         self,
-        chapter: Chapter,
-        people: FileRef,
-        rows: int,
+        noted: DrawnPeople,
         *,
         series: str,
         version: str,
@@ -264,12 +280,8 @@ class Register:
 
         Parameters
         ----------
-        chapter : Chapter
-            Named ``"<series>/<version>"``.
-        people : FileRef
-            Is moved into the entry.
-        rows : int
-            People in it.
+        noted : DrawnPeople
+            Named ``"<series>/<version>"``; its files are moved into the entry.
         series, version : str
         reserve : float
         key_columns, key_kinds : tuple of str
@@ -285,7 +297,10 @@ class Register:
         """
         if any(self.root.glob(f"{COMING}*")):
             raise LedgerError(f"another entry of the register {self.name} waits to be settled; run the release again")
+        chapter = noted.chapter
         joint, channel = chapter.joint, chapter.channel
+        numbers = {chapter: one.ordinal for one in self.entries for chapter in self.chapters_of(one.ordinal)}
+        since = {numbers[number]: changes for number, changes in chapter.changes.items()}
         earlier = self._with_digests()
         working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
         try:
@@ -305,14 +320,23 @@ class Register:
                 key_kinds=key_kinds,
                 fingerprint=fingerprint,
                 counts=tuple(map(tuple, joint.counts.tolist())),
+                units=None if noted.first is None else tuple(map(tuple, noted.first.counts.tolist())),
                 first=chapter.first,
-                files=write_chapter(working, chapter),
+                files=write_chapter(
+                    working, chapter, since if noted.within is None else {**since, len(earlier): noted.within}
+                ),
                 previous=earlier[-1][1] if earlier else None,
             )
-            shutil.move(people.checked(), working / PEOPLE)
+            shutil.move(noted.people.checked(), working / PEOPLE)
+            if noted.unit_rows is not None:
+                shutil.move(noted.unit_rows.checked(), working / ROWS)
             entry_sha256 = write_whole(working / ENTRY, entry.to_bytes()).sha256
             known = HeadEntry(
-                folder=entry.folder, entry=entry_sha256, people=people.sha256, missing=int(joint.counts.sum()) - rows
+                folder=entry.folder,
+                entry=entry_sha256,
+                people=noted.people.sha256,
+                rows=None if noted.unit_rows is None else noted.unit_rows.sha256,
+                missing=int(joint.counts.sum()) - noted.rows,
             )
             before = () if self.head is None else self.head.entries
             head = self.following(
@@ -392,7 +416,7 @@ class Register:
         if self.forgotten is not None:
             require_digest(*self.forgotten)
         for entry in self.entries:
-            for name in (PEOPLE, *entry.files):
+            for name in (PEOPLE, *([] if entry.units is None else [ROWS]), *entry.files):
                 if not (self.root / entry.folder / name).is_file():
                     raise self._lost(f"{self.root / entry.folder / name} is gone")
 

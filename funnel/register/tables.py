@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from funnel.errors import LedgerError
 from funnel.joint import IntArray
 from funnel.protocol import WeightArray
-from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, FOLLOWED, FORGOTTEN, NODES, PEOPLE
+from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, FOLLOWED, FORGOTTEN, NODES, PEOPLE, ROWS
 from funnel.release.files import Sink
 from funnel.tables import arrow_numbers
 
@@ -32,6 +32,8 @@ OUTSIDE = -1
 SCHEMAS: Mapping[str, pa.Schema] = {
     # The digest of the record key: its first and its last 64 bits, each little-endian; node: the history afterwards.
     PEOPLE: _schema(high=pa.uint64(), low=pa.uint64(), cell=pa.int32(), node=pa.int64()),
+    # All rows of units, in the order in which they were drawn: ``row`` is from 1, ``node`` the history after it.
+    ROWS: _schema(high=pa.uint64(), low=pa.uint64(), row=pa.int32(), cell=pa.int32(), node=pa.int64()),
     # Those who are forgotten and still get an answer that depends on nothing.
     FORGOTTEN: _schema(high=pa.uint64(), low=pa.uint64()),
     # Row r is the history ``first + r``: that of its parent and then this output.

@@ -55,6 +55,7 @@ class FoundHistoryPart(Part):
     alone: float
     bound: float
     entropy: float
+    units: int | None = Field(default=None, ge=1)
 
 
 class FindingsDocument(Document):

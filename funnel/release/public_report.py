@@ -376,6 +376,7 @@ class PublicReport(Document):
     rarity: Rarity
     earlier_releases: Count
     people: Literal["same", "different"] | None
+    unit: tuple[str, ...] = ()
     kept: tuple[KeptByVersion, ...]
     change: Change | None
     judged: tuple[Judged, ...]

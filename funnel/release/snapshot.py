@@ -217,7 +217,7 @@ def _write(
         if record_key is not None:
             if KEY_COLUMN in spec.columns:
                 raise DataError(f"a column is named {KEY_COLUMN!r}, as the digests of record keys are; rename it")
-            keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming))
+            keys = stack.enter_context(KeyColumn(record_key, spec.source.missing, incoming, spec.follows_units))
             fields.append((KEY_COLUMN, KEY_TYPE))
         sink = stack.enter_context(Sink(incoming / DATA))
         writer = stack.enter_context(
@@ -226,7 +226,7 @@ def _write(
         )
         sizes: list[int] = []
         units = None
-        if spec.unit is not None:
+        if spec.unit is not None and not spec.follows_units:
             units = stack.enter_context(Units(spec.unit, codings.n_rows, spec.source.missing, incoming))
         batches = coded_batches(
             spec,

@@ -143,6 +143,8 @@ class Described:
         Name and version of the software, such as ``"funnel 0.1.0"``.
     people : "same" or "different", or None
         Who the people of successive versions are, as the spec says.
+    unit : tuple of str
+        Columns that say whose a record is, where people may have several; empty otherwise.
     kept_before : tuple of KeptByVersion
         What earlier versions about the same people keep, as their own public reports tell it, oldest first.
     change : Change or None
@@ -171,6 +173,7 @@ class Described:
     shuffled: bool = True
     earlier_releases: int = 0
     people: Literal["same", "different"] | None = None
+    unit: tuple[str, ...] = ()
     kept_before: tuple[KeptByVersion, ...] = ()
     change: Change | None = None
     approval: Approval | None = None

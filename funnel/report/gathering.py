@@ -114,6 +114,7 @@ def report_content(
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,
+        unit=(spec.unit or ()) if spec.follows_units else (),
         kept_before=() if findings.history is None else _kept_before(earlier),
         change=_change(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),

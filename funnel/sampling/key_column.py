@@ -39,6 +39,8 @@ class KeyColumn:
         Texts that mean a value is missing.
     directory : path, optional
         For temporary files, if there are many records; by default the system's temporary folder.
+    several : bool
+        Whether records may have the same key, as those of one person have.
 
     Notes
     -----
@@ -51,8 +53,10 @@ class KeyColumn:
         record_key: RecordKey,
         missing: tuple[str, ...] = (),
         directory: str | os.PathLike[str] | None = None,
+        several: bool = False,
     ) -> None:
         self._record_key = record_key
+        self._several = several
         self._missing_texts = missing
         self._distinct = DistinctKeys(directory)
         self._missing = 0
@@ -71,7 +75,8 @@ class KeyColumn:
             # Nothing can be released any more; go on only to say how many records have no key.
             return pa.nulls(batch.num_rows, KEY_TYPE)
         digests = key_digests(keys, self._record_key)
-        self._distinct.add(key_marks(keys, self._record_key, digests))
+        if not self._several:
+            self._distinct.add(key_marks(keys, self._record_key, digests))
         return key_array(digests)
 
     def check(self) -> None:

@@ -67,7 +67,7 @@ class PublicHistory:
     @classmethod
     def of(cls, history: FoundHistory, laws: PublicLaws) -> PublicHistory:
         """Of exact findings."""
-        steps = max(1, math.ceil(history.outside / laws.n / laws.step))
+        steps = max(1, math.ceil(history.outside / (history.units or laws.n) / laws.step))
         return cls(history.versions, laws.nats(history.share_alone), min(1.0, round(steps * laws.step, 12)))
 
 

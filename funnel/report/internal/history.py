@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass
 from funnel.audit.findings import Findings
 from funnel.audit.followed import FoundHistory
 from funnel.errors import DataError
-from funnel.history import Chapter, Step
+from funnel.history import Step
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
+from funnel.joint import Joint
 from funnel.measures import mutual_information
+from funnel.protocol import Protocol
 from funnel.register.register import Register
 from funnel.release.decision import Earlier
 from funnel.release.document import dump
@@ -67,10 +69,10 @@ def history_figures(
     versions = list(_known(together, earlier))
     if step is not None:
         versions.append(_this(findings, found, name))
-    moved = None if step is None else movements(step.past, step.observed)
+    moved = None if step is None else movements(step.opening.past, step.opening.observed)
     return HistoryFigures(
         found=FoundHistoryPart(**asdict(found)),
-        new=None if step is None else new_people(step.observed),
+        new=None if step is None else new_people(step.opening.observed),
         before=None if moved is None else tuple(WhereBefore(**asdict(one)) for one in moved),
         versions=tuple(versions),
     )
@@ -85,7 +87,7 @@ def guesses_of_all(step: Step) -> tuple[AttackFigures, ...]:
     """Whoever links everything that was published about a person: before this version, and with it."""
     found = guesses(step)
     told = [("everything published about the person, this version included", found.after, found.information_after)]
-    if len(step.past):
+    if len(step.opening.past):
         told.insert(0, ("everything published before this version", found.before, found.information_before))
     return tuple(
         AttackFigures(knows=knows, before=found.prior, after=min(1.0, max(after, found.prior)), information=information)
@@ -95,18 +97,20 @@ def guesses_of_all(step: Step) -> tuple[AttackFigures, ...]:
 
 def _known(together: Together, earlier: Iterable[Earlier]) -> Iterable[RegisterVersion]:
     alone = dict(_alone(earlier))
-    for entry, chapter in zip(together.register.entries, together.register.past.chapters, strict=True):
+    past = together.register.past
+    for entry in together.register.entries:
+        chapters = [past.chapters[number] for number in together.register.chapters_of(entry.ordinal)]
         noted = together.noted.get(entry.name)
         yield RegisterVersion(
             version=entry.name,
             guarantee=entry.guarantee,
             reserve=entry.reserve,
-            people=chapter.joint.n,
-            histories=len(chapter.followed),
+            people=entry.joint.n,
+            histories=sum(len(chapter.followed) for chapter in chapters),
             level=None if noted is None else noted.level,
             moved=None if noted is None else noted.moved,
             outside=None if noted is None else noted.outside,
-            share=_share(chapter),
+            share=_share(entry.joint, chapters[0].channel),
             share_alone=alone.get(entry.name),
         )
 
@@ -126,9 +130,9 @@ def _this(findings: Findings, found: FoundHistory, name: str) -> RegisterVersion
     )
 
 
-def _share(chapter: Chapter) -> float:
-    entropy = chapter.joint.entropy
-    return mutual_information(chapter.joint, chapter.channel) / entropy if entropy > 0 else 0.0
+def _share(joint: Joint, channel: Protocol) -> float:
+    entropy = joint.entropy
+    return mutual_information(joint, channel) / entropy if entropy > 0 else 0.0
 
 
 def _alone(earlier: Iterable[Earlier]) -> Iterable[tuple[str, float]]:

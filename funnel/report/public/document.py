@@ -88,6 +88,7 @@ def _document(content: PublicContent) -> PublicReport:
         ),
         earlier_releases=content.earlier_releases,
         people=content.people,
+        unit=content.unit,
         kept=_kept(content),
         change=content.change,
         judged=content.judged,

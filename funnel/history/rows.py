@@ -1,0 +1,128 @@
+"""Rows of units: several records of a person in one version, which of them is first, and how one follows another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.history.changes import Changes
+from funnel.joint import IntArray, Joint
+
+MOST_ROWS = 100
+"""Rows that a unit may have in one version: each is a step of its own, and nobody learns from so few units."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows:
+    """The rows of a version by the units that they are of, in the order in which they are drawn.
+
+    Parameters
+    ----------
+    units : ndarray of int64, shape (rows,)
+        The number of every row's unit, from 0 without gaps.
+    places : ndarray of int64, shape (rows,)
+        Which row of its unit it is, from 1 without gaps.
+    """
+
+    units: IntArray
+    places: IntArray
+
+    @classmethod
+    def ordered(cls, units: IntArray, order: np.ndarray) -> UnitRows:
+        """By words of the rows, (rows,), that have nothing to do with their values: the smallest word is first."""
+        places = np.empty(len(units), dtype=np.int64)
+        by_unit = np.lexsort((order, units))
+        starts = np.flatnonzero(np.concatenate([[True], np.diff(units[by_unit]) > 0]))
+        sizes = np.diff(starts, append=len(units))
+        places[by_unit] = np.arange(len(units)) - np.repeat(starts, sizes) + 1
+        return cls(np.asarray(units, dtype=np.int64), places)
+
+    @property
+    def count(self) -> int:
+        """Units."""
+        return int(self.units.max()) + 1
+
+    @property
+    def deepest(self) -> int:
+        """Rows of the unit that has most."""
+        return int(self.places.max())
+
+    def at(self, place: int) -> IntArray:
+        """The rows that are such a row of their units, by the number of the unit; shape (k,)."""
+        here = np.flatnonzero(self.places == place)
+        return np.asarray(here[np.argsort(self.units[here])])
+
+    @property
+    def last(self) -> IntArray:
+        """The last row of every unit, shape (units,)."""
+        sizes = np.bincount(self.units)
+        here = np.flatnonzero(self.places == sizes[self.units])
+        return np.asarray(here[np.argsort(self.units[here])])
+
+    def require_one_secret(self, secrets: IntArray, columns: Sequence[str], unit: Sequence[str]) -> None:
+        """Refuse units whose rows, with secrets (rows,), have several, or that have too many rows.
+
+        Raises
+        ------
+        SpecError
+            That says how many units, not which.
+        """
+        named = ", ".join(map(repr, unit))
+        first = secrets[self.at(1)]
+        differing = len(np.unique(self.units[secrets != first[self.units]]))
+        if differing:
+            raise SpecError(
+                f"{differing:,} of {self.count:,} units ({named}) have several values of the secret "
+                f"{', '.join(map(repr, columns))} in their rows, and one bound holds for one secret of a unit: give "
+                "all rows of a unit the same value, such as whether it ever occurs, and release that"
+            )
+        if self.deepest > MOST_ROWS:
+            many = int(np.count_nonzero(np.bincount(self.units) > MOST_ROWS))
+            raise SpecError(
+                f"{many:,} of {self.count:,} units ({named}) have more than {MOST_ROWS} rows, the largest "
+                f"{self.deepest:,}, and a bound over so many rows leaves nothing to tell: aggregate rows of a unit, or "
+                "choose some of them"
+            )
+
+
+def row_changes(rows: UnitRows, cells: IntArray, first: Joint) -> Changes:
+    """How the next row of a unit follows one, over all pairs of successive rows of all units; the secret stays.
+
+    What follows a cell from which no unit has another row is taken from the first rows of units with that secret: the
+    counts of these stand in its place, so that no probability leaves the secret.
+
+    Parameters
+    ----------
+    rows : UnitRows
+    cells : ndarray of int64, shape (rows,)
+    first : Joint
+        Of the first row of every unit, counts (c, a).
+
+    Returns
+    -------
+    Changes
+        From any row to the next one. Its counts are of pairs of rows, not of units.
+    """
+    a = len(first.inputs)
+    by_place = np.lexsort((rows.places, rows.units))
+    follows = np.flatnonzero(np.diff(rows.units[by_place]) == 0)
+    before, after = cells[by_place[follows]], cells[by_place[follows + 1]]
+    pairs, records = np.unique(np.stack([before, after]), axis=1, return_counts=True)
+    alone = np.setdiff1d(np.unique(cells), pairs[0])
+    # The first rows of units with the same secret: there is one, since every unit has a first row.
+    at, x = np.nonzero(first.counts[alone // a])
+    instead = alone[at] // a * a + x
+    before = np.concatenate([pairs[0], alone[at]])
+    after = np.concatenate([pairs[1], instead])
+    records = np.concatenate([records, first.counts.reshape(-1)[instead]])
+    order = np.lexsort((after, before))
+    return Changes(before[order], after[order], records[order])
+
+
+def counted_cells(cells: IntArray, like: Joint) -> Joint:
+    """The joint law of some rows, over the alphabets of another one."""
+    counts = np.bincount(cells, minlength=like.counts.size).reshape(like.counts.shape)
+    return Joint(counts, like.secret, like.inputs)

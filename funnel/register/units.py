@@ -1,0 +1,312 @@
+"""Units of a register: people with several rows in one version, found again, drawn row by row, and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.errors import DataError, SpecError
+from funnel.guarantees.base import Guarantee
+from funnel.history import Changes, Chapter, Observed, Step, decision_array
+from funnel.history.rows import UnitRows, counted_cells
+from funnel.history.waves import Draw, Waves, follow_waves
+from funnel.joint import IntArray, Joint
+from funnel.progress import Progress, quiet
+from funnel.protocol import Protocol
+from funnel.register.entry import PEOPLE, ROWS
+from funnel.register.following import (
+    FORGOTTEN_NODE,
+    HISTORIES,
+    People,
+    cells_of,
+    columns_of,
+    row_groups,
+)
+from funnel.register.noted import DrawnPeople
+from funnel.register.people import PersonArray, SortedFile, places, write_people
+from funnel.register.register import Register
+from funnel.release.files import FileRef, Sink, private_folder
+from funnel.release.snapshot import Snapshot
+from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling.draw import ChannelSampler
+from funnel.sampling.key_column import stored_digests
+from funnel.sampling.keyed import DigestArray, decision_keys, encrypted_words, word_key
+from funnel.sampling.row_words import WordKeys, decision_key
+from funnel.solver.budget import Budget
+from funnel.spec import ReleaseSpec
+from funnel.tables import arrow_numbers
+
+_DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64)])
+_LAST = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("node", np.int64)])
+_ROW = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int32), ("cell", np.int32), ("node", np.int64)])
+_NODES = pa.schema([pa.field("node", pa.int64(), nullable=False)])
+_BATCH_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units of a snapshot, with their histories.
+
+    Attributes
+    ----------
+    joint : Joint
+        Counts of all rows.
+    rows : UnitRows
+        Rows in the order of the snapshot; units are numbered by their digests.
+    cells : ndarray of int64, shape (rows,)
+    digests : ndarray of structured rows, shape (units,)
+        ``high`` and ``low``, sorted.
+    nodes : ndarray of int64, shape (units,)
+        The history of each; `FORGOTTEN_NODE` of those who are forgotten.
+    changes : mapping of int to Changes
+        By the ordinal of a chapter of the register's past.
+    known : int
+        Units of which something was published before.
+    """
+
+    joint: Joint
+    rows: UnitRows
+    cells: IntArray
+    digests: PersonArray
+    nodes: IntArray
+    changes: Mapping[int, Changes]
+    known: int
+
+    @property
+    def first(self) -> Joint:
+        """Counts of the first row of every unit."""
+        return counted_cells(self.cells[self.rows.at(1)], self.joint)
+
+    @property
+    def forgotten(self) -> int:
+        """Rows of units that are forgotten."""
+        return int(np.count_nonzero(self.nodes[self.rows.units] == FORGOTTEN_NODE))
+
+
+def require_exact(spec: ReleaseSpec, counted: Joint, public: Joint) -> None:
+    """Refuse to draw rows of units where the frequencies that are published are not those that were counted.
+
+    Raises
+    ------
+    SpecError
+        If they differ.
+    """
+    if public.bounds is not None or not np.array_equal(public.counts, counted.counts):
+        raise SpecError(
+            f"the rows of a unit ({', '.join(map(repr, spec.unit or ()))}) are drawn by frequencies that are counted "
+            'exactly, and those of this release are published with noise; set protection = "none" in [frequencies], '
+            "or make one row of every unit"
+        )
+
+
+def observe_units(
+    register: Register,
+    snapshot: Snapshot,
+    joint: Joint,
+    record_key: RecordKey,
+    progress: Progress = quiet,
+) -> Units:
+    """Find the units of a snapshot and the history of each, and put the rows of each in an order.
+
+    The order of a unit's rows is pseudo-random, by the secret, the unit and the place of a row in the source: it has
+    nothing to do with what is in them, and is the same again for the same source.
+
+    Raises
+    ------
+    SpecError
+        If the rows of a unit have several secrets, or are too many.
+    LedgerError
+        If a file of the register is gone or was changed.
+    DataError
+        If the joint law is not that of the snapshot.
+
+    Notes
+    -----
+    O(n log n) time, and arrays of some 100 bytes a row.
+    """
+    found, cells = [], []
+    for group in row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]):
+        digests = np.empty(group.num_rows, dtype=_DIGEST)
+        digests["high"], digests["low"] = stored_digests(group).T
+        found.append(digests)
+        cells.append(cells_of(group, joint))
+        progress("looking up units", sum(map(len, cells)), snapshot.rows)
+    units, of_rows = np.unique(np.concatenate(found), return_inverse=True)
+    all_cells = np.concatenate(cells)
+    if not np.array_equal(np.bincount(all_cells, minlength=joint.counts.size), joint.counts.ravel()):
+        raise DataError("the joint law is not that of the snapshot; run the release again")
+    rows = UnitRows.ordered(of_rows, _order(units, of_rows, record_key))
+    rows.require_one_secret(all_cells // len(joint.inputs), joint.secret.columns, record_key.columns)
+    first = all_cells[rows.at(1)]
+    nodes = np.zeros(len(units), dtype=np.int64)
+    latest = np.full(len(units), -1, dtype=np.int64)
+    changed = {}
+    for entry in register.entries:
+        earlier = SortedFile(*register.people(entry.ordinal)).below(None)
+        at = places(earlier, units)
+        there = np.flatnonzero(at >= 0)
+        nodes[there], latest[there] = earlier["node"][at[there]], entry.ordinal
+        changed[entry.ordinal] = Changes.counted(earlier["cell"][at[there]].astype(np.int64), first[there])
+    if register.forgotten is not None:
+        nodes[places(SortedFile(*register.forgotten).below(None), units) >= 0] = FORGOTTEN_NODE
+    last = np.unique(latest[latest >= 0]).tolist()
+    changes = {chapter: changed[ordinal] for ordinal in last for chapter in register.chapters_of(ordinal)}
+    return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)))
+
+
+def follow_units(
+    register: Register,
+    units: Units,
+    guarantee: Guarantee,
+    version: str,
+    record_key: RecordKey,
+    *,
+    target: Protocol,
+    reserve: float,
+    budget: float | Budget | None = None,
+    progress: Progress = quiet,
+) -> Waves:
+    """Decide and draw all rows of a version; the words are those that the release draws with."""
+    return follow_waves(
+        register.past,
+        units.rows,
+        units.cells,
+        units.joint,
+        units.nodes,
+        units.changes,
+        guarantee,
+        version,
+        _drawing(units, record_key),
+        target=target,
+        reserve=reserve,
+        read_alone=True,
+        budget=budget,
+        progress=progress,
+    )
+
+
+def people_of(units: Units, waves: Waves, snapshot: Snapshot, work: Path) -> People:
+    """The history before every row, in the order of the snapshot, as a file that it is drawn with."""
+    private_folder(work)
+    gone = units.nodes[units.rows.units] == FORGOTTEN_NODE
+    nodes = np.where(gone, FORGOTTEN_NODE + 1 - units.rows.places, waves.before)
+    start = 0
+    with Sink(work / HISTORIES) as sink, pq.ParquetWriter(sink, _NODES, compression="zstd") as writer:
+        for size in snapshot.sizes:
+            batch = pa.RecordBatch.from_arrays([arrow_numbers(nodes[start : start + size])], schema=_NODES)
+            writer.write_table(pa.Table.from_batches([batch]), row_group_size=max(1, size))
+            start += size
+    observed: Observed = waves.step.observed
+    return People(observed, FileRef(str(work / HISTORIES), sink.sha256), units.forgotten, units.known)
+
+
+def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, work: Path) -> DrawnPeople:
+    """What was drawn of every row and where every unit stands after its last one, as the register keeps it.
+
+    Parameters
+    ----------
+    units : Units
+    waves : Waves
+    step : Step
+        That of the waves, with its outputs named.
+    pairs : ndarray of int64, shape (a + 1, b), or None
+        What was counted of the draw by input and output of the drawing protocol: it has to be the same.
+
+    Raises
+    ------
+    DataError
+        If answers are not those that were counted.
+    """
+    spoken = np.flatnonzero(waves.outputs >= 0)
+    if pairs is not None and not np.array_equal(_pairs(step, units, waves, spoken), pairs[:-1]):
+        raise DataError("the answers, derived again, are not those that were drawn; run the release again")
+    rows = np.empty(len(spoken), dtype=_ROW)
+    whose = units.rows.units[spoken]
+    rows["high"], rows["low"] = units.digests["high"][whose], units.digests["low"][whose]
+    rows["row"], rows["cell"], rows["node"] = units.rows.places[spoken], units.cells[spoken], waves.after[spoken]
+    rows = rows[np.lexsort((rows["row"], whose))]
+    last = np.flatnonzero(np.append(rows["high"][1:] != rows["high"][:-1], True) | _other_low(rows))
+    people = np.empty(len(last), dtype=_LAST)
+    for name in _LAST.names or ():
+        people[name] = rows[name][last]
+    private_folder(work)
+    people_sha256, _ = write_people(work, [people])
+    rows_sha256, written = write_people(work, _pieces(rows), ROWS)
+    chapters = waves.past.chapters[-len(step.waves) :]
+    chapter = Chapter(
+        step.version,
+        str(step.guarantee),
+        step.joint,
+        step.observed.changes,
+        step.channel,
+        step.library,
+        step.followed,
+        step.drawn_from,
+        chapters[0].first,
+        np.concatenate([one.parents for one in chapters]),
+        np.concatenate([one.outputs for one in chapters]),
+    )
+    return DrawnPeople(
+        chapter,
+        FileRef(str(work / PEOPLE), people_sha256),
+        written,
+        FileRef(str(work / ROWS), rows_sha256),
+        units.first,
+        chapters[1].changes[len(waves.past) - len(chapters)] if len(chapters) > 1 else None,
+    )
+
+
+def _other_low(rows: PersonArray) -> np.ndarray:
+    return np.append(rows["low"][1:] != rows["low"][:-1], True)
+
+
+def _pieces(rows: PersonArray) -> Iterator[PersonArray]:
+    for start in range(0, len(rows), _BATCH_ROWS):
+        yield rows[start : start + _BATCH_ROWS]
+
+
+def _order(units: PersonArray, of_rows: IntArray, record_key: RecordKey) -> np.ndarray:
+    """Words for the rows of units, by unit and place in the source; shape (rows,)."""
+    by_unit = np.argsort(of_rows, kind="stable")
+    sizes = np.bincount(of_rows)
+    number = np.empty(len(of_rows), dtype=np.uint64)
+    number[by_unit] = np.arange(len(of_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows = np.stack([number, np.zeros_like(number)], axis=1)
+    keys = decision_keys(_blocks(units[of_rows]), rows, word_key(record_key, "row of a unit"))
+    return encrypted_words(keys, word_key(record_key, "order of the rows of a unit"))
+
+
+def _blocks(digests: PersonArray) -> DigestArray:
+    return np.ascontiguousarray(np.stack([digests["high"], digests["low"]], axis=1))
+
+
+def _drawing(units: Units, record_key: RecordKey) -> Draw:
+    """Draws the rows of a wave as the row engine will: by the digest of the unit and of what was decided."""
+    a = len(units.joint.inputs)
+    decided = decision_key(record_key)
+
+    def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
+        at = np.searchsorted(step.followed, before)
+        decisions = decision_array(step.decision_digests(step.followed))[at]
+        keys = decision_keys(_blocks(units.digests[units.rows.units[wave]]), decisions, decided)
+        words = encrypted_words(keys, WordKeys.of(record_key, step.channel, decided=True).words)
+        pairs, codes = np.unique(step.drawn_from[at] * a + units.cells[wave] % a, return_inverse=True)
+        columns = np.ascontiguousarray(step.library[pairs // a, :, pairs % a].T)
+        return ChannelSampler(columns, step.channel.marginal).draw(codes, words).astype(np.int64)
+
+    return draw
+
+
+def _pairs(step: Step, units: Units, waves: Waves, spoken: IntArray) -> IntArray:
+    """How many rows drew every output with every channel and input, in the order of `drawing_protocol`."""
+    a, b = len(step.joint.inputs), len(step.channel.outputs)
+    channels = step.drawn_from[np.searchsorted(step.followed, waves.before[spoken])]
+    observed = step.observed
+    known = np.unique(step.drawn_from[np.searchsorted(step.followed, observed.nodes)] * a + observed.inputs)
+    place = np.searchsorted(known, channels * a + units.cells[spoken] % a)
+    return np.bincount(place * b + waves.outputs[spoken], minlength=len(known) * b).reshape(len(known), b)

@@ -1,0 +1,296 @@
+"""Encounters of patients through the whole way: one bound for all rows of a patient, judged by a second computation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.audit.check import State
+from funnel.audit.recheck import recheck
+from funnel.errors import DataError, FunnelError, LedgerError, SpecError
+from funnel.guarantees import parse_guarantee
+from funnel.joint import Joint
+from funnel.pipeline.flows.way import go
+from funnel.planning import plan as compare
+from funnel.recount.histories import recount_histories
+from funnel.register.forget import digests_of, forget
+from funnel.register.planning import plan_version
+from funnel.register.register import Register, open_register
+from funnel.release.layout import ReleaseFolder
+from funnel.release.secret import find_register_secret
+from funnel.spec import ReleaseSpec
+
+SPEC = """
+name = "encounters"
+title = "Encounters of a test"
+secret = ["ill"]
+publish = ["ward"]
+record_key = ["patient"]
+unit = ["patient"]
+guarantee = "lip:0.5"
+
+[source]
+path = "encounters.parquet"
+
+[metadata]
+licence = "CC-BY-4.0"
+
+[history]
+people = "same"
+
+[frequencies]
+protection = "none"
+"""
+PATIENTS = 250
+
+
+def encounters(version: int) -> pa.Table:
+    """Rows of patients in no order: who is ill comes more often; in a later version some are new, and wards change."""
+    random = np.random.default_rng(3)
+    ill = random.random(PATIENTS) < 0.3
+    sizes = 1 + random.binomial(2, 0.15 + 0.3 * ill)
+    patient = np.repeat(np.arange(PATIENTS), sizes)
+    usual = np.where(random.random(PATIENTS) < 0.5, 2 * ill, random.integers(0, 3, PATIENTS))
+    ward = np.where(random.random(len(patient)) < 0.6, usual[patient], random.integers(0, 3, len(patient)))
+    kept = np.ones(len(patient), dtype=bool)
+    if version:
+        kept = patient >= 20
+        moved = random.random(len(patient)) < 0.2
+        ward = np.where(moved, random.integers(0, 3, len(patient)), ward)
+    table = pa.table(
+        {
+            "patient": patient + 1000 * (patient > 240) * version,
+            "ill": np.array(["no", "yes"])[ill.astype(int)][patient],
+            "ward": np.array(list("abc"))[ward],
+        }
+    )
+    return table.filter(pa.array(kept)).take(random.permutation(int(kept.sum())))
+
+
+@dataclass(frozen=True)
+class Made:
+    """Two versions in a project, and what was told of each."""
+
+    path: Path
+    told: tuple[dict[str, object], ...]
+
+    @property
+    def spec(self) -> ReleaseSpec:
+        return ReleaseSpec.load(self.path)
+
+    @property
+    def register(self) -> Register:
+        return Register.of(self.spec.workspace_folder, "encounters")
+
+
+def project(folder: Path, text: str = SPEC, version: int = 0) -> Path:
+    path = folder / "spec.toml"
+    path.write_text(text)
+    pq.write_table(encounters(version), folder / "encounters.parquet")
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("units")
+    path = project(folder)
+    first, _ = go(ReleaseSpec.load(path), False, False)
+    project(folder, version=1)
+    second, _ = go(ReleaseSpec.load(path), False, False)
+    return Made(path, (first, second))
+
+
+def test_all_rows_are_one_version_within_the_bound(made: Made) -> None:
+    for version, told in enumerate(made.told):
+        rows = encounters(version).num_rows
+        assert (told["status"], told["rows"]) == ("published", rows)
+        history = told["history"]
+        assert isinstance(history, dict)
+        assert history["level"] <= 0.5
+        assert history["versions"] == version + 1
+        table = pq.read_table(sorted(Path(str(told["folder"])).glob("data/*.parquet"))[0])
+        assert table.num_rows == rows
+        assert table.column_names == ["ward"]
+
+
+def test_a_run_on_the_same_source_does_nothing(made: Made) -> None:
+    told, _ = go(made.spec, False, False)
+    assert told["status"] == "unchanged"
+
+
+def test_the_register_has_every_row_and_where_each_patient_stands(made: Made) -> None:
+    entries = made.register.entries
+    assert [entry.first_rows is not None for entry in entries] == [True, True]
+    for version, entry in enumerate(entries):
+        folder = made.register.root / entry.folder
+        rows, people = (pq.read_table(folder / name).to_pandas() for name in ("rows.parquet", "people.parquet"))
+        source = encounters(version).to_pandas()
+        assert len(rows) == len(source)
+        sizes = rows.groupby(["high", "low"]).row.agg(["count", "max"])
+        assert (sizes["count"] == sizes["max"]).all()
+        assert sorted(sizes["count"]) == sorted(source.groupby("patient").size())
+        last = rows.sort_values("row").groupby(["high", "low"], as_index=False).last()
+        assert last.sort_values(["high", "low"]).node.tolist() == people.node.tolist()
+    past = made.register.past
+    assert [chapter.row for chapter in past.chapters] == [1, 2, 3, 1, 2, 3]
+    assert [chapter.version for chapter in past.chapters][:2] == ["encounters/1.0.0", "encounters/1.0.0#2"]
+
+
+def test_a_second_computation_finds_the_same(made: Made) -> None:
+    found = recount_histories(made.register.root)
+    assert found.complaints == ()
+    for version, told in zip(found.versions, made.told, strict=True):
+        history = told["history"]
+        assert isinstance(history, dict)
+        assert (version.complaints, version.broken) == ((), ())
+        assert version.level == pytest.approx(history["level"], rel=1e-9)
+        assert (version.histories, version.moved, version.outside) == (
+            history["histories"],
+            history["moved"],
+            history["outside"],
+        )
+
+
+def test_an_audit_of_the_folder_computes_all_rows_together(made: Made) -> None:
+    folder = ReleaseFolder(Path(str(made.told[1]["folder"])))
+    (check,) = [one for one in recheck(folder) if one.name == "histories"]
+    assert check.state is State.PASSED
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows.assign(row=rows.row + (rows.row == 2)), "not the next ones"),
+        (lambda rows: rows.assign(cell=(rows.cell + 3 * (rows.row == 2)) % 6), "another secret"),
+        (lambda rows: rows.assign(cell=rows.cell // 3 * 3 + (rows.cell + (rows.row == 1)) % 3), "counts of"),
+        (
+            lambda rows: rows.assign(cell=rows.cell // 3 * 3 + (rows.cell + (rows.row == 2)) % 3),
+            "from a row to the next",
+        ),
+        (lambda rows: rows.assign(node=rows.node.where(rows.row > 1, rows.node.min())), "does not go on from"),
+        (lambda rows: rows[rows.row < 3], "do not stand where"),
+    ],
+)
+def test_rows_that_were_changed_are_told(made: Made, tmp_path: Path, change: object, said: str) -> None:
+    register = tmp_path / "register"
+    shutil.copytree(made.register.root, register)
+    folder = register / made.register.entries[1].folder
+    table = pq.read_table(folder / "rows.parquet")
+    changed = change(table.to_pandas())  # type: ignore[operator]
+    pq.write_table(pa.Table.from_pandas(changed, table.schema, preserve_index=False), folder / "rows.parquet")
+    found = recount_histories(register)
+    assert any("rows of" in one for one in found.complaints)
+    assert any(said in one for one in found.versions[1].complaints)
+
+
+def test_a_history_that_says_too_much_with_its_second_row_is_told(made: Made, tmp_path: Path) -> None:
+    """Every row from the channel of the first ones, as if rows were other people's."""
+    register = tmp_path / "register"
+    shutil.copytree(made.register.root, register)
+    entry = made.register.entries[0]
+    folder = register / entry.folder
+    table = pq.read_table(folder / "followed.parquet").to_pandas()
+    table["channel"] = table.channel.iloc[0]
+    schema = pq.read_schema(folder / "followed.parquet")
+    pq.write_table(pa.Table.from_pandas(table, schema, preserve_index=False), folder / "followed.parquet")
+    _renamed(folder / "entry.json", "followed.parquet", folder / "followed.parquet")
+    found = recount_histories(register)
+    assert any("leaves the bound" in said for said in found.versions[0].broken)
+    assert found.versions[0].level > 0.5
+
+
+def _renamed(entry: Path, name: str, file: Path) -> None:
+    content = json.loads(entry.read_text())
+    content["files"][name] = hashlib.sha256(file.read_bytes()).hexdigest()
+    entry.write_text(json.dumps(content))
+
+
+def test_a_patient_who_is_forgotten_is_in_no_table_and_a_later_version_holds(made: Made, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    shutil.copytree(made.path.parent, folder, symlinks=True)
+    spec = ReleaseSpec.load(folder / "spec.toml")
+    rows = encounters(1).to_pandas()
+    # Somebody with more than one row, if there is anybody.
+    patient = int(rows.patient.value_counts().index[0])
+    with open_register(spec.workspace_folder, "encounters") as register:
+        secret = find_register_secret("file", register.root, register.name, register.fingerprint)
+        asked = digests_of([{"patient": str(patient)}], register, secret.record_key(("patient",)))
+        forgotten = forget(register, asked)
+        assert forgotten.people == 1
+        head = register.head
+        assert head is not None
+        assert [one.missing for one in head.entries][1] == int((rows.patient == patient).sum())
+    told, _ = go(spec, True, False)
+    assert told["status"] == "published"
+    found = recount_histories(Register.of(spec.workspace_folder, "encounters").root)
+    assert found.complaints == ()
+    assert all(one.complaints == () for one in found.versions)
+
+
+def test_a_plan_weighs_what_a_release_would_keep_and_publishes_nothing(tmp_path: Path) -> None:
+    path = project(tmp_path)
+    before = sorted(tmp_path.rglob("*.parquet"))
+    found = _planned(path)
+    assert (found["people"], found["rows"], found["unit"]) == (PATIENTS, encounters(0).num_rows, ["patient"])
+    assert 0 < found["share"] <= found["share_alone"] <= 1  # type: ignore[operator]
+    assert sorted(tmp_path.rglob("*.parquet")) == before
+
+
+def _planned(path: Path) -> dict[str, object]:
+    spec = ReleaseSpec.load(path)
+    joint = Joint.from_table(spec.source_address, ["ill"], ["ward"])
+    rows = compare(joint, parse_guarantee("lip:0.5"), ("optimal",))
+    (found,) = plan_version(spec, joint, joint, (("lip:0.5", rows),))
+    assert found is not None
+    return found.to_dict()
+
+
+@pytest.mark.parametrize(
+    "step", [lambda spec: go(spec, False, False), lambda spec: _planned(spec.folder / "spec.toml")]
+)
+def test_without_a_history_rows_of_a_unit_are_refused_with_what_to_do(tmp_path: Path, step: object) -> None:
+    text = SPEC.replace('[history]\npeople = "same"\n', "").replace('record_key = ["patient"]\n', "")
+    path = project(tmp_path, text)
+    with pytest.raises(
+        SpecError, match=r"have several rows.*\[history\] people = .same., and the same columns as record"
+    ):
+        step(ReleaseSpec.load(path))  # type: ignore[operator]
+
+
+def test_units_with_several_secrets_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    path = project(tmp_path)
+    table = encounters(0).to_pandas()
+    place = table.index[table.patient == table.patient.value_counts().index[0]][0]
+    table.loc[place, "ill"] = "no" if table.loc[place, "ill"] == "yes" else "yes"
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), tmp_path / "encounters.parquet")
+    with pytest.raises(FunnelError, match=r"1 of 250 units \('patient'\) have several values of the secret 'ill'"):
+        go(ReleaseSpec.load(path), False, False)
+
+
+def test_a_register_without_its_table_of_rows_is_refused(made: Made, tmp_path: Path) -> None:
+    register = tmp_path / "register"
+    shutil.copytree(made.register.root, register)
+    (register / made.register.entries[0].folder / "rows.parquet").unlink()
+    with pytest.raises(DataError, match=r"rows\.parquet"):
+        recount_histories(register)
+    with pytest.raises(LedgerError, match=r"rows\.parquet is gone"):
+        Register(register, "encounters").check()
+
+
+def test_the_report_tells_of_units_and_rows(made: Made) -> None:
+    folder = Path(str(made.told[1]["folder"]))
+    numbers = json.loads((folder / "report.json").read_text())
+    page = " ".join((folder / "report.html").read_text().split())
+    assert numbers["unit"] == ["patient"]
+    assert "all rows of a unit together" in page
+    assert "version 2 about the same units" in page
+    assert "% of the rows" in page
+    assert "of the people" not in page
