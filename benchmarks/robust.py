@@ -238,7 +238,7 @@ def adult(arguments: argparse.Namespace) -> None:
 
 
 def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[str, str, Callable[[], Row]]]:
-    guarantee = RLDP(epsilon)
+    guarantee = RLDP(epsilon, set="chi2")
     read = joint.with_secret()
 
     def judged(weights: FloatArray, reads: Joint) -> Row:

@@ -10,7 +10,7 @@ from typing import Any
 
 from funnel.audit.false_alarms import SHARES
 from funnel.errors import DataError
-from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
 from funnel.recount.frequencies import PublicFrequencies
@@ -231,6 +231,13 @@ def _spent(public: PublicFrequencies, said: Said, before: Sequence[Before]) -> I
     yield claim("epsilon", public.spent >= least * (1 - 1e-12), words)
 
 
+def _told(name: str, stated: object, number: float | None) -> Claim:
+    """That a number is told as it is, or as it is but for its last digits."""
+    if number is None or not isinstance(stated, float):
+        return same(name, stated, number)
+    return claim(name, math.isclose(stated, number, rel_tol=NOISE), f"is {stated!r} instead of {number!r}")
+
+
 def protection_claim(
     name: str, stated: Mapping[str, Any], public: PublicFrequencies | None, said: Said, further: Sequence[str] = ()
 ) -> Claim:
@@ -256,7 +263,7 @@ def protection_claim(
         name,
         [
             same("protection", stated["protection"], protection),
-            *(same(key, stated.get(key), number) for key, number in numbers.items()),
+            *(_told(key, stated.get(key), number) for key, number in numbers.items()),
             claim("versions without noise", isinstance(unprotected, int) and unprotected >= 0, "are no number"),
             claim("versions without noise", not alone or unprotected == 0, f"are {unprotected!r} where each is alone"),
             same("parts", set(stated), {"protection", *numbers, "unprotected", *further}),

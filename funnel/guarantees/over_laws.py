@@ -95,7 +95,8 @@ class SetGuarantee(OutputGuarantee):
                 continue
             secret, other = np.array(tasks).T
             worst = np.broadcast_to(given, (len(tasks), *given.shape)), np.broadcast_to(prior, (len(tasks), len(prior)))
-            blocks.append(_functionals(joint, kind, worst, secret, other, capped_exp(budget)))
+            first, second = _compared(joint, kind, worst, secret, other)
+            blocks.append(first - capped_exp(budget) * second)
         return np.vstack(blocks)
 
     def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -150,9 +151,16 @@ class SetGuarantee(OutputGuarantee):
             mine = np.flatnonzero((place >= edge) & (place < edge + size))
             secret, other = np.divmod(place[mine] - edge, c) if kind == "pairs" else (place[mine] - edge,) * 2
             worst = _worst_laws(laws, stack[y[mine]], kind, secret, other)
-            spaces[mine] = _functionals(joint, kind, worst, secret, other, capped_exp(budget))
+            limit = capped_exp(budget)
+            one, two = _compared(joint, kind, worst, secret, other)
+            spaces[mine] = one - limit * two
+            # What the laws that were found attain: over counts the first look is an upper bound.
+            told = rows[y[mine]]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                by[mine] = (one * told).sum(axis=1) / (limit * (two * told).sum(axis=1)) - 1
             edge += size
-        return spaces, y + first, by
+        kept = by > _BROKEN
+        return spaces[kept], y[kept] + first, by[kept]
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The level of each row over the set; over counts an upper bound, close where there are many records."""
@@ -257,21 +265,25 @@ def _worst_laws(
     return worst, prior
 
 
-def _functionals(
-    joint: Joint, kind: Kind, worst: tuple[FloatArray, FloatArray], secret: Places, other: Places, limit: float
-) -> FloatArray:
-    """``P(y|s) - e^ε P(y|t)``, ``P(y|s) - e^ε P(y)`` or ``P(y) - e^ε P(y|s)`` under laws (m, c, u): (m, a)."""
+def _compared(
+    joint: Joint, kind: Kind, worst: tuple[FloatArray, FloatArray], secret: Places, other: Places
+) -> tuple[FloatArray, FloatArray]:
+    """The two probabilities of an output that are compared, as functionals (m, a) of its row: one over the other."""
     given, prior = worst
     every = np.arange(len(given))
-    space = np.zeros(given.shape)
+
+    def functional(space: FloatArray) -> FloatArray:
+        return space.reshape(len(given), len(joint.inputs)) if reads_secret(joint) else np.asarray(space.sum(axis=1))
+
+    def alone(place: Places) -> FloatArray:
+        space = np.zeros(given.shape)
+        space[every, place] = given[every, place]
+        return functional(space)
+
     if kind == "pairs":
-        space[every, other] -= limit * given[every, other]
-    else:
-        space += (-limit if kind == "up" else 1.0) * given * prior[..., None]
-    space[every, secret] += (-limit if kind == "down" else 1.0) * given[every, secret]
-    if reads_secret(joint):
-        return space.reshape(len(given), len(joint.inputs))
-    return np.asarray(space.sum(axis=1))
+        return alone(secret), alone(other)
+    average = functional(given * prior[..., None])
+    return (alone(secret), average) if kind == "up" else (average, alone(secret))
 
 
 def _exact_ratio(joint: Joint, laws: Laws, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:

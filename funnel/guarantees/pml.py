@@ -117,6 +117,11 @@ class RPML(Robust, _UpperOnly):
     example: ClassVar[str] = "rpml:1.0,0.05"
 
     @property
+    def nominal(self) -> PML:
+        """PML of the same budget."""
+        return PML(self.epsilon)
+
+    @property
     def sides(self) -> Sides:
         """Lifts."""
         return Sides(up=self.epsilon)

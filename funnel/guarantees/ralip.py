@@ -48,19 +48,20 @@ class RALIP(Robust, TwoSided):
         return self.scaled(nats, budget)
 
     @property
-    def _nominal(self) -> ALIP:
+    def nominal(self) -> ALIP:
+        """ALIP of the same budgets."""
         return ALIP(self.lower, self.upper)
 
     @property
     def meaning(self) -> str:
         """The promise of ALIP, whatever the true frequencies are within what the data allow."""
-        return f"{self._nominal.meaning[:-1]}, {self.under}."
+        return f"{self.nominal.meaning[:-1]}, {self.under}."
 
     @property
     def lift_limits(self) -> tuple[float, float]:
         """(e^-ε_l, e^ε_u)."""
-        return self._nominal.lift_limits
+        return self.nominal.lift_limits
 
     def posterior_limits(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Range of P(s|y) for the estimated prior, which the boxes hold; as for ALIP."""
-        return self._nominal.posterior_limits(prior)
+        return self.nominal.posterior_limits(prior)

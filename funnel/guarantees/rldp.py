@@ -14,6 +14,7 @@ from funnel.confidence import confidence_radius
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.exact import capped_exp, exp_below
+from funnel.guarantees.ldp import LDP
 from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_laws import Sides
 from funnel.guarantees.reading import rows_by_secret as rows_by_secret
@@ -88,6 +89,11 @@ class RLDP(Robust, OneBudget):
     def arithmetic(self) -> str:
         """Whole numbers over boxes; floats with a proof over F."""
         return "in exact arithmetic" if self.over_boxes else "with every rounding taken against the release"
+
+    @property
+    def nominal(self) -> LDP:
+        """LDP of the same budget."""
+        return LDP(self.epsilon)
 
     @property
     def sides(self) -> Sides:

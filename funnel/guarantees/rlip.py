@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.lip import posterior_range
+from funnel.guarantees.lip import LIP, posterior_range
 from funnel.guarantees.one_budget import OneBudget
 from funnel.guarantees.over_laws import Sides
 from funnel.guarantees.robust import Robust
@@ -41,6 +41,11 @@ class RLIP(Robust, OneBudget):
     name: ClassVar[str] = "rlip"
     title: ClassVar[str] = "robust local information privacy"
     example: ClassVar[str] = "rlip:1.0,0.05"
+
+    @property
+    def nominal(self) -> LIP:
+        """LIP of the same budget."""
+        return LIP(self.epsilon)
 
     @property
     def sides(self) -> Sides:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from funnel.errors import SpecError
 from funnel.guarantees.base import checked_number
 from funnel.guarantees.law_box import LawBox, law_box
 from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.sided import Sided
 from funnel.joint import Joint
 
 
@@ -45,6 +47,11 @@ class Robust(SetGuarantee):
             known = " or ".join(repr(one) for one in self.sets)
             hint = "; only rldp is made for the χ² set" if self.set == "chi2" else ""
             raise SpecError(f"{self.name} needs the set {known}, not {self.set!r}{hint}")
+
+    @property
+    @abstractmethod
+    def nominal(self) -> Sided:
+        """The same for one law: what it tends to as the records grow in number."""
 
     @property
     def over_boxes(self) -> bool:

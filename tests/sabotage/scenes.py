@@ -62,6 +62,12 @@ FOLLOWED_SPEC = (
     .replace('["marital-status", "sex"]', '["sex"]')
     .replace("lip:1.0", "lip:0.2")
 )
+NOISY = (
+    SPEC.replace('protection = "none"', 'protection = "noise"')
+    .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
+    .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
+    .replace("[output]", '[mechanism]\nname = "grr"\n\n[output]')
+)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -224,11 +230,18 @@ def exchange_rows(folder: Path) -> None:
     spec.write_text(spec.read_text(encoding="utf-8").replace("of a test", "of another test"), encoding="utf-8")
 
 
+def forget_frequencies(folder: Path) -> None:
+    """Nothing is there any more that was made of the source."""
+    for kept in ("frequencies", "values", "snapshots", "joints", "protocols"):
+        shutil.rmtree(folder / ".funnel" / "people" / kept)
+
+
 FRESH = Scene("nothing was made before", fresh=True)
 DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
+PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
 KEPT = Scene("a first release with record keys", KEYED)
 UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
 UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
@@ -240,6 +253,7 @@ HONEST = (
     DROPPING,
     PLAIN,
     COUNTED,
+    PROTECTED,
     PARTITIONED,
     KEPT,
     UNORDERED,

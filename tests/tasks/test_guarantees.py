@@ -25,7 +25,7 @@ RELEASES = {
     "ldp": ("ldp:1.0", "auto", "marital-status", ["relationship"]),
     "srlip": ("srlip:1.0", "optimal", "income", ["sex", "race"]),
     "rldp": ("rldp:2.0,0.05", "optimal", "sex", ["relationship"]),
-    "robust and with the secret": ("rldp:2.0", "robust-conditional-reporting", "sex", ["race"]),
+    "robust and with the secret": ("rldp:2.0,0.05,chi2", "robust-conditional-reporting", "sex", ["race"]),
     "perfect": ("perfect", "auto", "sex", ["education"]),
     "l1-lift": ("l1-lift:lower=inf,upper=0.5", "auto", "marital-status", ["relationship"]),
     "chi2-lift": ("chi2-lift:1.0,0.5", "auto", "marital-status", ["relationship"]),
