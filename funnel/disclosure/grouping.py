@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ IntArray = npt.NDArray[np.int64]
 # Share of the records below which a value of the secret is rare.
 RARE = 0.01
 # Values of one secret column, and groupings of all of them, up to which these are all tried; else those of a chain.
-_FEW, _ALL_SECRETS = 6, 256
+_FEW, _ALL_SECRETS = 50, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def best_grouping(table: Table, rules: Rules) -> Grouping:
     certain = every and len(table.axes_of(False)) == 1
     for secret in secrets:
         start = _with(finest, table.axes_of(True), secret)
-        if best is not None and information(table, start) <= best.kept + TIE:
+        if best is not None and _at_most(table, rules, start) <= best.kept + TIE:
             continue
         for found, exact in _ascents(table, rules, start):
             certain = certain and exact
@@ -137,6 +137,15 @@ def meets(table: Table, grouped: Sequence[IntArray], rules: Rules) -> bool:
     dominated = rules.above(counts, totals[None, :]) & ~known[:, None]
     lone = rules.unique_share < 1 and bool((totals == 1).any())
     return not (rules.small(counts).any() or dominated.any() or lone)
+
+
+def _at_most(table: Table, rules: Rules, start: Sequence[IntArray]) -> float:
+    """What a grouping of the published columns can keep at most with this grouping of the secret, nats."""
+    published = table.axes_of(False)
+    most = information(table, start)
+    if len(published) > 1:
+        return most
+    return most - Blocks(table.cells(published[0], start), False, rules).least_loss()
 
 
 def _ascents(table: Table, rules: Rules, start: Sequence[IntArray]) -> Iterator[tuple[tuple[IntArray, ...], bool]]:
@@ -186,7 +195,7 @@ def _groupings_of_secret(table: Table, rules: Rules) -> tuple[list[tuple[IntArra
     common = [common_values(table, j, rules) for j in axes]
     if all(len(one) <= _FEW for one in common):
         choices = [
-            [of for of in _partitions(len(one), table.axes[j].ordered) if keeps_apart(of, one)]
+            list(islice(_partitions(one, table.axes[j].ordered), _ALL_SECRETS + 1))
             for j, one in zip(axes, common, strict=True)
         ]
         if math.prod(len(choice) for choice in choices) <= _ALL_SECRETS:
@@ -241,18 +250,20 @@ def _mergers(of: IntArray, ordered: bool) -> Iterator[IntArray]:
             yield np.where(merged > high, merged - 1, merged)
 
 
-def _partitions(m: int, ordered: bool) -> Iterator[IntArray]:
-    """All partitions of m values into at least two groups, as restricted growth strings."""
+def _partitions(common: npt.NDArray[np.bool_], ordered: bool) -> Iterator[IntArray]:
+    """All partitions into at least two groups of which none has two common values, as restricted growth strings."""
+    m = len(common)
 
-    def grow(prefix: list[int]) -> Iterator[list[int]]:
+    def grow(prefix: list[int], full: frozenset[int]) -> Iterator[list[int]]:
         if len(prefix) == m:
             yield prefix
             return
-        last = max(prefix, default=-1)
+        place, last = len(prefix), max(prefix, default=-1)
         for group in range(last if ordered and prefix else 0, last + 2):
-            yield from grow([*prefix, group])
+            if not (common[place] and group in full):
+                yield from grow([*prefix, group], full | {group} if common[place] else full)
 
-    for found in grow([]):
+    for found in grow([], frozenset()):
         if max(found) >= min(1, m - 1):
             yield np.array(found, dtype=np.int64)
 

@@ -99,6 +99,23 @@ class Blocks:
         p = sums.sum(axis=2) / self.n
         return np.asarray(-(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=1))
 
+    def least_loss(self) -> float:
+        """A loss, in nats, that no grouping which meets the rules stays below.
+
+        Merging values one after another, each into a group that has the first, loses at least what the pairs with that
+        first one would lose alone; the first may be the one of least loss. So a group loses at least half the sum of
+        what its values lose in their cheapest pairs, and a value that misses the rules is in a group of several.
+        """
+        missing = np.flatnonzero(self.lacking(self.cells))
+        kept = self.kept(self.cells)
+        total = 0.0
+        for j in missing.tolist():
+            # Across an order too: the other values of a group need not be neighbours of the first.
+            others = np.delete(np.arange(self.m), j)
+            lost = kept[j] + kept[others] - self.kept(self.cells[j] + self.cells[others])
+            total += float(lost.min()) if len(others) else 0.0
+        return total / 2
+
     def best(self) -> list[list[int]] | None:
         """Groups of values that keep most and meet the rules, by their first value; None if there are none.
 
