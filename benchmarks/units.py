@@ -209,8 +209,8 @@ def page(results: list[dict[str, Any]]) -> str:
         "all histories and outputs that could have come, *again* as a second computation finds it, sharing no code.",
         "",
         "| case | rows | units | several rows | histories | level | again | outside | kept | as others: kept "
-        "| as others: outside | s |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| as others: outside | as others: level | s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for one in results:
         several = one["units_with_several"]
@@ -218,7 +218,7 @@ def page(results: list[dict[str, Any]]) -> str:
             f"| {one['case']}, {one['guarantee']} | {one['rows']:,} | {one['units']:,} | {several:,}, up to "
             f"{one['most_rows']} | {one['histories']:,} | {one['level']:.9f} | {one['level_again']:.9f} | "
             f"{one['outside']:,} | {one['kept']:.3f} | {one['kept_as_others']:.3f} | {one['others_outside']:,} "
-            f"({one['others_outside'] / several:.1%} of those with several) | {one['seconds']:.0f} |"
+            f"({one['others_outside'] / one['units']:.1%}) | {one['others_level']:.2f} | {one['seconds']:.0f} |"
         )
     return "\n".join([*lines, "", f"Peak memory {max(one['peak_mb'] for one in results):,} MB.", ""])
 
