@@ -65,9 +65,9 @@ class RLDP(Robust, OneBudget):
     >>> import funnel
     >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
     >>> protocol = funnel.fit("grr", joint, funnel.LDP(1.0))
-    >>> funnel.RLDP(1.1, 0.05).holds(joint, protocol), funnel.RLDP(1.2, 0.05).holds(joint, protocol)
+    >>> funnel.RLDP(1.15, 0.05).holds(joint, protocol), funnel.RLDP(1.2, 0.05).holds(joint, protocol)
     (False, True)
-    >>> funnel.RLDP(1.1, 0.05, set="chi2").holds(joint, protocol)
+    >>> funnel.RLDP(1.15, 0.05, set="chi2").holds(joint, protocol)
     True
     """
 

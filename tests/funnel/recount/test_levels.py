@@ -101,7 +101,7 @@ def test_robust_levels_agree_and_no_law_exceeds_them(
     weights = data.draw(channels(read.counts.shape[1], max_outputs=3))
     guarantee = funnel.RLDP(1.0, 0.05, set="chi2")
     level = guarantee.level_for(read, weights)
-    ours = plain_level(joint.counts, weights, reads_secret=reads_secret)
+    ours = plain_level("rldp:1.0,0.05,chi2", joint.counts, weights, reads_secret=reads_secret)
     if math.isinf(level.value) or math.isinf(ours.nats):
         assert ours.nats == level.value
         return
@@ -142,7 +142,7 @@ def test_same_over_boxes_of_laws_and_of_counts(
     noisy = Joint(counts, joint.secret, joint.inputs, bounds)
     read = noisy.with_secret() if reads_secret else noisy
     weights = data.draw(channels(read.counts.shape[1], max_outputs=3))
-    box = CountBox.of(lower, upper, totals)
+    box = CountBox.of(lower, upper, totals.T)
     for text in BOXES:
         guarantee = funnel.parse_guarantee(text)
         ours = plain_level(text, counts, weights, reads_secret=reads_secret, box=box)
@@ -307,7 +307,9 @@ class TestPromises:
             promise = read_promise(str(guarantee))
             assert promise.kind == guarantee.name
             numbers = {name: math.inf if value is None else float(value) for name, value in promise.numbers.items()}
-            assert numbers == asdict(guarantee)  # type: ignore[call-overload]
+            stated = asdict(guarantee)  # type: ignore[call-overload]
+            assert promise.laws == stated.pop("set", None)
+            assert numbers == stated
             assert float(promise.budget) == guarantee.budget
 
     @pytest.mark.parametrize("text", TEXTS)
