@@ -43,6 +43,7 @@ publish = {publish}
 record_key = ["{key}"]
 record_secret = "environment:{place}"
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 mechanism = "subset-merging"
 
 [source]

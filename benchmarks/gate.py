@@ -365,6 +365,7 @@ def whole(releases: int, folder: Path) -> list[dict[str, Any]]:
         keyed, shuffled = number % 3 == 1, number % 3 != 2
         (folder / "people.toml").write_text(
             'name = "people"\ntitle = "People"\nsecret = ["s"]\npublish = ["x"]\nguarantee = "lip:1.0"\n'
+            'frequencies.protection = "none"\n'
             + ('record_key = ["id"]\n' if keyed else "")
             + '[source]\npath = "people.parquet"\n[metadata]\nlicence = "CC0-1.0"\n'
             + f"[output]\ncsv = true\nshuffle = {str(shuffled).lower()}\n",

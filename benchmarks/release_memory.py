@@ -34,6 +34,7 @@ title = "Census-Income, bootstrapped to {rows} people"
 secret = ["income"]
 publish = ["education", "class-of-worker", "sex"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 mechanism = "{mechanism}"
 
 [source]

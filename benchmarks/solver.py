@@ -235,7 +235,7 @@ def group_polyopt(setting: Setting) -> list[Row]:
     p = np.zeros((5, 25))
     for s in range(5):
         p[s, 5 * s : 5 * s + 5] = counts[s] / 1000
-    near = funnel.RLDP(1.0).neighbourhood(funnel.Joint.from_counts(counts).with_secret())
+    near = funnel.RLDP(1.0, set="chi2").neighbourhood(funnel.Joint.from_counts(counts).with_secret())
 
     def levels(epsilon: float) -> LevelCone:
         return LevelCone(counts / 1000, least_conditionals(near), float(np.exp(epsilon)))

@@ -57,6 +57,8 @@ class Evidence(TableEvidence):
         of all histories come to, and ``pair_counts`` are by the inputs of this one.
     drawn_from : Joint, optional
         Counts of (secret, what ``drawn_with`` reads).
+    public : Joint, optional
+        The law that everything public is about, where noise protects the counts, with what these may be.
 
     Raises
     ------
@@ -74,6 +76,7 @@ class Evidence(TableEvidence):
     drawing: Drawing | None = None
     drawn_with: Protocol | None = None
     drawn_from: Joint | None = None
+    public: Joint | None = None
 
     def __post_init__(self) -> None:
         b, a = self.sampled.size
@@ -129,7 +132,7 @@ class Evidence(TableEvidence):
         """The channel that public files tell of, whose level is that of the version alone."""
         b, a = self.protocol.size
         drawn = self.pair_counts if self.drawn_with is None else np.zeros((a + 1, b), dtype=np.int64)
-        return Channel(self.protocol, self.joint, drawn)
+        return Channel(self.protocol, self.joint if self.public is None else self.public, drawn)
 
     def _order_table(self, drawing: Drawing) -> pd.DataFrame:
         channel = self._in_snapshot(drawing)

@@ -7,22 +7,26 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
+from funnel.bounds import Bounds
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations import claims, public_files
-from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.drawing import Drawing
 from funnel.pipeline.expectations.evidence import Evidence
+from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
+from funnel.pipeline.expectations.frequency_claims import Before, frequency_claims
 from funnel.pipeline.expectations.history_claims import CLAIMS as HISTORY_CLAIMS
 from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepared
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
@@ -42,6 +46,7 @@ from funnel.recount import (
     recount,
     recount_published,
 )
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
@@ -72,6 +77,8 @@ RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
 LEVEL_CLAIMS = ("bound", "findings")
 # Of levels that are found twice by searches: that of rldp is known to about this.
 _LEVEL = 1e-7
+# Where a release is made, levels over all tables that noise leaves possible are bounded from above, block by block.
+_ABOVE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +101,8 @@ class Finished:
         Earlier versions, whose random words must not come again.
     key : RecordKey, optional
         With the release secret, where the spec has a record key.
+    before : tuple of ReleaseFolder
+        All earlier versions that are there, also where rows are taken over: what their frequencies have told.
     prepared : Prepared, optional
         The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
@@ -113,6 +122,7 @@ class Finished:
     followed: Snapshot | None = None
     derivation: int = DERIVATION
     prepared: Prepared | None = None
+    before: tuple[ReleaseFolder, ...] = ()
 
     @cached_property
     def said(self) -> Said:
@@ -120,9 +130,26 @@ class Finished:
         return Said.of(self.spec.text)
 
     @cached_property
+    def frequencies(self) -> PublicFrequencies | None:
+        """The public counts, where noise protects the exact ones."""
+        if not self.said.has_noise:
+            return None
+        if not self.folder.frequencies.is_file():
+            raise DataError("frequencies.json, from which all else is to follow, is missing")
+        return PublicFrequencies.parse(self.folder.frequencies.read_bytes())
+
+    @cached_property
     def recount(self) -> Recount:
-        """Counts of (secret, input), from the source itself."""
-        return recount(self.spec)
+        """Counts of (secret, input), from the source itself; over all public values where these are public."""
+        public = self.frequencies
+        if public is None:
+            return recount(self.spec)
+        return recount(self.spec, public.labels).over(public.secret, public.inputs)
+
+    @cached_property
+    def public(self) -> Recount:
+        """The counts that everything public follows from."""
+        return self.recount if self.frequencies is None else self.frequencies.as_recount(self.recount.sha256)
 
     @cached_property
     def document(self) -> ProtocolDocument:
@@ -136,13 +163,24 @@ class Finished:
 
     @cached_property
     def laws(self) -> Laws:
-        """The law of secret, input and output under the recounted records."""
-        return Laws(self.recount, ReleasedProtocol.parse(self.folder.protocol.read_bytes()))
+        """The law of secret, input and output that is public: under the recounted records where these are."""
+        return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()))
 
     @cached_property
     def level(self) -> PlainLevel:
-        """The level for the bound in the text of the spec, in plain fractions."""
-        return self.laws.released.level(self.said.promise, self.recount)
+        """The level for the bound in the text of the spec, in plain fractions; over all that noise leaves possible."""
+        box = None if self.frequencies is None else self.frequencies.possible
+        return self.laws.released.level(self.said.promise, self.public, box)
+
+    @cached_property
+    def counted_level(self) -> PlainLevel:
+        """The same for whoever knows the exact counts."""
+        if self.frequencies is None:
+            return self.level
+        stored = JointDocument.read(self.folder.joint).joint
+        return self.laws.released.level(
+            self.said.promise, self.recount.over(stored.secret.symbols, stored.inputs.symbols)
+        )
 
     @cached_property
     def drawing_document(self) -> DrawingDocument | None:
@@ -214,7 +252,7 @@ class Finished:
         if found is None:
             return None
         weights = tuple(tuple(map(int, row)) for row in found.target)
-        return dataclasses.replace(self.laws.released, weights=weights).information(self.recount)
+        return dataclasses.replace(self.laws.released, weights=weights).information(self.public)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -238,7 +276,20 @@ class Finished:
             drawing=self._drawing(),
             drawn_with=None if self.drawing_document is None else self.drawing_document.protocol,
             drawn_from=None if self.drawing_document is None else self.drawing_document.joint,
+            public=self._public_joint(),
         )
+
+    def _public_joint(self) -> Joint | None:
+        public = self.frequencies
+        if public is None:
+            return None
+        box = public.possible
+        bounds = Bounds(np.array(box.lower), np.array(box.upper), np.array(box.totals), public.beta)
+        secret, inputs = (
+            Alphabet(public.secret_columns, public.secret),
+            Alphabet(public.published_columns, public.inputs),
+        )
+        return Joint(np.array(public.counts), secret, inputs, bounds)
 
     @cached_property
     def draws(self) -> DrawsDocument:
@@ -264,7 +315,7 @@ class Finished:
         from funnel.pipeline.expectations.finished_suite import declare_finished
 
         said = self.said
-        finished = declare_finished(said.csv, said.keyed, said.guarantee, self.is_followed)
+        finished = declare_finished(said.csv, said.keyed, said.guarantee, self.is_followed, said.has_noise)
         return [*self.evidence.declared(), *finished]
 
     def table(self, name: str) -> pd.DataFrame:
@@ -276,6 +327,7 @@ class Finished:
             "source": self._source,
             "keys": self._keys,
             "histories": self._histories,
+            "frequencies": self._frequencies,
             "recount": self._recount,
             "plain_level": self._level,
             "protocol_figures": self._protocol,
@@ -287,7 +339,7 @@ class Finished:
         return self.evidence.counted(claims.table(makers[name]()))
 
     def _files(self) -> list[Claim]:
-        declared = public_files.declared_files(self.said.csv)
+        declared = public_files.declared_files(self.said.csv, self.said.has_noise)
         return public_files.files_claims(self.folder.root, declared)
 
     def _csv(self) -> list[Claim]:
@@ -358,6 +410,14 @@ class Finished:
         )
         return evidence.claims()
 
+    def _frequencies(self) -> list[Claim]:
+        text, public = self.folder.frequencies.read_bytes(), self.frequencies
+        if public is None:
+            return [Claim(name, "cannot be judged: no noise is declared") for name in FREQUENCY_CLAIMS]
+        content = _json(text, self.folder.frequencies)
+        known = [_told_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
+        return frequency_claims(content, text == _canonical(content), public, self.recount, self.spec, self.said, known)
+
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
         found = self.recount
@@ -368,9 +428,20 @@ class Finished:
             if count
         }
         wrong = sum(counts.get(cell, 0) != found.counts.get(cell, 0) for cell in {*counts, *found.counts})
+        if self.frequencies is None:
+            same_values = [
+                set(stored.secret.symbols) == set(found.secret),
+                set(stored.inputs.symbols) == set(found.inputs),
+            ]
+        else:
+            # Exact counts may be of public values that nobody has.
+            same_values = [
+                set(stored.secret.symbols) <= set(found.secret),
+                set(stored.inputs.symbols) <= set(found.inputs),
+            ]
         return [
-            claim("secret", set(stored.secret.symbols) == set(found.secret), "has other values than the source"),
-            claim("inputs", set(stored.inputs.symbols) == set(found.inputs), "have other values than the source"),
+            claim("secret", same_values[0], "has other values than the source"),
+            claim("inputs", same_values[1], "have other values than the source"),
             claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells"),
             self._drawn(),
         ]
@@ -404,23 +475,32 @@ class Finished:
     def _level(self) -> list[Claim]:
         level = self.level
         output = repr(", ".join(self.laws.outputs[level.output]))
-        secret = repr(", ".join(self.recount.secret[level.secret]))
+        secret = repr(", ".join(self.public.secret[level.secret]))
         words = f"does not hold: the level is {level.nats!r} nats, at output {output} and secret {secret}"
-        stated = _json(self.folder.findings.read_bytes(), self.folder.findings).get("level")
-        close = isinstance(stated, float) and math.isclose(stated, level.nats, rel_tol=_LEVEL, abs_tol=_LEVEL)
+        found = _json(self.folder.findings.read_bytes(), self.folder.findings)
         return [
             claim("bound", level.holds, words),
-            claim("findings", close, f"state the level {stated!r} nats, and it is {level.nats!r}"),
+            all_of("findings", self._found(found)),
         ]
+
+    def _found(self, found: Mapping[str, Any]) -> Iterator[Claim]:
+        """That the findings state both levels: for whoever knows the exact counts, and over all that are possible."""
+        yield _stated_level("level", found.get("level"), self.counted_level.nats)
+        if self.frequencies is None:
+            yield same("proven level", found.get("proven_level"), None)
+        else:
+            yield _stated_level("proven level", found.get("proven_level"), self.level.nats, _ABOVE)
 
     def _protocol(self) -> list[Claim]:
         canonical = self.folder.protocol.read_bytes() == self.document.to_bytes()
-        return protocol_claims(self.protocol, canonical, self.laws, self.level, self.said, self._effective)
+        return protocol_claims(
+            self.protocol, canonical, self.laws, self.level, self.said, self._effective, self.frequencies
+        )
 
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()
         content = _json(text, self.folder.package)
-        declared = public_files.declared_files(self.said.csv) - {public_files.PACKAGE}
+        declared = public_files.declared_files(self.said.csv, self.said.has_noise) - {public_files.PACKAGE}
         files = {name: _digest(self.folder.root / name) for name in declared}
         return package_claims(
             content,
@@ -432,6 +512,8 @@ class Finished:
             self.level,
             self.said,
             self.versions,
+            self.recount.rows,
+            self.frequencies,
         )
 
     def _report(self) -> list[Claim]:
@@ -456,6 +538,8 @@ class Finished:
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
             0 if self.history is None else self.history.outside,
+            self.recount.rows,
+            self.frequencies,
             None if self.history is None else self.history.units,
         )
 
@@ -464,6 +548,26 @@ class Finished:
         """The figures of the public reports of earlier versions that are there."""
         paths = (one.root / public_files.NUMBERS for one in self.earlier)
         return [path for path in paths if path.is_file()]
+
+
+def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL) -> Claim:
+    """That a level is the one that is found here, or above it by a relative bit."""
+    if math.isinf(nats):
+        # JSON has no infinity.
+        return same(name, stated, None)
+    close = isinstance(stated, float) and nats * (1 - _LEVEL) - _LEVEL <= stated <= nats * (1 + above) + _LEVEL
+    return claim(name, close, f"is stated as {stated!r} nats, and it is {nats!r}")
+
+
+def _told_before(folder: ReleaseFolder) -> Before:
+    """The public frequencies of an earlier version, and what it counted."""
+    stored = JointDocument.read(folder.joint).joint
+    counts = {
+        (s, x): count
+        for s, row in zip(stored.secret.symbols, stored.counts.tolist(), strict=True)
+        for x, count in zip(stored.inputs.symbols, row, strict=True)
+    }
+    return Before(PublicFrequencies.parse(folder.frequencies.read_bytes()), counts)
 
 
 def _handed_on(spec: ReleaseSpec) -> object:

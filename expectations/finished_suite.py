@@ -5,6 +5,7 @@ from __future__ import annotations
 from funnel.guarantees import Guarantee
 from funnel.pipeline.expectations import (
     finished,
+    frequency_claims,
     history_claims,
     keyed_answers,
     package_claims,
@@ -14,6 +15,7 @@ from funnel.pipeline.expectations import (
 )
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
+from funnel.pipeline.expectations.custom.frequencies import ExpectFrequenciesToBeProtected
 from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
 from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
 from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
@@ -26,7 +28,9 @@ from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReader
 from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
 
 
-def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee, followed: bool = False) -> list[ReleaseExpectation]:
+def declare_finished(
+    csv: bool, keyed: bool, guarantee: Guarantee, followed: bool = False, noise: bool = False
+) -> list[ReleaseExpectation]:
     """All expectations on a finished folder, each with a description in plain words.
 
     Parameters
@@ -39,7 +43,10 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee, followed: boo
         The declared bound.
     followed : bool
         Whether rows are drawn given everything published about the same people before.
+    noise : bool
+        Whether noise protects the frequencies, so that everything public follows from noisy counts.
     """
+    law = "public counts" if noise else "recount"
     copies: list[ReleaseExpectation] = [
         ExpectCsvToEqualTable(
             claims=list(finished.CSV_CLAIMS),
@@ -58,6 +65,15 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee, followed: boo
             description=(
                 f"Everything published about a person, in all versions together, keeps {guarantee}, decided again from "
                 "the register in whole numbers."
+            ),
+        )
+    ]
+    noisy: list[ReleaseExpectation] = [
+        ExpectFrequenciesToBeProtected(
+            claims=list(frequency_claims.CLAIMS),
+            description=(
+                "The public counts are the recounted ones with noise as the spec asks for it, over values that tell "
+                "nothing."
             ),
         )
     ]
@@ -80,25 +96,34 @@ def declare_finished(csv: bool, keyed: bool, guarantee: Guarantee, followed: boo
             claims=list(finished.RECOUNT_CLAIMS),
             description="The counts that it was made from are those counted again from the source by another reader.",
         ),
+        *(noisy if noise else []),
         ExpectPlainLevelToMeetBound(
             claims=list(finished.LEVEL_CLAIMS),
-            description=f"The protocol keeps {guarantee} under the recounted law, decided again in plain fractions.",
+            description=f"The protocol keeps {guarantee} {_under(guarantee, noise)}, decided again in plain fractions.",
         ),
         ExpectProtocolFiguresToFollowRecount(
             claims=list(protocol_claims.CLAIMS),
-            description="Bound, level, utility, frequencies and posteriors in protocol.json follow from the recount.",
+            description=f"Bound, level, utility, frequencies and posteriors in protocol.json follow from the {law}.",
         ),
         ExpectPackageToDescribeRelease(
             claims=list(package_claims.CLAIMS),
-            description="The data package names the files that are there, and tells what the spec and the recount say.",
+            description=f"The data package names the files that are there, and tells what the spec and the {law} say.",
         ),
         *(histories if followed else []),
-        _on_the_report(),
+        _on_the_report(law),
     ]
 
 
-def _on_the_report() -> ReleaseExpectation:
+def _under(guarantee: Guarantee, noise: bool) -> str:
+    if not noise:
+        return "under the recounted law"
+    if guarantee.covers_noise:
+        return "under every law that the noise of the public counts leaves possible"
+    return "under the public counts"
+
+
+def _on_the_report(law: str) -> ReleaseExpectation:
     return ExpectReportToFollowRecount(
         claims=list(report_claims.CLAIMS),
-        description="The figures of the report follow from the recount, and its page is made of them alone.",
+        description=f"The figures of the report follow from the {law}, and its page is made of them alone.",
     )

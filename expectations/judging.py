@@ -96,7 +96,9 @@ def evaluate(evidence: Judged) -> Evaluated:
     return Evaluated(tuple(judgements), results)
 
 
-def announced(evidence: Evidence, csv: bool, keyed: bool, followed: bool = False) -> tuple[tuple[str, str], ...]:
+def announced(
+    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False
+) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of the expectations that a release will be judged by, in their order.
 
     Parameters
@@ -109,10 +111,12 @@ def announced(evidence: Evidence, csv: bool, keyed: bool, followed: bool = False
         Whether records have keys.
     followed : bool
         Whether rows are drawn given everything published about the same people before.
+    noise : bool
+        Whether noise protects the frequencies.
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
 
-    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed)]
+    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed, noise)]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 

@@ -35,7 +35,7 @@ class Laws:
     Attributes
     ----------
     recount : Recount
-        Records counted again.
+        The counts that are public: records counted again, or with the noise that protects them.
     released : ReleasedProtocol
         The protocol as its file says it, read anew.
     """
@@ -122,9 +122,9 @@ class Laws:
         return math.fsum(max(column) for column in zip(*self.pairs.values(), strict=True))
 
     def lift(self, s: Symbol, y: int) -> float | None:
-        """P(s|y) / P(s); None where the output never occurs."""
+        """P(s|y) / P(s); None where the output or the secret never occurs."""
         whole = sum(masses[y] for masses in self.masses.values())
-        if not whole:
+        if not whole or not self.secrets[s]:
             return None
         return self.masses[s][y] * self.recount.rows / (whole * self.secrets[s])
 

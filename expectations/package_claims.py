@@ -12,12 +12,23 @@ from scipy.special import chdtri
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.laws import Laws, share_step
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
-from funnel.pipeline.expectations.public_files import NUMBERS
+from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.published import in_csv
 
-CLAIMS = ("canonical text", "texts", "resources", "guarantee", "level", "channel", "figures", "nothing else")
+CLAIMS = (
+    "canonical text",
+    "texts",
+    "resources",
+    "guarantee",
+    "level",
+    "channel",
+    "figures",
+    "frequencies",
+    "nothing else",
+)
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _SCOPES = {
@@ -26,6 +37,11 @@ _SCOPES = {
         "per record and for this version alone; the publisher declares that no person is in more than one version"
     ),
     "same": "everything published about a person, in this version and in all versions before it about the same people",
+}
+_PROTECTED = {
+    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+    "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
+    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
 _OF_PEOPLE: dict[str | None, tuple[str, ...]] = {None: (), "different": ("people",), "same": ("people", "versions")}
 _FIELD = (
@@ -67,6 +83,8 @@ def package_claims(
     level: PlainLevel,
     said: Said,
     versions: int | None = None,
+    rows: int = 0,
+    public: PublicFrequencies | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -86,6 +104,10 @@ def package_claims(
         As for `protocol_claims`.
     versions : int, optional
         Published about these people so far, where they are the same.
+    rows : int
+        Records of the table.
+    public : PublicFrequencies, optional
+        Where noise protects the frequencies.
     """
     privacy = content["funnel:privacy"]
     texts = _texts(version, said)
@@ -100,7 +122,8 @@ def package_claims(
         guarantee_claim("guarantee", privacy["guarantee"], said),
         level_claim("level", privacy["level"], level),
         all_of("channel", _channel(privacy, files, protocol, said, versions)),
-        all_of("figures", _figures(privacy, laws, said)),
+        all_of("figures", _figures(privacy, laws, said, rows)),
+        _frequencies(privacy["frequencies"], files, protocol, public, said),
         claim("nothing else", not further, f"but for {', '.join(sorted(further))}"),
     ]
 
@@ -195,12 +218,29 @@ def _channel(
     ]
 
 
-def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said) -> list[Claim]:
+def _frequencies(
+    told: Mapping[str, Any],
+    files: Mapping[str, tuple[str, int]],
+    protocol: Mapping[str, Any],
+    public: PublicFrequencies | None,
+    said: Said,
+) -> Claim:
+    protection = said.frequencies.protection
+    expected: dict[str, Any] = {"protection": protection, "meaning": _PROTECTED[protection]}
+    if public is not None:
+        expected |= {"path": FREQUENCIES, "hash": f"sha256:{files[FREQUENCIES][0]}"}
+        expected |= {key: getattr(public, key) for key in ("epsilon", "delta", "beta", "spent")}
+        # Which is judged where the protocol says it.
+        expected["unprotectedVersions"] = protocol["frequencies"]["unprotected"]
+    return same("frequencies", dict(told), expected)
+
+
+def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> list[Claim]:
     confidence = privacy["confidence"]
     cells = len(laws.recount.secret) * len(laws.recount.inputs)
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
-        same("records", privacy["records"], laws.recount.rows),
+        same("records", privacy["records"], rows),
         same("confidence", sorted(confidence), ["alpha", "radius"]),
         same("confidence.alpha", confidence["alpha"], said.alpha),
         radius_claim("confidence.radius", confidence["radius"], cells, laws.recount.rows, said.alpha),

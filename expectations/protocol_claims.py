@@ -9,9 +9,11 @@ from typing import Any
 
 from funnel.errors import SpecError
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel, read_promise
+from funnel.recount.frequencies import PublicFrequencies
 
 # Posteriors and probabilities of outputs are told to four decimals.
 _DECIMALS = 4
@@ -27,6 +29,7 @@ CLAIMS = (
     "posteriors",
     "marginal",
     "effective channel",
+    "frequencies",
 )
 
 
@@ -37,6 +40,7 @@ def protocol_claims(
     level: PlainLevel,
     said: Said,
     effective: Mapping[Symbol, Sequence[Fraction]] | None = None,
+    public: PublicFrequencies | None = None,
 ) -> list[Claim]:
     """What holds of the content of a ``protocol.json``.
 
@@ -54,6 +58,8 @@ def protocol_claims(
         What the text of the spec says.
     effective : mapping of input to b fractions, optional
         What the channels of all histories come to, where people have histories.
+    public : PublicFrequencies, optional
+        Where noise protects the frequencies.
     """
     stated = content["guarantee"]
     step = share_step(laws.recount.rows)
@@ -68,6 +74,7 @@ def protocol_claims(
         *_outputs(content, laws, step),
         _marginal(laws, content["prior"], step),
         _effective(laws, effective, step),
+        protection_claim("frequencies", content["frequencies"], public, said),
     ]
 
 

@@ -11,16 +11,16 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim
 
 # What a version consists of for its readers, named here once more: a file that is written and not named is refused.
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
-CSV, NUMBERS = "data/records.csv", "report.json"
+CSV, NUMBERS, FREQUENCIES = "data/records.csv", "report.json", "frequencies.json"
 ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS})
 FOLDERS = frozenset({"data", "audit"})
 INTERNAL = "audit"
 CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")
 
 
-def declared_files(csv: bool) -> frozenset[str]:
-    """Paths of the public files that a version consists of."""
-    return ALWAYS | {CSV} if csv else ALWAYS
+def declared_files(csv: bool, noise: bool = False) -> frozenset[str]:
+    """Paths of the public files that a version consists of; public counts are one where noise protects the others."""
+    return ALWAYS | ({CSV} if csv else set()) | ({FREQUENCIES} if noise else set())
 
 
 def files_claims(root: Path, declared: Set[str]) -> list[Claim]:

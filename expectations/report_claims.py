@@ -9,11 +9,13 @@ from typing import Any
 
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainInformation, PlainLevel
+from funnel.recount.frequencies import PublicFrequencies
 
 CLAIMS = (
     "canonical text",
@@ -69,6 +71,8 @@ def report_claims(
     alone: PlainInformation | None = None,
     before: Sequence[Mapping[str, Any]] | None = (),
     moved_outside: int = 0,
+    rows: int = 0,
+    public: PublicFrequencies | None = None,
     units: int | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
@@ -97,6 +101,10 @@ def report_claims(
         Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
     moved_outside : int
         People for whom something that can be published is outside the bound then.
+    rows : int
+        Records of the table.
+    public : PublicFrequencies, optional
+        Where noise protects the frequencies.
     units : int, optional
         People, where they have several rows; else they are as many as records.
     """
@@ -123,12 +131,14 @@ def report_claims(
         all_of(
             "figures",
             [
-                *_figures(numbers, laws, said),
+                *_figures(numbers, laws, said, rows, public),
+                # How draws were compared would tell how many histories there are, or of true values.
+                same("consistency", figures["consistency"] is None, versions is not None or public is not None),
                 *_history(figures, laws, versions, alone, moved_outside / (units or laws.recount.rows)),
                 *_kept(numbers, before),
             ],
         ),
-        all_of("frequencies", _frequencies(numbers, laws)),
+        all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
@@ -144,8 +154,6 @@ def _history(
 ) -> Iterator[Claim]:
     """How many versions there are, and shares of people no finer than all others."""
     found = figures["history"]
-    # How draws were compared would tell how many histories there are.
-    yield same("consistency", figures["consistency"] is None, versions is not None)
     yield same("versions", None if found is None else found["versions"], versions)
     if found is not None:
         step = share_step(laws.recount.rows)
@@ -188,13 +196,24 @@ def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws
     yield same("published", numbers["published"], {"columns": list(said.publish), "values": len(laws.recount.inputs)})
 
 
-def _figures(numbers: Mapping[str, Any], laws: Laws, said: Said) -> Iterator[Claim]:
+def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Iterator[Claim]:
+    stated = numbers["frequencies"]
+    yield protection_claim("protection", stated, public, said, ["covers_noise"])
+    yield same("covers_noise", stated.get("covers_noise"), None if public is None else said.promise.covers_noise)
+    if public is not None:
+        # Counted exactly, they would tell of single people.
+        yield same("dropped", numbers["source"]["dropped"], None)
+
+
+def _figures(
+    numbers: Mapping[str, Any], laws: Laws, said: Said, rows: int, public: PublicFrequencies | None
+) -> Iterator[Claim]:
     figures, estimation, n = numbers["figures"], numbers["estimation"], laws.recount.rows
     step = share_step(n)
     yield same("holds", figures["holds"], True)
-    yield same("records", numbers["source"]["records"], n)
-    yield same("rows", figures["rows"], n)
-    yield same("outside", figures["outside"], laws.outside)
+    yield same("records", numbers["source"]["records"], rows)
+    yield same("rows", figures["rows"], rows)
+    yield same("outside", figures["outside"], laws.outside if public is None else None)
     yield near("utility", figures["utility"], laws.information.utility, step)
     yield near("entropy", figures["entropy"], laws.information.entropy, step)
     yield near("share", figures["share"], laws.share, step)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from funnel.errors import SpecError
+from funnel.frequency_settings import FrequencySettings
 from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
 
@@ -54,7 +55,9 @@ class Said:
         declared = self.settings["guarantee"]
         if isinstance(declared, str):
             return parse_guarantee(declared)
-        numbers = {name: float(number) for name, number in declared.items() if name != "kind"}
+        numbers = {
+            name: number if name == "set" else float(number) for name, number in declared.items() if name != "kind"
+        }
         return guarantee_of(str(declared["kind"]).strip().lower(), numbers)
 
     @property
@@ -103,6 +106,16 @@ class Said:
     def shuffled(self) -> bool:
         """Whether rows come in random order."""
         return bool(self.section("output").get("shuffle", True))
+
+    @property
+    def frequencies(self) -> FrequencySettings:
+        """How the frequencies are to be protected."""
+        return FrequencySettings.model_validate(dict(self.section("frequencies")))
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether by noise."""
+        return self.frequencies.protection == "noise"
 
     @property
     def alpha(self) -> float:

@@ -177,10 +177,15 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
 
+    Where the bound holds for more than the frequencies as they are, for all laws that the sample leaves open or all
+    counts that the noise does, a sentence sets it beside the same bound for these alone and says what the difference
+    buys.
+
     Where SPEC says that its versions are about the same people, the register of what was published about them is read:
     how many histories they have, what can be kept given these, whom the frequencies alone moved out of the bound, and
     what a reserve costs and saves; for a first version also what it costs to begin with less of the bound.
     """
+    from funnel.certainty import certainty
     from funnel.guarantees import parse_guarantee
     from funnel.planning import plan
     from funnel.register.planning import plan_version
@@ -210,8 +215,19 @@ def plan_command(spec: Path, guarantees: tuple[str, ...], everything: bool, as_j
                 for bound in bounds
             ]
         doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
+        sure = [
+            certainty(
+                joint,
+                bound,
+                rows,
+                described.mechanism.reads_secret,
+                described.mechanism.time_limit,
+                console.progress,
+            )
+            for bound, (_, rows) in zip(bounds, compared, strict=True)
+        ]
         outlooks = plan_version(described, found.counted, joint, tuple(compared), console.progress)
-    console.print_plan(described, joint, compared, doubts, outlooks, found.protected.protection)
+    console.print_plan(described, joint, compared, doubts, outlooks, found.protected.protection, sure)
 
 
 @main.command("audit")

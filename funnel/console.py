@@ -21,6 +21,7 @@ from funnel.wording import printable
 
 if TYPE_CHECKING:
     from funnel.audit.check import Check
+    from funnel.certainty import Certainty
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
@@ -145,14 +146,18 @@ class Console:
         doubts: Sequence[Sequence[str]],
         outlooks: Sequence[Outlook | None],
         protection: Protection,
+        sure: Sequence[Certainty | None] | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
+        sure: what each bound costs and buys beside the same for the frequencies as they are, where it is more.
+
         Where versions are about the same people, also what can be kept given everything published before.
         """
+        sure = sure or [None] * len(compared)
         if self.as_json:
             # One guarantee a line: the form is the same however many there are.
-            for (guarantee, rows), warnings, found in zip(compared, doubts, outlooks, strict=True):
+            for (guarantee, rows), warnings, found, beside in zip(compared, doubts, outlooks, sure, strict=True):
                 self.print_json(
                     {
                         "guarantee": guarantee,
@@ -162,6 +167,7 @@ class Console:
                         "entropy": joint.entropy,
                         "frequencies": protection.model_dump(),
                         "mechanisms": [row.to_dict() for row in rows],
+                        "certainty": None if beside is None else beside.to_dict(),
                         "history": None if found is None else found.to_dict(),
                         "warnings": list(warnings),
                     }
@@ -181,9 +187,11 @@ class Console:
                 ),
                 soft_wrap=True,
             )
-        for (guarantee, rows), warnings in zip(compared, doubts, strict=True):
+        for (guarantee, rows), warnings, beside in zip(compared, doubts, sure, strict=True):
             for row in () if several else rows:
                 self._print_notes(row)
+            if beside is not None:
+                out.print(Text(beside.sentence), soft_wrap=True)
             for warning in warnings:
                 out.print(
                     Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True

@@ -36,7 +36,7 @@ class FrequencySettings(Section):
         What all versions about the same people may spend together.
     """
 
-    protection: Literal["none", "threshold", "noise"] = "none"
+    protection: Literal["none", "threshold", "noise"] = "noise"
     epsilon: Annotated[Positive, Field(le=MAX_EPSILON)] = 1.0
     beta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.01
     delta: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 1e-9

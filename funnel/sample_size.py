@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+from funnel.alphabet import Alphabet
+from funnel.bounds import Bounds
 from funnel.confidence import confidence_set
 from funnel.errors import InfeasibleGuarantee
-from funnel.guarantees import LDP, RLDP, Guarantee
+from funnel.guarantees import RLDP, Guarantee
 from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.rldp import rows_by_secret
+from funnel.guarantees.reading import rows_by_secret
+from funnel.guarantees.robust import Robust
+from funnel.guarantees.sided import over_set
 from funnel.guarantees.worst_case import Neighbourhood, within
-from funnel.joint import Joint
+from funnel.joint import MAX_ROWS, FloatArray, IntArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms import calibrate
 from funnel.mechanisms.grr import grr_matrix
@@ -41,81 +48,153 @@ class Need:
     share: float
 
 
-def records_needed(joint: Joint, guarantee: RLDP) -> Need:
+def records_needed(joint: Joint, guarantee: Guarantee) -> Need:
     """The number of records with the frequencies of ``joint`` from which GRR keeps half of what it ever could.
 
-    As the number grows, F shrinks to the estimate and RLDP becomes LDP. GRR with half the utility that LDP of the same
-    ε would leave it has a level below ε under the estimate, so some number of records is enough: it is found by
-    bisection on the radius of F with the exact decision of RLDP.
+    As the number grows, the set of laws shrinks to the estimate and the guarantee becomes its nominal one. GRR with
+    half the utility that this would leave it has a level below the budget under the estimate, so some number of
+    records is enough: it is found by bisection, on the radius of F or on the counts that the boxes are around. Where
+    the counts are known up to noise only, the noise stays as wide as it is.
 
     Parameters
     ----------
     joint : Joint
         Counts of (S, X), shape (c, a).
-    guarantee : RLDP
-        With ε > 0.
+    guarantee : Guarantee
+        A robust one, or one that covers the noise of the counts; with a budget > 0.
 
     Raises
     ------
     InfeasibleGuarantee
-        If ε is 0: no number of records is enough.
+        If the budget is 0, or more records would be needed than exact arithmetic is laid out for.
     DataError
         If a value of the secret never occurs.
     """
-    if guarantee.epsilon == 0:
+    if guarantee.is_perfect:
         raise InfeasibleGuarantee(f"{guarantee} asks for perfect privacy under every law near the data: no n is enough")
-    size = len(joint.inputs)
+    matrix, share = _half_of_grr(joint, guarantee)
+    enough = _enough(joint, guarantee, matrix)
+    fewer, more = 1.0, 1.0
+    while not enough(more):
+        fewer, more = more, 4 * more
+        if joint.n * more >= MAX_ROWS:
+            raise InfeasibleGuarantee(f"with these frequencies no number of records below {MAX_ROWS:,} is enough")
+    while more > fewer * _PRECISION:
+        middle = (fewer * more) ** 0.5
+        fewer, more = (fewer, middle) if enough(middle) else (middle, more)
+    return Need(_rounded_up(joint.n * more), share)
+
+
+def values_to_group(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
+    """The rarest values of the secret that, grouped into one, let GRR keep half of what it ever could; none if none do.
+
+    The fewest of them, rarest first; at least two values of the secret are left.
+    """
+    matrix, _ = _half_of_grr(joint, guarantee)
+    order = np.argsort(joint.counts.sum(axis=1), kind="stable")
+    for number in range(2, len(order)):
+        if _met(_grouped(joint, order[:number]), guarantee, matrix):
+            return tuple(joint.secret.labels[int(s)] for s in order[:number])
+    return ()
+
+
+def _half_of_grr(joint: Joint, guarantee: Guarantee) -> tuple[FloatArray, float]:
+    """GRR that keeps half of what it could if the frequencies were known exactly, and the share of H(X) it keeps."""
+    size, nominal = len(joint.inputs), guarantee.nominal if isinstance(guarantee, Robust) else guarantee
 
     def utility(alpha: float) -> float:
         return information_of((grr_matrix(size, alpha) * joint.p_input).T)
 
-    most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint, LDP(guarantee.epsilon))
+    most, _ = calibrate(lambda alpha: grr_matrix(size, alpha), joint.as_published, nominal)
     low, high = 0.0, most
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if utility(middle) >= PART * utility(most) else (middle, high)
-    rows = rows_by_secret(joint, grr_matrix(size, high))
-    near = guarantee.neighbourhood(joint)
-    limit = capped_exp(guarantee.epsilon) * (1 - 1e-9)
+    return grr_matrix(size, high), utility(high) / joint.entropy
 
-    def enough(factor: float) -> bool:
-        return within(rows, Neighbourhood(near.law, near.prior, near.radius / factor), limit)
 
-    fewer, more = 1.0, 1.0
-    while not enough(more):
-        fewer, more = more, 4 * more
-    while more > fewer * _PRECISION:
-        middle = (fewer * more) ** 0.5
-        fewer, more = (fewer, middle) if enough(middle) else (middle, more)
-    return Need(_rounded_up(joint.n * more), utility(high) / joint.entropy)
+def _met(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> bool:
+    over = over_set(guarantee, joint)
+    return over is not None and float(over.output_levels(joint, matrix).max()) <= guarantee.budget * (1 - 1e-9)
+
+
+def _grouped(joint: Joint, secrets: npt.NDArray[np.intp]) -> Joint:
+    """The same records with some values of the secret made one."""
+    group = np.arange(len(joint.secret))
+    group[secrets] = secrets.min()
+    _, of = np.unique(group, return_inverse=True)
+
+    def added(table: IntArray) -> IntArray:
+        sums = np.zeros((of.max() + 1, table.shape[1]), dtype=np.int64)
+        np.add.at(sums, of, table)
+        return sums
+
+    bounds = joint.bounds
+    if bounds is not None:
+        bounds = Bounds(added(bounds.lower), added(bounds.upper), added(bounds.totals), bounds.beta)
+    return Joint(added(joint.counts), Alphabet.of(None, int(of.max()) + 1, "S"), joint.inputs, bounds)
+
+
+def _times(joint: Joint, factor: float) -> Joint:
+    """So many times the records with the same frequencies, and the same noise."""
+    counts = np.rint(joint.counts * factor).astype(np.int64)
+    bounds = joint.bounds
+    if bounds is not None:
+        # What is clipped at 0 shows less of the noise than there is.
+        cell = int((bounds.upper - joint.counts).max())
+        total = int((bounds.totals[:, 1] - joint.counts.sum(axis=1)).max())
+        sums = counts.sum(axis=1, keepdims=True)
+        lower, upper = np.maximum(counts - cell, 0), counts + cell
+        ends = np.maximum(sums - total, lower.sum(axis=1, keepdims=True)), sums + total
+        bounds = Bounds(lower, upper, np.hstack(ends), bounds.beta)
+    return Joint(counts, joint.secret, joint.inputs, bounds)
+
+
+def _enough(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> Callable[[float], bool]:
+    """Whether so many times the records would let a channel (a, a) meet a robust guarantee."""
+    if isinstance(guarantee, RLDP) and not guarantee.over_boxes:
+        rows, near = rows_by_secret(joint, matrix), guarantee.neighbourhood(joint)
+        limit = capped_exp(guarantee.epsilon) * (1 - 1e-9)
+        return lambda factor: within(rows, Neighbourhood(near.law, near.prior, near.radius / factor), limit)
+
+    return lambda factor: _met(_times(joint, factor), guarantee, matrix)
 
 
 def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> str | None:
-    """One sentence if a robust bound leaves nothing of use because the records are few, else None.
+    """One sentence if a robust bound, or noise, leaves nothing of use because the records are few, else None.
 
     Nothing of use is left if the best usable mechanism keeps less than 1 % of H(X). The records are too few if more of
     them would help: GRR does not keep half of what it could under known frequencies. A bound so strict that more
     records would not help gives None.
     """
     usable = [row for row in rows if row.reason is None]
-    if not isinstance(guarantee, RLDP) or guarantee.epsilon == 0 or joint.entropy == 0:
+    uncertain = isinstance(guarantee, Robust) or over_set(guarantee, joint) is not None
+    if not uncertain or guarantee.is_perfect or joint.entropy == 0:
         return None
     kept = max((row.share or 0.0 for row in usable), default=0.0)
     if kept >= USELESS:
         return None
-    need = records_needed(joint, guarantee)
+    try:
+        need = records_needed(joint, guarantee)
+    except InfeasibleGuarantee:
+        return None
     if need.n <= joint.n:
         return None
+    noise = " and the noise on their frequencies" if joint.bounds is not None else ""
+    together = values_to_group(joint, guarantee)
+    columns = ", ".join(joint.secret.columns)
+    instead = f", and so it would with the values {', '.join(together)} of {columns} made one" if together else ""
     return (
-        f"the data are too few for this bound: from {joint.n:,} records the best protocol under {guarantee} keeps "
-        f"{kept:.2%} of the information; with the same frequencies in about {need.n:,} records grr would keep "
-        f"{need.share:.2%}, half of what it could if they were known exactly"
+        f"the data are too few for this bound{noise}: from {joint.n:,} records the best protocol under {guarantee} "
+        f"keeps {kept:.2%} of the information; with the same frequencies in about {need.n:,} records grr would keep "
+        f"{need.share:.2%}, half of what it could if they were known exactly{instead}"
     )
 
 
 def doubts(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
     """A sentence if a bound is robust but the confidence of its set of laws is doubtful, else none."""
-    if not isinstance(guarantee, RLDP):
+    if not isinstance(guarantee, RLDP) or guarantee.over_boxes:
+        # Boxes hold the true law with their confidence whatever the counts are.
         return ()
     doubt = confidence_set(joint, guarantee.alpha).warning(joint.secret.columns, joint.inputs.columns)
     return () if doubt is None else (doubt,)

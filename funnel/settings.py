@@ -170,9 +170,9 @@ def _is_number(value: object) -> bool:
 class GuaranteeSettings(Section):
     """``[guarantee]``, or ``guarantee = "lip:1.0"``: what is promised about every released record.
 
-    Besides its kind a guarantee has the numbers that its dataclass has: ``epsilon`` for most, ``lower`` and ``upper``
-    where losses and gains of belief are bounded apart (``inf`` for no bound), and so on. They become settings of the
-    same names here, all of them, in their order, those left out with their default.
+    Besides its kind a guarantee has what its dataclass has: the number ``epsilon`` for most, ``lower`` and ``upper``
+    where losses and gains of belief are bounded apart (``inf`` for no bound), the word ``set`` for robust ones, and so
+    on. They become settings of the same names here, all of them, in their order, those left out with their default.
 
     Attributes
     ----------
@@ -181,25 +181,30 @@ class GuaranteeSettings(Section):
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
-    __pydantic_extra__: dict[str, StrictFloat]
+    __pydantic_extra__: dict[str, StrictFloat | StrictStr]
 
     kind: Line
 
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, value: object) -> object:
-        from funnel.guarantees import guarantee_of, parse_guarantee
+        from funnel.guarantees import guarantee_of, parse_guarantee, words_in
 
         try:
             if isinstance(value, str):
                 cls._known(value.partition(":")[0])
                 guarantee = parse_guarantee(value)
             elif isinstance(value, Mapping) and isinstance(value.get("kind"), str):
-                numbers = {str(name): number for name, number in value.items() if name != "kind"}
-                for name, number in numbers.items():
-                    if isinstance(number, bool) or not isinstance(number, (int, float)):
+                kind = cls._known(value["kind"])
+                settings = {str(name): setting for name, setting in value.items() if name != "kind"}
+                words = words_in(kind)
+                for name, setting in settings.items():
+                    if name in words:
+                        if not isinstance(setting, str):
+                            raise ValueError(f"{name} must be a word in quotes")
+                    elif isinstance(setting, bool) or not isinstance(setting, (int, float)):
                         raise ValueError(f"{name} must be a number")
-                guarantee = guarantee_of(cls._known(value["kind"]), numbers)
+                guarantee = guarantee_of(kind, settings)
             else:
                 if isinstance(value, Mapping) and "kind" not in value:
                     for name in value:

@@ -40,6 +40,7 @@ secret = ["outwork"]
 publish = ["income", "kids"]
 record_key = ["id"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 
 [source]
 path = "panel.parquet"

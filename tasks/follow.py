@@ -29,6 +29,7 @@ from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import remove_tree
+from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
 from funnel.release.rows import Rows
@@ -115,7 +116,7 @@ def follow(
         record = None if spec.history is None else History(people=spec.history.people)
         drift = None
         if spec.history is not None and isinstance(decision, Draw):
-            drift = _told(spec, _drift_of_others(earlier, counted))
+            drift = _told(spec, _drift_of_others(earlier, counted), _public_drift(earlier, frequencies))
         return Followed(DrawnFrom.alone(protocol, snapshot, record), drift)
     if isinstance(decision, TakeOver) and (known := in_register(decision)) is not None:
         if decision.rows_of.folder is None:
@@ -345,8 +346,37 @@ def _drift_of_others(earlier: Sequence[Earlier], joint: Joint) -> Drift | None:
     return drift_between(JointDocument.read(path).joint, joint)
 
 
-def _told(spec: ReleaseSpec, drift: Drift | None) -> dict[str, Any] | None:
+def _public_drift(earlier: Sequence[Earlier], frequencies: Frequencies) -> Drift | None:
+    """The same between public frequencies, where noise protects them: whether a version is refused is public too.
+
+    What noise adds to counts can look like drift where they are small; it never hides any that is not of its size.
+    """
+    if frequencies.noise is None:
+        return None
+    noisy = [one for one in earlier if one.published and one.folder is not None and _has_noise(one)]
+    if not noisy:
+        return None
+    folder = max(noisy, key=lambda one: one.version).folder
+    if folder is None:
+        raise ValueError("a version that is there has a folder")
+    before = FrequenciesDocument.read(ReleaseFolder(folder).frequencies).frequencies
+    return drift_between(before.joint.as_published, frequencies.joint.as_published)
+
+
+def _has_noise(one: Earlier) -> bool:
+    return one.record.frequencies is not None and one.record.frequencies.noisy is not None
+
+
+def _told(spec: ReleaseSpec, drift: Drift | None, public: Drift | None = None) -> dict[str, Any] | None:
     """A drift as findings keep it.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    drift : Drift or None
+        Exact, for the internal evidence.
+    public : Drift or None
+        Of public frequencies, where they have noise: what a refusal is decided by then, and says.
 
     Raises
     ------
@@ -355,8 +385,9 @@ def _told(spec: ReleaseSpec, drift: Drift | None) -> dict[str, Any] | None:
     """
     if drift is None:
         return None
-    if drift.drifted and spec.history is not None and spec.history.on_drift == "fail":
-        said = drift.sentence.rstrip(".").replace(". ", "; ")
+    decided = drift if spec.frequencies.protection != "noise" or spec.register is not None else public
+    if decided is not None and decided.drifted and spec.history is not None and spec.history.on_drift == "fail":
+        said = decided.sentence.rstrip(".").replace(". ", "; ")
         raise ReleaseRefused(
             f'nothing was drawn: the frequencies drifted since the version before, and [history] on_drift = "fail": '
             f"{said}"

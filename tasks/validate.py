@@ -59,10 +59,11 @@ def validate(
     key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
     taken_over = isinstance(decision, TakeOver)
     # Rows that are taken over have the words of the version that they are of.
-    before = () if taken_over else tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
+    there = tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
+    before = () if taken_over else there
     derivation = decision.origin.derivation or DERIVATION
     prepared = None if register is None or coming is None else Prepared(register, coming)
     finished = Finished(
-        spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation, prepared
+        spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation, prepared, there
     )
     return Verdict.of(judge(finished).results, files)

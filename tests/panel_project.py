@@ -31,6 +31,7 @@ secret = ["outwork"]
 publish = ["kids", "income"]
 record_key = ["id"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 
 [source]
 path = "panel.parquet"

@@ -1,4 +1,7 @@
-"""Small release projects for tests: a source cut from the real Adult data, its spec, and specs in memory."""
+"""Small release projects for tests: a source cut from the real Adult data, its spec, and specs in memory.
+
+Most tests are about something else than the protection of frequencies, so it is left out here.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ title = "People of a test"
 secret = ["marital-status"]
 publish = ["relationship"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 
 [source]
 path = "people.parquet"
@@ -44,6 +48,7 @@ def spec_of(path: str, folder: str | Path, **changes: Any) -> ReleaseSpec:
         "guarantee": "lip:1.0",
         "metadata": {"licence": "CC0-1.0"},
         "history": {"people": "different"},
+        "frequencies": {"protection": "none"},
         **changes,
         "source": {"path": path, **changes.get("source", {})},
     }

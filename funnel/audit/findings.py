@@ -14,12 +14,13 @@ from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.audit.followed import FoundHistory
 from funnel.confidence import ConfidenceSet, confidence_set
 from funnel.frequencies import Frequencies
-from funnel.guarantees import ALIP, LDP, LIP, RLDP, Guarantee
+from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
+from funnel.guarantees.robustly import robustly
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import Protocol
 
-# Outputs times cells beyond which the worst case over the confidence set takes longer than the rest of an audit.
-_LARGEST = 50_000
+# Outputs times cells beyond which the worst case over boxes takes longer than the rest of an audit.
+_LARGEST = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,13 +55,13 @@ class LawFindings:
     confidence : ConfidenceSet
         How far the true law may be from the estimate.
     robust_level : float or None
-        LDP level over the whole confidence set (`funnel.RLDP`): what estimation error could cost. None where a value
-        of the secret was never seen, or the protocol is too large to compute it in the time of an audit.
+        LDP level over all laws in the boxes of the same α (`funnel.RLDP`): what estimation error could cost. None where
+        a value of the secret was never seen, or the protocol is too large to compute it in the time of an audit.
     plain_level : float
         LDP level under the estimate, to compare it with.
     robust_lift_level : float or None
-        For LIP and ALIP, their own level over the whole confidence set (`funnel.measures.robust_lifts`), never below
-        the true one. None for other guarantees, and where ``robust_level`` is.
+        For LIP, ALIP and PML, their own level over the same boxes (`funnel.guarantees.robustly`). None for other
+        guarantees, and where ``robust_level`` is.
     """
 
     guarantee: str
@@ -270,17 +271,18 @@ def _outside(pair_counts: IntArray, history: FoundHistory | None) -> int:
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:
-    """The level of RLDP, where it can be computed within seconds."""
+    """The level of LDP over boxes, where it can be computed within seconds."""
     if not _computable(joint, protocol):
         return None
     return RLDP(1.0, alpha).level(joint, protocol).value
 
 
 def _robust_lift_level(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float) -> float | None:
-    """The level of LIP or ALIP over the confidence set, where it can be computed within seconds."""
-    if not isinstance(guarantee, LIP | ALIP) or not _computable(joint, protocol):
+    """The level of LIP, ALIP or PML over boxes, where it can be computed within seconds."""
+    robust = robustly(guarantee, alpha) if isinstance(guarantee, LIP | ALIP | PML) else None
+    if robust is None or not _computable(joint, protocol):
         return None
-    return measures.robust_lifts(joint, protocol, alpha).level_of(guarantee)
+    return robust.level(joint, protocol).value
 
 
 def _computable(joint: Joint, protocol: Protocol) -> bool:

@@ -135,10 +135,19 @@ def check_numbers(
         "secret": (told.secret.columns, document.guarantee.secret),
         "published": (told.published.columns, document.prior.columns),
         "holds": (figures.holds, True),
+        **{
+            # All their digits are in the protocol.
+            f"frequencies.{key}": (_short(getattr(told.frequencies, key)), _short(value))
+            for key, value in document.frequencies
+        },
         **({} if rows is None else {"rows": (figures.rows, rows), "source.records": (told.source.records, rows)}),
     }
     wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
     return judged("report figures", wrong, "those of the protocol and the data package")
+
+
+def _short(value: object) -> object:
+    return f"{value:.9g}" if isinstance(value, float) else value
 
 
 def check_rendered(folder: ReleaseFolder, render: Render | None) -> Check:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
 from funnel.frequencies.noise import Noise, draw_noise
@@ -114,18 +115,20 @@ def protect(
     wide = counted if values is None else widened(counted, values)
     noise = Noise(rounded_down(Fraction(settings.epsilon) - Fraction(learned.epsilon)), learned.delta, settings.beta)
     noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
-    return of_noisy(noisy, wide, noise, settings.epsilon, spent)
+    return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
 
 
-def of_noisy(noisy: IntArray, over: Joint, noise: Noise, epsilon: float, spent: float) -> Frequencies:
+def of_noisy(
+    noisy: IntArray, secret: Alphabet, inputs: Alphabet, noise: Noise, epsilon: float, spent: float
+) -> Frequencies:
     """Frequencies of counts whose noise was drawn: now, or when they were first published.
 
     Parameters
     ----------
     noisy : ndarray of int64, shape (c, a)
         Counts with noise, not clipped.
-    over : Joint
-        Whose alphabets these are counts over.
+    secret, inputs : Alphabet
+        What these are counts of.
     noise : Noise
     epsilon, spent : float
         Of this version, and of all about these people.
@@ -141,7 +144,7 @@ def of_noisy(noisy: IntArray, over: Joint, noise: Noise, epsilon: float, spent: 
             "nothing is left of the frequencies under the noise, which means that there are hardly any records; raise "
             "epsilon in [frequencies], or publish when there are more"
         )
-    joint = Joint(public, over.secret, over.inputs, bounds_of(noisy, noise))
+    joint = Joint(public, secret, inputs, bounds_of(noisy, noise))
     return Frequencies(joint, "noise", noise, noisy, spent, epsilon)
 
 

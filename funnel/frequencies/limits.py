@@ -43,7 +43,7 @@ def bounds_of(noisy: IntArray, noise: Noise) -> Bounds:
     lower, upper = np.maximum(noisy - within, 0), np.maximum(noisy + within, 0)
     published = np.maximum(noisy, 0).sum(axis=1)
     sums = noisy.sum(axis=1)
-    least = np.maximum(np.minimum(sums - of_totals, published), lower.sum(axis=1))
+    least = np.maximum(sums - of_totals, lower.sum(axis=1))
     most = np.minimum(np.maximum(sums + of_totals, published), upper.sum(axis=1))
     return Bounds(lower, upper, np.stack([least, most], axis=1), noise.beta)
 
@@ -114,9 +114,9 @@ def total_limit(scale: float, a: int, tail: Fraction) -> int:
         return cell_limit(scale, tail)
     law, outside, steps = _negative_binomial(scale, a, float(tail) * 1e-6)
     beyond = np.cumsum(law[::-1])[::-1]
-    # Every term was made in at most `steps` steps with four roundings each, and added up in as many; twice in a
-    # product, and once more in the sum of all: 32 leaves room.
-    excess = 1 + 32 * steps * _UNIT
+    # A step rounds four times, α is off by two units and by 1 / scale of them, and terms are added up in as many steps:
+    # in both factors, in the sum of products, and twice in the total. That is 26 + 4 / scale; more leaves room.
+    excess = 1 + (40 + 8 / scale) * steps * _UNIT
     # What is left out of either variable, on each of the two sides.
     allowed = (float(tail) * (1 - 4 * _UNIT) / 2 - 2 * outside) / excess
 

@@ -19,14 +19,34 @@ from funnel.guarantees.l1_lift import L1Lift
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.mutual_information import MutualInformation
-from funnel.guarantees.parsing import make_guarantee, read_guarantee
+from funnel.guarantees.over_laws import SetGuarantee
+from funnel.guarantees.parsing import make_guarantee, read_guarantee, words_of
 from funnel.guarantees.perfect import PerfectPrivacy
+from funnel.guarantees.pml import PML, RPML
+from funnel.guarantees.ralip import RALIP
 from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.rlip import RLIP
+from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 
 _KINDS: dict[str, type[Guarantee]] = {
     kind.name: kind
-    for kind in (LIP, ALIP, LDP, SRLIP, RLDP, PerfectPrivacy, L1Lift, Chi2Lift, AlphaLift, MutualInformation)
+    for kind in (
+        LIP,
+        ALIP,
+        LDP,
+        PML,
+        SRLIP,
+        RLIP,
+        RALIP,
+        RLDP,
+        RPML,
+        PerfectPrivacy,
+        L1Lift,
+        Chi2Lift,
+        AlphaLift,
+        MutualInformation,
+    )
 }
 
 
@@ -40,12 +60,17 @@ def examples() -> tuple[str, ...]:
     return tuple(kind.example for kind in _KINDS.values())
 
 
+def words_in(kind: str) -> tuple[str, ...]:
+    """The names of the settings of a guarantee that are words, not numbers."""
+    return words_of(_KINDS[kind])
+
+
 def parse_guarantee(text: str) -> Guarantee:
     """Read a guarantee such as ``"lip:1.0"``: its name, a colon, and its numbers.
 
     Several numbers are separated by commas, in order or by name: ``"alip:1.3,0.7"`` is
-    ``"alip:lower=1.3,upper=0.7"``; ``inf`` leaves a side free where two sides are bounded. ``str`` of a guarantee is
-    read back as the same guarantee.
+    ``"alip:lower=1.3,upper=0.7"``; ``inf`` leaves a side free where two sides are bounded. The set of a robust one is
+    a word: ``"rldp:1.0,0.05,chi2"``. ``str`` of a guarantee is read back as the same guarantee.
 
     Raises
     ------
@@ -62,24 +87,28 @@ def parse_guarantee(text: str) -> Guarantee:
     return read_guarantee(text, _KINDS)
 
 
-def guarantee_of(kind: str, numbers: Mapping[str, float]) -> Guarantee:
-    """The guarantee with a name and numbers by name, as a spec's table states them.
+def guarantee_of(kind: str, values: Mapping[str, float | str]) -> Guarantee:
+    """The guarantee with a name, and numbers and words by name, as a spec's table states them.
 
     Raises
     ------
     KeyError
         If there is no such guarantee.
     SpecError
-        If a number is of another name, missing or out of range.
+        If a value is of another name, missing or out of range.
     """
-    return make_guarantee(_KINDS[kind], numbers)
+    return make_guarantee(_KINDS[kind], values)
 
 
 __all__ = [
     "ALIP",
     "LDP",
     "LIP",
+    "PML",
+    "RALIP",
     "RLDP",
+    "RLIP",
+    "RPML",
     "SRLIP",
     "AlphaLift",
     "Chi2Lift",
@@ -91,9 +120,12 @@ __all__ = [
     "OutputGuarantee",
     "PerfectPrivacy",
     "PosteriorGuarantee",
+    "SetGuarantee",
     "Witness",
     "examples",
     "guarantee_of",
     "names",
+    "over_set",
     "parse_guarantee",
+    "words_in",
 ]

@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
+from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.events import Extreme, extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_above
 from funnel.guarantees.lip import log_lifts, posterior_range
+from funnel.guarantees.over_laws import Sides
+from funnel.guarantees.sided import Sided
 from funnel.guarantees.two_sided import TwoSided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
@@ -19,7 +21,7 @@ from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
-class ALIP(TwoSided, PosteriorGuarantee):
+class ALIP(TwoSided, Sided):
     """(ε_l, ε_u)-ALIP with respect to S (ALIP definition 3, equation (5)).
 
     ``e^-ε_l P(y) <= P(y|s) <= e^ε_u P(y)`` for every output y and every secret s that occurs. It implies
@@ -45,6 +47,11 @@ class ALIP(TwoSided, PosteriorGuarantee):
     title: ClassVar[str] = "asymmetric local information privacy"
     example: ClassVar[str] = "alip:1.3,0.7"
 
+    @property
+    def sides(self) -> Sides:
+        """Lifts and inverse lifts, each with its budget."""
+        return Sides(up=self.upper, down=self.lower)
+
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε_u`` and ``π_s/p_s >= e^-ε_l``, shape (2c, c), or (c, c) for one finite budget."""
         lifts = np.diag(1 / prior)
@@ -58,7 +65,7 @@ class ALIP(TwoSided, PosteriorGuarantee):
             rows.append(np.exp(-self.lower) - lifts)
         return np.vstack(rows)
 
-    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
         """The larger of both sides, each by its budget, rounded up; O(a b c)."""
         comparisons = secret_comparisons(joint)
         up, down = extremes(comparisons, weights)
@@ -67,7 +74,7 @@ class ALIP(TwoSided, PosteriorGuarantee):
         secret = int(comparisons.secret[worst.pair])
         return Level(max(above, below), Witness(worst.output, secret, None, worst.ratio, upward))
 
-    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether both worst ratios are at most rationals just below e^ε_u and e^ε_l."""
         sides = zip(extremes(secret_comparisons(joint), weights), (self.upper, self.lower), strict=True)
         return all(
@@ -75,7 +82,7 @@ class ALIP(TwoSided, PosteriorGuarantee):
             for worst, budget in sides
         )
 
-    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+    def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """The larger of ln Λ and |ln Ψ| of each row, each by its budget."""
         lifts = log_lifts(joint, rows)
         return np.maximum(self._share(lifts.max(axis=0), self.upper), self._share(-lifts.min(axis=0), self.lower))

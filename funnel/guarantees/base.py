@@ -110,10 +110,6 @@ class Guarantee(ABC):
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     example: ClassVar[str] = ""
-    # How closely levels are known, relatively: calibration need not go further.
-    precision: ClassVar[float] = 0.0
-    # How it is proven, in the words of a report.
-    arithmetic: ClassVar[str] = "in exact arithmetic"
     # What an observer may know besides, and whom the bound does not cover, in the words of a report.
     beyond: ClassVar[str] = (
         "The bound starts from the estimated share of each value. Whoever knows more about a person starts from "
@@ -161,6 +157,16 @@ class Guarantee(ABC):
     def is_perfect(self) -> bool:
         """Whether it asks for independence: equations, which mixing never reaches (`funnel.solver.lattice`)."""
         return self.budget == 0
+
+    @property
+    def precision(self) -> float:
+        """How closely levels are known, relatively: calibration need not go further."""
+        return 0.0
+
+    @property
+    def arithmetic(self) -> str:
+        """How it is proven, in the words of a report."""
+        return "in exact arithmetic"
 
     @property
     def covers_noise(self) -> bool:

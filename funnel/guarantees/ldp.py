@@ -8,17 +8,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
+from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.events import CLOSE, probability, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.lip import log_lifts
 from funnel.guarantees.one_budget import OneBudget
+from funnel.guarantees.over_laws import Sides
+from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True)
-class LDP(OneBudget, PosteriorGuarantee):
+class LDP(OneBudget, Sided):
     """ε-LDP with respect to S (PF definition 1, equations (1) and (5)).
 
     ``P(y|s) <= e^ε P(y|s')`` for every output y and all secrets s, s' that occur: between any two secrets, the odds
@@ -51,6 +53,11 @@ class LDP(OneBudget, PosteriorGuarantee):
         "secret and the published columns go together for that person."
     )
 
+    @property
+    def sides(self) -> Sides:
+        """Pairs of secrets."""
+        return Sides(pairs=self.epsilon)
+
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε π_t/p_t`` for a posterior π and all s ≠ t, shape (c(c-1), c)."""
         lifts = np.diag(1 / prior)
@@ -81,16 +88,16 @@ class LDP(OneBudget, PosteriorGuarantee):
                 best = Witness(int(y), high, low, ratio, True)
         return best
 
-    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
         """ln of the worst ratio, rounded up."""
         return log_level(self.worst(joint, weights))
 
-    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the worst ratio is at most a rational just below e^ε."""
         ratio = self.worst(joint, weights).ratio
         return ratio is not None and ratio <= exp_below(self.epsilon)
 
-    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+    def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """ln Γ = ln Λ - ln Ψ of each row."""
         lifts = log_lifts(joint, rows)
         return np.asarray(lifts.max(axis=0) - lifts.min(axis=0))

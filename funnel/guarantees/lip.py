@@ -7,16 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
+from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.events import extremes, secret_comparisons
 from funnel.guarantees.exact import capped_exp, exp_below, log_level
 from funnel.guarantees.one_budget import OneBudget
+from funnel.guarantees.over_laws import Sides
+from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
 
 
 @dataclass(frozen=True)
-class LIP(OneBudget, PosteriorGuarantee):
+class LIP(OneBudget, Sided):
     """ε-LIP with respect to S (PF definition 2, equation (2)).
 
     ``e^-ε P(y) <= P(y|s) <= e^ε P(y)`` for every output y and every secret s that occurs. Since
@@ -45,6 +47,11 @@ class LIP(OneBudget, PosteriorGuarantee):
     title: ClassVar[str] = "local information privacy"
     example: ClassVar[str] = "lip:1.0"
 
+    @property
+    def sides(self) -> Sides:
+        """Lifts and inverse lifts."""
+        return Sides(up=self.epsilon, down=self.epsilon)
+
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows of ``π_s/p_s <= e^ε`` and ``π_s/p_s >= e^-ε`` for a posterior π summing to 1, shape (2c, c)."""
         lifts = np.diag(1 / prior)
@@ -54,16 +61,16 @@ class LIP(OneBudget, PosteriorGuarantee):
         """Largest of P(y|s)/P(y) and P(y)/P(y|s), exactly; O(a b c)."""
         return worst_lift(joint, weights)
 
-    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+    def counted_level(self, joint: Joint, weights: WeightArray) -> Level:
         """ln of the worst ratio, rounded up."""
         return log_level(self.worst(joint, weights))
 
-    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+    def counted_holds(self, joint: Joint, weights: WeightArray) -> bool:
         """Whether the worst ratio is at most a rational just below e^ε."""
         ratio = self.worst(joint, weights).ratio
         return ratio is not None and ratio <= exp_below(self.epsilon)
 
-    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+    def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """max(ln Λ, |ln Ψ|) of each row: the largest and the smallest lift."""
         return np.asarray(np.abs(log_lifts(joint, rows)).max(axis=0))
 

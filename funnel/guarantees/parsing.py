@@ -1,4 +1,4 @@
-"""Guarantees from text and from settings: a name, and numbers in order or by name."""
+"""Guarantees from text and from settings: a name, and numbers or words in order or by name."""
 
 from __future__ import annotations
 
@@ -26,46 +26,54 @@ def read_guarantee(text: str, kinds: Mapping[str, type[Guarantee]]) -> Guarantee
     name, colon, rest = text.strip().partition(":")
     kind = _kind(name.strip().lower(), kinds)
     fields = numbers_of(kind)
-    numbers: dict[str, float] = {}
+    values: dict[str, float | str] = {}
     for place, part in enumerate(rest.split(",") if colon else []):
         key, equals, number = part.rpartition("=")
         key = key.strip() if equals else next(iter(fields[place:]), "")
         if not key and not equals:
             raise SpecError(f"{kind.name} takes {_number_of(fields)}, but {text!r} has more; write {kind.example!r}")
         _check_name(kind, key)
-        if key in numbers:
+        if key in values:
             raise SpecError(f"guarantee {text!r} gives {key} twice; write {kind.example!r}")
+        if key in words_of(kind):
+            values[key] = number.strip().lower()
+            continue
         if not _NUMBER.fullmatch(number.strip()):
             raise SpecError(f"guarantee {text!r} needs a number after the colon, as in {kind.example!r}")
-        numbers[key] = float(number)
-    return make_guarantee(kind, numbers)
+        values[key] = float(number)
+    return make_guarantee(kind, values)
 
 
-def make_guarantee(kind: type[Guarantee], numbers: Mapping[str, float]) -> Guarantee:
-    """The guarantee of a kind with numbers by name; those that have a default may be left out.
+def make_guarantee(kind: type[Guarantee], values: Mapping[str, float | str]) -> Guarantee:
+    """The guarantee of a kind with numbers and words by name; those that have a default may be left out.
 
     Raises
     ------
     SpecError
-        If a number is of another name, missing or out of range.
+        If a value is of another name, missing or out of range.
     """
-    for key in numbers:
+    for key in values:
         _check_name(kind, key)
     missing = [
         field.name
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]
-        if field.name not in numbers
+        if field.name not in values
         and field.default is dataclasses.MISSING
         and field.default_factory is dataclasses.MISSING
     ]
     if missing:
         raise SpecError(f"{kind.name} lacks its {' and '.join(missing)}; write for instance {kind.example!r}")
-    return kind(**numbers)
+    return kind(**values)
 
 
 def numbers_of(kind: type[Guarantee]) -> tuple[str, ...]:
-    """The names of a kind's numbers, in order: the fields of its dataclass."""
+    """The names of a kind's numbers and words, in order: the fields of its dataclass."""
     return tuple(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+
+
+def words_of(kind: type[Guarantee]) -> tuple[str, ...]:
+    """The names of those that are words: fields of text."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.type == "str")  # type: ignore[arg-type]
 
 
 def _check_name(kind: type[Guarantee], key: str) -> None:

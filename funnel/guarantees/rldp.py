@@ -11,10 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.confidence import confidence_radius
-from funnel.errors import DataError, SpecError
-from funnel.guarantees.base import Level, OutputGuarantee, Witness, checked_number
+from funnel.errors import DataError
+from funnel.guarantees.base import Level, Witness
 from funnel.guarantees.exact import capped_exp, exp_below
+from funnel.guarantees.ldp import LDP
 from funnel.guarantees.one_budget import OneBudget
+from funnel.guarantees.over_laws import Sides
+from funnel.guarantees.reading import rows_by_secret as rows_by_secret
+from funnel.guarantees.reading import secret_by_input as secret_by_input
+from funnel.guarantees.robust import Robust
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, WeightArray
@@ -25,65 +30,84 @@ _BELOW = 1 - Fraction(1, 2**52)
 
 
 @dataclass(frozen=True)
-class RLDP(OneBudget, OutputGuarantee):
+class RLDP(Robust, OneBudget):
     """(ε, F)-robust LDP with respect to S (RLDP definition 2, equation (3)).
 
-    ``P(y|s) <= e^ε P(y|s')`` for every output y, all secrets s, s', and every law P of (S, X) in the confidence set
-    F = {P : Σ (P̂ - P)²/P <= B}, which holds the true law with probability 1 - α. Combinations that were never seen
-    may have positive probability in F. Works for protocols that read (S, X), as in the paper, and for those that read
-    X alone, with S merely correlated: the robust privacy funnel.
+    ``P(y|s) <= e^ε P(y|s')`` for every output y, all secrets s, s', and every law P of (S, X) in a set that holds the
+    true law with probability 1 - α: boxes of Clopper–Pearson limits, valid for every number of records and decided in
+    whole numbers; or the paper's F = {P : Σ (P̂ - P)²/P <= B}, which is asymptotic. Combinations that were never seen
+    may have positive probability in both. Works for protocols that read (S, X), as in the paper, and for those that
+    read X alone, with S merely correlated: the robust privacy funnel.
 
     Parameters
     ----------
     epsilon : float
         Bound in nats, >= 0.
     alpha : float
-        Significance of F, strictly between 0 and 1.
+        Significance of the set, strictly between 0 and 1.
+    set : str
+        ``"boxes"``, or ``"chi2"`` for F.
 
     Raises
     ------
     SpecError
-        If a number is out of range.
+        If a number is out of range, or there is no such set.
     DataError
-        When used, if a value of the secret never occurs: F then says nothing about it.
+        When used, if a value of the secret never occurs: no law is ruled out for it then.
 
     Notes
     -----
-    The level is an upper bound on the worst case over F that is tight to about 1e-8 (`funnel.guarantees.worst_case`):
-    it may err towards refusing only. F itself is asymptotic in n.
+    Over F the level is an upper bound on the worst case that is tight to about 1e-8 (`funnel.guarantees.worst_case`):
+    it may err towards refusing only.
 
     Examples
     --------
     >>> import funnel
     >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
     >>> protocol = funnel.fit("grr", joint, funnel.LDP(1.0))
-    >>> funnel.RLDP(1.0, 0.05).holds(joint, protocol), funnel.RLDP(1.2, 0.05).holds(joint, protocol)
+    >>> funnel.RLDP(1.15, 0.05).holds(joint, protocol), funnel.RLDP(1.2, 0.05).holds(joint, protocol)
     (False, True)
+    >>> funnel.RLDP(1.15, 0.05, set="chi2").holds(joint, protocol)
+    True
     """
 
-    alpha: float = 0.05
     name: ClassVar[str] = "rldp"
     title: ClassVar[str] = "robust local differential privacy"
     example: ClassVar[str] = "rldp:1.0,0.05"
-    precision: ClassVar[float] = 1e-8
-    arithmetic: ClassVar[str] = "with every rounding taken against the release"
+    sets: ClassVar[tuple[str, ...]] = ("boxes", "chi2")
     beyond: ClassVar[str] = (
         "The bound holds whatever an observer believed about the secret, but not for one who knows more than the "
         "sample tells about how the secret and the published columns go together for that person."
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_number(self, "alpha", unit="")
-        if not 0 < self.alpha < 1:
-            raise SpecError(f"rldp needs a significance alpha strictly between 0 and 1, not {self.alpha!r}")
+    @property
+    def precision(self) -> float:
+        """How closely levels over F are known."""
+        return 0.0 if self.over_boxes else 1e-8
+
+    @property
+    def arithmetic(self) -> str:
+        """Whole numbers over boxes; floats with a proof over F."""
+        return "in exact arithmetic" if self.over_boxes else "with every rounding taken against the release"
+
+    @property
+    def nominal(self) -> LDP:
+        """LDP of the same budget."""
+        return LDP(self.epsilon)
+
+    @property
+    def sides(self) -> Sides:
+        """Pairs of secrets."""
+        return Sides(pairs=self.epsilon)
 
     def neighbourhood(self, joint: Joint) -> Neighbourhood:
         """F around the counts of the joint law that a channel reads."""
         return neighbourhood_of(secret_by_input(joint)[0], self.alpha, joint)
 
     def level_for(self, joint: Joint, weights: WeightArray) -> Level:
-        """ln of the largest ratio over F, rounded up, with the law that attains it."""
+        """ln of the largest ratio over the set, rounded up, with the law that attains it."""
+        if self.over_boxes:
+            return super().level_for(joint, weights)
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
         used = _telling(weights)
         if not len(used):
@@ -103,19 +127,18 @@ class RLDP(OneBudget, OutputGuarantee):
         return Level(_log_above(worst.ratio), witness)
 
     def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
-        """Whether the upper bound on every ratio is at most a float below e^ε; in doubt, no."""
+        """Whether no ratio exceeds a number just below e^ε; over F in floats: in doubt, no."""
+        if self.over_boxes:
+            return super().holds_for(joint, weights)
         rows = rows_by_secret(joint, weights / np.float64(DENOMINATOR))
         return within(rows[_telling(weights)], self.neighbourhood(joint), limit_below(self.epsilon))
 
     def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
-        """Upper bounds on the largest |ln P(y|s)/P(y|s')| over F of each row."""
+        """The largest |ln P(y|s)/P(y|s')| over the set of each row; over F upper bounds."""
+        if self.over_boxes:
+            return super().output_levels(joint, rows)
         pairs = pair_ratios(rows_by_secret(joint, rows), self.neighbourhood(joint))
         return np.asarray(np.log(pairs.above.max(axis=(1, 2))))
-
-    @property
-    def significance(self) -> float:
-        """α."""
-        return self.alpha
 
     @property
     def ratio_limit(self) -> float:
@@ -127,32 +150,13 @@ class RLDP(OneBudget, OutputGuarantee):
         """The promise of LDP, whatever the true frequencies are within what the data allow."""
         return (
             "Whoever sees a published record changes the odds they give to one value of the secret against another by "
-            f"at most a factor {at_most(capped_exp(self.epsilon))}, under every law of the data that the sample does "
-            f"not rule out at significance {self.alpha:g}, not under the estimated one alone."
+            f"at most a factor {at_most(capped_exp(self.epsilon))}, {self.under}."
         )
 
 
 def _telling(weights: WeightArray) -> npt.NDArray[np.intp]:
     """Outputs that are likelier from one input than from another: all others tell nothing, whatever rounding says."""
     return np.flatnonzero((weights != weights[:, :1]).any(axis=1))
-
-
-def secret_by_input(joint: Joint) -> tuple[IntArray, bool]:
-    """Counts (c, u) of secret and input, and whether the channel reads the secret, from the joint law that it reads."""
-    width = len(joint.secret.columns)
-    c, a = joint.counts.shape
-    if joint.inputs.columns[:width] != joint.secret.columns:
-        return joint.counts, False
-    cube = joint.counts.reshape(c, c, a // c)
-    return cube[np.arange(c), np.arange(c)], True
-
-
-def rows_by_secret(joint: Joint, rows: FloatArray) -> FloatArray:
-    """``T_{s,u}``, shape (k, c, u), of rows (k, a) over what the channel reads."""
-    counts, reads_secret = secret_by_input(joint)
-    if reads_secret:
-        return rows.reshape(len(rows), *counts.shape)
-    return np.ascontiguousarray(np.broadcast_to(rows[:, None, :], (len(rows), *counts.shape)))
 
 
 def neighbourhood_of(counts: IntArray, alpha: float, joint: Joint) -> Neighbourhood:

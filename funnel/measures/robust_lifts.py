@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.guarantees import ALIP, LIP, RLDP, Guarantee
-from funnel.guarantees.rldp import rows_by_secret, secret_by_input
+from funnel.guarantees.reading import rows_by_secret, secret_by_input
 from funnel.guarantees.robust_lift import WorstLift, worst_lift_over
 from funnel.joint import Joint
 from funnel.protocol import Protocol
@@ -98,12 +98,12 @@ def robust_lifts(joint: Joint, protocol: Protocol, alpha: float = 0.05) -> Robus
     read = joint.read_by(protocol.inputs.columns)
     matrix = protocol.weights_for(read.inputs) / 2.0**63
     rows = rows_by_secret(read, matrix[matrix.any(axis=1)])
-    near = RLDP(1.0, alpha).neighbourhood(read)
+    near = RLDP(1.0, alpha, set="chi2").neighbourhood(read)
     reads_secret = secret_by_input(read)[1]
     used = np.flatnonzero(matrix.any(axis=1))
 
     # P(y) is a mixture of the P(y|s'), so under every law no lift and no inverse exceeds the largest ratio of two.
-    most = math.exp(RLDP(1.0, alpha).level(joint, protocol).value) * (1 + 2.0**-48)
+    most = math.exp(RLDP(1.0, alpha, set="chi2").level(joint, protocol).value) * (1 + 2.0**-48)
 
     def side(upward: bool) -> WorstLift:
         found = worst_lift_over(rows, near, upward, reads_secret)

@@ -9,6 +9,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
 from funnel.guarantees.ldp import LDP
+from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.solver.work import events_known
@@ -25,6 +26,8 @@ _COPIES = 3
 # Numbers of a stack of programmes (`pricing`), of all tableaux kept with boxes, and those that are kept in any case
 # (`boxes`); columns of a mixture, for each input.
 _STACK, _BOXES, _KEPT, _COLUMNS = 2**22, 2 * 10**7, 8, 3
+# Half-spaces that cutting planes add for an input, where a guarantee is over a set of laws.
+_CUTS = 30
 
 
 def table_memory(outputs: int, inputs: int) -> float:
@@ -40,6 +43,9 @@ def largest_table() -> int:
 def condition_number(joint: Joint, guarantee: Guarantee) -> int:
     """How many half-spaces a guarantee sets on a row of a channel, at most; counted without making them."""
     c = len(joint.secret)
+    if over_set(guarantee, joint) is not None:
+        # Those of its laws that cutting planes come to add.
+        return c * c + _CUTS * len(joint.inputs)
     if isinstance(guarantee, LDP):
         return c * (c - 1)
     return 2 * c * (events_known(joint) if isinstance(guarantee, SRLIP) else 1)
@@ -70,7 +76,8 @@ def optimum_memory(conditions: int, inputs: int, counted: int | None = None) -> 
 def distinct_inputs(joint: Joint, guarantee: Guarantee) -> int:
     """Inputs that an optimisation tells apart, at most: those of the same p(S|x) are one."""
     counts = joint.counts[:, joint.counts.any(axis=0)]
-    if isinstance(guarantee, SRLIP) or not isinstance(guarantee, ConeGuarantee):
+    over_counts = over_set(guarantee, joint) is not None
+    if over_counts or isinstance(guarantee, SRLIP) or not isinstance(guarantee, ConeGuarantee):
         return int(counts.shape[1])
     return int(np.unique(counts // np.gcd.reduce(counts, axis=0), axis=1).shape[1])
 

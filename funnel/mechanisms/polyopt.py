@@ -15,7 +15,7 @@ from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.false_position import parameter_at
-from funnel.mechanisms.instead import best_for
+from funnel.mechanisms.instead import best_for, of_the_paper
 from funnel.mechanisms.memory import table_memory
 from funnel.mechanisms.robust_bounds import least_conditionals
 from funnel.progress import Progress, quiet
@@ -97,10 +97,9 @@ class PolyOpt(Mechanism):
         Raises
         ------
         SpecError
-            If the guarantee is not RLDP, or the polytope has too many half-spaces.
+            If the guarantee is not RLDP over the χ² set, or the polytope has too many half-spaces.
         """
-        if not isinstance(guarantee, RLDP):
-            raise SpecError(f"{self.name} is made for rldp; use {best_for(guarantee)} under {guarantee.name}")
+        guarantee = of_the_paper(self.name, guarantee, best_for(guarantee))
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
         best, most = np.full((1, len(read.inputs)), DENOMINATOR, dtype=np.uint64), 0.0
@@ -124,5 +123,5 @@ class PolyOpt(Mechanism):
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """What a table over (S, X) takes; more half-spaces than fit are refused without one."""
-        cells = joint.counts.size if isinstance(guarantee, RLDP) else 0
+        cells = joint.counts.size if isinstance(guarantee, RLDP) and not guarantee.over_boxes else 0
         return table_memory(cells, cells)

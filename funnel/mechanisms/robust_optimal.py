@@ -7,6 +7,7 @@ from typing import ClassVar
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures import mutual_information
 from funnel.mechanisms.base import Fitted, Mechanism
@@ -25,10 +26,11 @@ _SHARE = 0.6
 
 
 class RobustOptimal(Mechanism):
-    """The protocol of highest I((S,X);Y) among all that read (S, X) and are RLDP over F itself.
+    """The protocol of highest I((S,X);Y) among all that read (S, X) and meet a guarantee over a set of laws.
 
-    PolyOpt of the paper optimises over a polytope around F; this over F, by cutting planes with a certified bound. For
-    protocols that read X alone (the robust privacy funnel) ``optimal`` under RLDP is the same.
+    Over boxes, over the counts that noise does not rule out, or over F of the paper: PolyOpt optimises over a polytope
+    around F; this over F, by cutting planes with a certified bound. For protocols that read X alone (the robust privacy
+    funnel) ``optimal`` is the same.
     """
 
     name: ClassVar[str] = "robust-optimal"
@@ -44,9 +46,9 @@ class RobustOptimal(Mechanism):
         Raises
         ------
         SpecError
-            If the guarantee is not RLDP.
+            If the guarantee is over one law alone.
         """
-        if not isinstance(guarantee, RLDP):
+        if not isinstance(guarantee, RLDP) and over_set(guarantee, joint) is None:
             instead = "optimal-with-secret" if has_optimum(guarantee) else "conditional-reporting"
             raise SpecError(f"{self.name} is made for rldp; use {instead} under {guarantee.name}")
         solution = optimal(joint, guarantee, _GAP, budget.part(_SHARE), "auto", progress, True, "secret and inputs")
@@ -57,7 +59,7 @@ class RobustOptimal(Mechanism):
             try:
                 protocol = other.fit(joint, guarantee, budget.part(_SHARE))
             except SpecError:
-                # PolyOpt where its half-spaces are too many.
+                # PolyOpt where its half-spaces are too many; all of them over boxes.
                 continue
             utility = mutual_information(joint, protocol, "secret and inputs")
             if utility > most:
@@ -66,5 +68,7 @@ class RobustOptimal(Mechanism):
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """A table from (S, X) to itself, or what cutting planes over it take."""
-        cells, c = joint.counts.size if isinstance(guarantee, RLDP) else 0, len(joint.secret)
+        if not isinstance(guarantee, RLDP) and over_set(guarantee, joint) is None:
+            return 0.0
+        cells, c = joint.counts.size, len(joint.secret)
         return max(table_memory(cells, cells), optimum_memory(c * (c - 1), cells))

@@ -6,14 +6,15 @@ import math
 from abc import abstractmethod
 from typing import ClassVar
 
-from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
-from funnel.guarantees.rldp import RLDP, rows_by_secret
+from funnel.guarantees.reading import rows_by_secret
+from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.worst_case import Neighbourhood, pair_ratios
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms.base import Fitted, Mechanism, strongest
 from funnel.mechanisms.false_position import parameter_at
+from funnel.mechanisms.instead import of_the_paper
 from funnel.mechanisms.memory import table_memory
 from funnel.progress import Progress, quiet
 from funnel.rounding import integer_weights
@@ -68,10 +69,9 @@ class RobustReporting(Mechanism):
         Raises
         ------
         SpecError
-            If the guarantee is not RLDP.
+            If the guarantee is not RLDP over the χ² set.
         """
-        if not isinstance(guarantee, RLDP):
-            raise SpecError(f"{self.name} is made for rldp; use grr under {guarantee.name}")
+        guarantee = of_the_paper(self.name, guarantee, "grr")
         read = joint.with_secret()
         near = guarantee.neighbourhood(read)
         level_work = levels_work(read, guarantee, len(read.inputs))
@@ -114,5 +114,5 @@ class RobustReporting(Mechanism):
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """What a table from (S, X) to itself takes; 0 under another guarantee, where none is made."""
-        cells = joint.counts.size if isinstance(guarantee, RLDP) else 0
+        cells = joint.counts.size if isinstance(guarantee, RLDP) and not guarantee.over_boxes else 0
         return table_memory(cells, cells)

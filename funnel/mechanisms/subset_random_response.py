@@ -8,15 +8,18 @@ import numpy as np
 
 from funnel.errors import InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee
+from funnel.guarantees.robust import Robust
+from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
 from funnel.measures.information import information_of
 from funnel.mechanisms.base import Fitted, Mechanism
+from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.instead import merging_for
 from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
 from funnel.mechanisms.merging import merged_subsets, merged_weights, symbol_risks
 from funnel.progress import Progress, quiet
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.rounding import proven_weights
+from funnel.rounding import proven_weights, silence_unseen
 from funnel.solver import optimal_over_cone
 from funnel.solver.budget import Budget
 from funnel.solver.greedy import Subsets
@@ -27,6 +30,8 @@ from funnel.solver.work import decision_work
 # Each subset is an optimisation of its own: to a hair of what is lost by splitting at all.
 _GAP = 1e-6
 _MARGINS = (1e-11, 1e-9, 1e-7)
+# Over a set of laws: how closely the budget for one law is found, in how many steps, each with what share of the rest.
+_CLOSE, _TRIED, _STEP = 1e-3, 12, 0.3
 # The share of the budget that finding the subsets may take.
 _MERGING = 0.5
 
@@ -48,9 +53,10 @@ class SubsetRandomResponse(Mechanism):
         Raises
         ------
         SpecError
-            If the guarantee is no polyhedral cone.
+            If the guarantee is no polyhedral cone, nor one over boxes of laws.
         """
-        if not isinstance(guarantee, ConeGuarantee):
+        nominal = _nominal(guarantee)
+        if nominal is None:
             raise SpecError(
                 f"{self.name} optimises over a polyhedral cone, but {guarantee.title} is none; use "
                 f"{merging_for(guarantee)}"
@@ -60,7 +66,10 @@ class SubsetRandomResponse(Mechanism):
         finished = not merging.expired
         weights = merged_weights(joint, guarantee, subsets)
         try:
-            found, complete = _weights(joint, guarantee, subsets, budget)
+            if over_set(guarantee, joint) is None:
+                found, complete = _weights(joint, nominal, subsets, budget)
+            else:
+                found, complete = _calibrated(joint, guarantee, nominal, subsets, budget)
             finished &= complete
         except (InfeasibleGuarantee, SolverError):
             # Budgets so small that floats cannot tell the region from a point: what is merged holds all the same.
@@ -71,8 +80,48 @@ class SubsetRandomResponse(Mechanism):
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
         """A table, or what column generation over all inputs takes, if they are one subset."""
-        a = len(joint.inputs) if isinstance(guarantee, ConeGuarantee) else 0
-        return max(table_memory(a, a), optimum_memory(condition_number(joint, guarantee), a))
+        nominal = _nominal(guarantee)
+        a = 0 if nominal is None else len(joint.inputs)
+        return max(table_memory(a, a), optimum_memory(condition_number(joint, nominal or guarantee), a))
+
+
+def _nominal(guarantee: Guarantee) -> ConeGuarantee | None:
+    """The cone that is optimised over: that of one law, also for a guarantee over boxes of them."""
+    if isinstance(guarantee, Robust) and guarantee.over_boxes:
+        return guarantee.nominal
+    return guarantee if isinstance(guarantee, ConeGuarantee) else None
+
+
+def _calibrated(
+    joint: Joint, guarantee: Guarantee, nominal: ConeGuarantee, subsets: Subsets, budget: Budget
+) -> tuple[WeightArray, bool]:
+    """The block channel for one law at the largest budget for which it holds over the set, found by its level.
+
+    Raises
+    ------
+    InfeasibleGuarantee
+        If none was found.
+    """
+    published = joint.as_published
+    found: list[tuple[float, WeightArray, bool]] = []
+
+    def level_at(parameter: float) -> float:
+        try:
+            weights, finished = _weights(published, nominal.with_budget(parameter), subsets, budget.part(_STEP))
+        except (InfeasibleGuarantee, SolverError):
+            # Some subset breaks so small a budget even as one symbol.
+            return 0.0
+        weights = silence_unseen(joint, weights)
+        budget.spend(decision_work(joint, guarantee, len(weights)))
+        if guarantee.holds_for(joint, weights):
+            found.append((_told(joint, weights), weights, finished))
+        return guarantee.level_for(joint, weights).value
+
+    parameter_at(level_at, guarantee.budget, _CLOSE, 0.9 * guarantee.budget, _TRIED, budget)
+    if not found:
+        raise InfeasibleGuarantee(f"no block channel for one law meets {guarantee}")
+    _, best, complete = max(found, key=lambda one: one[0])
+    return best, complete and not budget.expired
 
 
 def _told(joint: Joint, weights: WeightArray) -> float:

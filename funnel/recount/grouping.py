@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 
 from funnel.errors import DataError
 from funnel.recount.cells import bin_labels, edges_of, groups_of, is_decimal
 from funnel.spec import ReleaseSpec
+
+# The category of values that have no name of their own, where the spec gives it none.
+OTHER = "Other"
 
 
 def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_missing: int) -> dict[str | None, str]:
@@ -28,8 +31,15 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
     """
     recode = spec.recode.get(column)
     least = 0 if recode is None else recode.minimum_count or 0
-    waiting = [(counts[name], place, name) for place, name in enumerate(_in_order(spec, column, counts))]
     group = groups_of(spec, column)
+    other = OTHER if recode is None else recode.other
+    listed = {group.get(value, value) for value in spec.categories.get(column, ())}
+    # What nobody lists is one category, whatever its size, and so is what is named as that one or as missing values.
+    special = {other, spec.source.missing_label} - {*group.values()}
+    outside = {name for name in counts if listed and (name not in listed or name in special)}
+    waiting = [
+        (counts[name], place, name) for place, name in enumerate(_in_order(spec, column, counts)) if name not in outside
+    ]
     if n_missing:
         if spec.source.missing_label in counts and spec.source.missing_label not in group:
             raise DataError(f"column {column!r} has a category named as its missing values are to be")
@@ -42,8 +52,8 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
                 del waiting[-1]
                 break
     waiting.sort(key=lambda entry: entry[:2])
-    rare: set[str | None] = set()
-    together = 0
+    rare: set[str | None] = {*outside}
+    together = sum(counts[name] for name in outside)
     for size, _, name in waiting:
         # Rare by itself, or needed so that the rare ones together are not rare.
         if size < least or 0 < together < least:
@@ -56,14 +66,33 @@ def final_labels(spec: ReleaseSpec, column: str, counts: Mapping[str, int], n_mi
         labels[None] = group.get(spec.source.missing_label, spec.source.missing_label)
         if labels[None] in rare:
             rare.add(None)
-    if rare and recode is not None:
-        taken = recode.other in counts or (n_missing and None not in rare and recode.other == labels[None])
-        if taken and recode.other not in group:
+    if rare:
+        taken = other in counts or (n_missing and None not in rare and other == labels[None])
+        if taken and other not in group and not listed:
             raise DataError(f"column {column!r} has a category named as its rarer values are to be")
-        labels.update(dict.fromkeys(rare, group.get(recode.other, recode.other)))
+        labels.update(dict.fromkeys(rare, group.get(other, other)))
     if len(set(labels.values())) > spec.limits.max_symbols:
         raise DataError(f"column {column!r} has more categories than max_symbols in [limits]")
     return labels
+
+
+def labels_of_public(
+    spec: ReleaseSpec, column: str, counts: Mapping[str, int], public: Collection[str]
+) -> dict[str | None, str]:
+    """The same where the categories are public, whatever the records have: others have none of their own.
+
+    A value without one is in the category of other values, and a missing one in that of missing values, or else of
+    others; where there is no such category it has none, and its records are left out.
+    """
+    group = groups_of(spec, column)
+    recode = spec.recode.get(column)
+    named = OTHER if recode is None else recode.other
+    other, missing = group.get(named, named), group.get(spec.source.missing_label, spec.source.missing_label)
+    rest = other if other in public else None
+    found: dict[str | None, str | None] = {name: name if name in public else rest for name in counts}
+    if spec.source.on_missing == "category":
+        found[None] = missing if missing in public else rest
+    return {name: label for name, label in found.items() if label is not None}
 
 
 def _in_order(spec: ReleaseSpec, column: str, counts: Mapping[str, int]) -> list[str]:
@@ -71,6 +100,10 @@ def _in_order(spec: ReleaseSpec, column: str, counts: Mapping[str, int]) -> list
     if edges := edges_of(spec, column):
         group = groups_of(spec, column)
         return [label for label in dict.fromkeys(group.get(one, one) for one in bin_labels(edges)) if label in counts]
+    if declared := spec.categories.get(column):
+        group = groups_of(spec, column)
+        listed = dict.fromkeys(group.get(value, value) for value in declared)
+        return [*(label for label in listed if label in counts), *(label for label in counts if label not in listed)]
     if all(is_decimal(name) for name in counts):
         return sorted(counts, key=lambda name: (Decimal(name), name))
     return sorted(counts, key=lambda name: (_natural(name), name))

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from funnel.errors import SpecError
+from funnel.errors import DataError, SpecError
 from funnel.recount.channel import Channel, Symbols
+from funnel.recount.count_box import CountBox
 from funnel.recount.information import SecretInformation
+from funnel.recount.law_box import law_box
 from funnel.recount.lift_averages import average_of, worst_averages
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, largest_lifts, largest_odds, scaled
 from funnel.recount.robust import worst_robust_odds
 from funnel.recount.side_channels import worst_side_channel
+from funnel.recount.worst_counts import largest_lifts_over_counts, largest_odds_over_counts
+from funnel.recount.worst_laws import largest_lifts_over_laws, largest_odds_over_laws
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ def plain_level(
     *,
     reads_secret: bool = False,
     published: Symbols | None = None,
+    box: CountBox | None = None,
 ) -> PlainLevel:
     """The level of a protocol, and whether it meets a guarantee, by an implementation that shares no code with others.
 
@@ -67,6 +72,9 @@ def plain_level(
         Whether inputs are pairs (s, u).
     published : tuple of a tuples of text, optional
         The values of the published columns of every input u: only ``srlip`` asks for them.
+    box : CountBox, optional
+        Where the counts are known up to noise: every table that they may be. A promise that covers noise is then
+        about all of these; any other about ``counts`` alone.
 
     Returns
     -------
@@ -77,7 +85,7 @@ def plain_level(
     SpecError
         If the text is no guarantee, or ``srlip`` is asked about without ``published``.
     DataError
-        If counts and weights are no protocol over these inputs.
+        If counts and weights are no protocol over these inputs, or the counts are not in their box.
 
     Notes
     -----
@@ -91,13 +99,21 @@ def plain_level(
             raise SpecError("srlip is about what an observer knows of the published columns: name the value of each")
         worst = worst_side_channel(channel, published)
         return _of_one(promise, worst, promise.budget)
-    if promise.kind in ("lip", "perfect"):
-        up, down = largest_lifts(channel)
-        return _of_one(promise, _worse(up, down), promise.budget)
+    if box is not None and not box.hold(channel.counts):
+        raise DataError("the public counts are not within their own bounds")
+    if promise.laws == "boxes":
+        limits = law_box(box or CountBox.exactly(channel.counts), promise.number("alpha"))
+        if promise.kind == "rldp":
+            return _of_one(promise, largest_odds_over_laws(channel, limits), promise.budget)
+        return _of_lifts(promise, *largest_lifts_over_laws(channel, limits))
     if promise.kind == "ldp":
-        return _of_one(promise, largest_odds(channel), promise.budget)
-    if promise.kind == "alip":
-        return _of_two(promise, *largest_lifts(channel))
+        odds = largest_odds(channel) if box is None else largest_odds_over_counts(channel, box)
+        return _of_one(promise, odds, promise.budget)
+    if promise.kind in ("lip", "alip", "pml"):
+        lifts = largest_lifts(channel) if box is None else largest_lifts_over_counts(channel, box)
+        return _of_lifts(promise, *lifts)
+    if promise.kind == "perfect":
+        return _of_one(promise, _worse(*largest_lifts(channel)), promise.budget)
     if promise.kind == "mi":
         return _of_one(promise, SecretInformation.of(channel), promise.budget)
     if promise.kind == "rldp":
@@ -132,6 +148,14 @@ def _of_two(promise: Promise, up: _Leakage, down: _Leakage) -> PlainLevel:
     first = 0 if levels[0] >= levels[1] else 1
     holds = all(side is None or worst.within(side) for worst, side in sides)
     return PlainLevel(promise, levels[first], holds, sides[first][0].output, sides[first][0].secret)
+
+
+def _of_lifts(promise: Promise, up: Ratio, down: Ratio) -> PlainLevel:
+    if promise.kind in ("pml", "rpml"):
+        return _of_one(promise, up, promise.budget)
+    if promise.kind in ("alip", "ralip"):
+        return _of_two(promise, up, down)
+    return _of_one(promise, _worse(up, down), promise.budget)
 
 
 def _worse(one: Ratio, other: Ratio) -> Ratio:

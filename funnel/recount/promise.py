@@ -19,12 +19,23 @@ NUMBERS: dict[str, dict[str, Fraction | None]] = {
     "alip": {"lower": None, "upper": None},
     "ldp": {"epsilon": None},
     "srlip": {"epsilon": None},
+    "pml": {"epsilon": None},
+    "rlip": {"epsilon": None, "alpha": Fraction(1, 20)},
+    "ralip": {"lower": None, "upper": None, "alpha": Fraction(1, 20)},
     "rldp": {"epsilon": None, "alpha": Fraction(1, 20)},
+    "rpml": {"epsilon": None, "alpha": Fraction(1, 20)},
     "perfect": {},
     "l1-lift": {"lower": None, "upper": None},
     "chi2-lift": {"lower": None, "upper": None},
     "alpha-lift": {"lower": None, "upper": None, "alpha": Fraction(2)},
     "mi": {"bound": None},
+}
+# Over which sets of laws a robust guarantee can be promised: limits of every probability, or the χ² set of the paper.
+SETS: dict[str, tuple[str, ...]] = {
+    "rlip": ("boxes",),
+    "ralip": ("boxes",),
+    "rldp": ("boxes", "chi2"),
+    "rpml": ("boxes",),
 }
 # An infinite budget bounds nothing.
 _UNBOUNDED = ("lower", "upper")
@@ -40,10 +51,13 @@ class Promise:
     kind : str
     numbers : mapping of str to Fraction or None
         In nats where they are budgets; None is no bound on that side.
+    laws : str or None
+        The set of laws of a robust guarantee, "boxes" or "chi2"; None where it is about one law.
     """
 
     kind: str
     numbers: Mapping[str, Fraction | None]
+    laws: str | None = None
 
     def number(self, name: str) -> Fraction:
         """A number that is finite.
@@ -57,6 +71,11 @@ class Promise:
         if value is None:
             raise SpecError(f"{self.kind} needs a finite {name}")
         return value
+
+    @property
+    def covers_noise(self) -> bool:
+        """Whether it is about every table that noise leaves possible, where counts are known up to noise."""
+        return self.laws == "boxes" or self.kind in ("lip", "alip", "ldp", "pml")
 
     @property
     def budget(self) -> Fraction:
@@ -80,7 +99,7 @@ def read_promise(text: str) -> Promise:
     kind = name.strip().lower()
     if kind not in NUMBERS:
         raise SpecError(f"the gate knows no guarantee {name.strip()!r}; known are {', '.join(NUMBERS)}")
-    known = list(NUMBERS[kind])
+    known = [*NUMBERS[kind], *(["set"] if kind in SETS else [])]
     said: dict[str, str] = {}
     for place, part in enumerate(rest.split(",") if colon else []):
         key, equals, number = part.rpartition("=")
@@ -88,7 +107,7 @@ def read_promise(text: str) -> Promise:
         if key not in known or key in said:
             raise SpecError(f"the gate cannot read {text!r}; {kind} has the numbers {', '.join(known) or 'none'}")
         said[key] = number.strip()
-    return _promise(kind, {key: _number(kind, key, value) for key, value in said.items()})
+    return _read(kind, said)
 
 
 def declared_promise(text: str) -> Promise:
@@ -109,8 +128,19 @@ def declared_promise(text: str) -> Promise:
     kind = declared["kind"].strip().lower()
     if kind not in NUMBERS:
         raise SpecError(f"the gate knows no guarantee {kind!r}; known are {', '.join(NUMBERS)}")
-    numbers = {key: _number(kind, key, value) for key, value in declared.items() if key != "kind"}
-    return _promise(kind, numbers)
+    return _read(kind, {key: value for key, value in declared.items() if key != "kind"})
+
+
+def _read(kind: str, said: Mapping[str, object]) -> Promise:
+    numbers = {key: _number(kind, key, value) for key, value in said.items() if key != "set"}
+    laws = None
+    if kind in SETS:
+        laws = said.get("set", SETS[kind][0])
+        if laws not in SETS[kind]:
+            raise SpecError(f"{kind} is promised over the set {' or '.join(SETS[kind])}, not over {str(laws)[:40]!r}")
+    elif "set" in said:
+        raise SpecError(f"{kind} is about one law, so it has no set of laws")
+    return _promise(kind, numbers, laws)
 
 
 def _settings(text: str) -> dict[str, Any]:
@@ -128,7 +158,7 @@ def _settings(text: str) -> dict[str, Any]:
     return settings
 
 
-def _promise(kind: str, numbers: Mapping[str, Fraction | None]) -> Promise:
+def _promise(kind: str, numbers: Mapping[str, Fraction | None], laws: object) -> Promise:
     whole: dict[str, Fraction | None] = {}
     for name, default in NUMBERS[kind].items():
         if name not in numbers and default is None:
@@ -139,11 +169,11 @@ def _promise(kind: str, numbers: Mapping[str, Fraction | None]) -> Promise:
     if "lower" in whole and whole["lower"] is None and whole["upper"] is None:
         raise SpecError(f"{kind} with two infinite budgets promises nothing")
     alpha = whole.get("alpha")
-    if kind == "rldp" and not (alpha is not None and 0 < alpha < 1):
-        raise SpecError("rldp needs a significance alpha strictly between 0 and 1")
+    if kind in SETS and not (alpha is not None and 0 < alpha < 1):
+        raise SpecError(f"{kind} needs a significance alpha strictly between 0 and 1")
     if kind == "alpha-lift" and not (alpha is not None and alpha.denominator == 1 and 2 <= alpha <= 1000):
         raise SpecError("alpha-lift needs a whole alpha from 2 to 1000")
-    return Promise(kind, whole)
+    return Promise(kind, whole, None if laws is None else str(laws))
 
 
 def _number(kind: str, name: str, value: object) -> Fraction | None:

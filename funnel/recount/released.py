@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
+from funnel.recount.count_box import CountBox
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise
@@ -51,8 +52,8 @@ class ReleasedProtocol:
         try:
             said = json.loads(text)
             protocol = cls(
-                *_alphabet(said["inputs"]),
-                *_alphabet(said["outputs"]),
+                *alphabet_of(said["inputs"]),
+                *alphabet_of(said["outputs"]),
                 tuple(tuple(map(_whole, row)) for row in said["weights"]),
                 tuple(map(_whole, said["marginal"])),
                 _whole(said["denominator"]),
@@ -66,8 +67,8 @@ class ReleasedProtocol:
             raise DataError("the marginal of the protocol does not add up to its denominator")
         return protocol
 
-    def level(self, guarantee: str | Promise, counted: Recount) -> PlainLevel:
-        """`plain_level` on the counts of a source that was counted again.
+    def level(self, guarantee: str | Promise, counted: Recount, box: CountBox | None = None) -> PlainLevel:
+        """`plain_level` on counts; over all in a box around them where there is one, in the order of ``counted``.
 
         Raises
         ------
@@ -75,7 +76,7 @@ class ReleasedProtocol:
             As `plain_level`; also if the protocol reads other columns.
         """
         arguments = self._on(counted)
-        return plain_level(guarantee, **arguments, published=counted.inputs)
+        return plain_level(guarantee, **arguments, published=counted.inputs, box=box)
 
     def information(self, counted: Recount) -> PlainInformation:
         """`plain_information` on the counts of a source that was counted again.
@@ -106,7 +107,14 @@ class ReleasedProtocol:
         }
 
 
-def _alphabet(said: dict[str, Any]) -> tuple[tuple[str, ...], Symbols]:
+def alphabet_of(said: dict[str, Any]) -> tuple[tuple[str, ...], Symbols]:
+    """Columns and symbols of an alphabet in a document.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If it is none.
+    """
     columns, symbols = tuple(said["columns"]), tuple(tuple(symbol) for symbol in said["symbols"])
     texts = [*columns, *(part for symbol in symbols for part in symbol)]
     if not columns or not all(isinstance(text, str) for text in texts):

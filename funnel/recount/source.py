@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from funnel.errors import DataError
 from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
 from funnel.recount.channel import Symbols
 from funnel.recount.files import Part, Parts, at_hand, parts_of
-from funnel.recount.grouping import final_labels
+from funnel.recount.grouping import final_labels, labels_of_public
 from funnel.recount.rows import Cells, connect, csv_cells, parquet_cells, parquet_kinds
 from funnel.spec import ReleaseSpec
 
@@ -44,6 +44,8 @@ class Recount:
         Records left out because a value is missing.
     sha256 : str
         Digest of the source, in the form in which a snapshot states that of its source.
+    values : mapping of str to mapping of str to int
+        By column the categories before rare ones are grouped, with how many records have each.
     """
 
     secret_columns: tuple[str, ...]
@@ -54,6 +56,18 @@ class Recount:
     rows: int
     dropped: int
     sha256: str
+    values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def over(self, secret: Symbols, inputs: Symbols) -> Recount:
+        """The same counts over alphabets that are given: what does not occur has none.
+
+        Raises
+        ------
+        DataError
+            As `table`.
+        """
+        self.table(secret, inputs)
+        return replace(self, secret=secret, inputs=inputs)
 
     def table(self, secret: Sequence[tuple[str, ...]], inputs: Sequence[tuple[str, ...]]) -> list[list[int]]:
         """Counts in an order that is given, c × a; 0 for what does not occur.
@@ -71,12 +85,19 @@ class Recount:
         return [[self.counts.get((s, x), 0) for x in inputs] for s in secret]
 
 
-def recount(spec: ReleaseSpec) -> Recount:
+def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None) -> Recount:
     """Count secret and published columns of the source of a spec, recoded as the spec says.
 
     Parquet files are read by DuckDB and csv files by Python's own reader, which gives every cell as a text that loses
     nothing. What a cell means is decided in plain Python on distinct values. Files at a URL are copied, one at a time,
     into a private folder, and counted from the very bytes whose digest is stated.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    labels : mapping of str to collection of str, optional
+        By column the categories that are public, where the spec protects frequencies by noise: all other values are one
+        category then, or records that have them are left out.
 
     Raises
     ------
@@ -97,12 +118,18 @@ def recount(spec: ReleaseSpec) -> Recount:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
         database = None if spec.source.format == "csv" else stack.enter_context(connect(folder))
         reading = _Reading(spec, parts, folder, database)
-        labels, n_kept, dropped = _learn(spec, reading)
+        final, values, n_kept, dropped = _learn(spec, reading, labels)
         counts: Counter[tuple[str, ...]] = Counter()
+        left_out = 0
         for categories, number in reading.categories():
-            if (whole := _labelled(labels, categories)) is not None:
+            if (whole := _labelled(final, categories)) is not None:
                 counts[whole] += number
-        if sum(counts.values()) != n_kept:
+            else:
+                left_out += number
+        n_read = n_kept + dropped
+        if labels is not None:
+            n_kept, dropped = n_read - left_out, left_out
+        if (sum(counts.values()), left_out) != (n_kept, dropped):
             raise DataError(f"the source {spec.source_address} changed while it was counted again; try again")
         digest = reading.digest()
     width = len(spec.secret)
@@ -111,7 +138,7 @@ def recount(spec: ReleaseSpec) -> Recount:
     inputs = tuple(sorted({x for _, x in pairs}))
     if len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
-    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest)
+    return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest, values)
 
 
 class _Reading:
@@ -186,8 +213,10 @@ def _with(fixed: Mapping[int, str | None], row: Cells) -> Cells:
     return tuple(fixed[k] if k in fixed else next(rest) for k in range(len(fixed) + len(row)))
 
 
-def _learn(spec: ReleaseSpec, reading: _Reading) -> tuple[list[dict[str | None, str]], int, int]:
-    """The labels of every column, and how many records are kept and left out."""
+def _learn(
+    spec: ReleaseSpec, reading: _Reading, public: Mapping[str, Collection[str]] | None
+) -> tuple[list[dict[str | None, str]], dict[str, dict[str, int]], int, int]:
+    """The labels of every column, its categories before that, and how many records are kept and left out."""
     seen: list[Counter[str | None]] = [Counter() for _ in spec.columns]
     kept = dropped = 0
     for categories, number in reading.categories():
@@ -199,11 +228,16 @@ def _learn(spec: ReleaseSpec, reading: _Reading) -> tuple[list[dict[str | None, 
             tally[category] += number
             if len(tally) > _CATEGORIES:
                 raise DataError(f"a column has more than {_CATEGORIES:,} values; no release is made of such a source")
-    labels = []
+    labels, values = [], {}
     for column, tally in zip(spec.columns, seen, strict=True):
         n_missing = tally.pop(None, 0)
-        labels.append(final_labels(spec, column, tally, n_missing))  # type: ignore[arg-type]
-    return labels, kept, dropped
+        found = {category: number for category, number in tally.items() if category is not None}
+        values[column] = found
+        if public is None:
+            labels.append(final_labels(spec, column, found, n_missing))
+        else:
+            labels.append(labels_of_public(spec, column, found, public.get(column, ())))
+    return labels, values, kept, dropped
 
 
 def _labelled(labels: list[dict[str | None, str]], categories: Cells) -> tuple[str, ...] | None:

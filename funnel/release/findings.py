@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 from funnel.audit.findings import Findings
 from funnel.audit.followed import FoundHistory
 from funnel.release.document import Count, Document, Part, Probability
+from funnel.release.earlier_sets import with_sets
 
 
 class FoundConsistency(Part):
@@ -101,8 +102,9 @@ class FindingsDocument(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 some findings were not made yet; before version 2 every version stood alone.
 
-        Before version 3 the frequencies that were published were the counted ones.
+        Before version 3 the frequencies that were published were the counted ones, and a robust guarantee named no set.
         """
+        content = with_sets(content)
         if version == 2:
             return {**content, "proven_level": None}
         if version == 1:

@@ -14,7 +14,7 @@ from funnel.errors import SpecError
 from funnel.frequencies import Frequencies, Noise
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.limits import limits_of
-from funnel.joint import MAX_ROWS, Joint
+from funnel.joint import MAX_ROWS
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Probability
 
@@ -62,8 +62,7 @@ class FrequenciesDocument(Document):
         noise = Noise(self.epsilon_counts, self.delta, self.beta)
         if (self.scale, self.cells_within, self.totals_within) != (noise.scale, *limits_of(noisy.shape, noise)):
             raise SpecError("its bounds are not those of its noise")
-        over = Joint(np.ones(noisy.shape, dtype=np.int64), secret, inputs)
-        return of_noisy(noisy, over, noise, self.epsilon, self.spent)
+        return of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
 
     @property
     def noisy_sha256(self) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.document import Count, Document, Part, Probability
+from funnel.release.earlier_sets import with_sets
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.protection import UNPROTECTED
 from funnel.release.public_report import Approval, Level, ProtectedFrequencies
@@ -217,10 +218,11 @@ class InternalReport(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 2 every version stood alone, and nobody said who its people are.
 
-        Before version 3 nothing protected the frequencies.
+        Before version 3 nothing protected the frequencies, and a robust guarantee named no set.
         """
         if version not in (1, 2):
             return super().upgraded(version, content)
+        content = with_sets(content)
         content = {
             **content,
             "figures": {**content["figures"], "proven_level": None},

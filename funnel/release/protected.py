@@ -139,10 +139,9 @@ def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
             if known is not None and file_digest(folder.frequencies) != known:
                 raise DataError(f"{folder.frequencies} was changed since it was published")
             document = FrequenciesDocument.read(folder.frequencies)
-        except (DataError, OSError) as error:
-            found = str(error) if isinstance(error, DataError) else f"{folder.frequencies} is gone"
+        except DataError as error:
             raise LedgerError(
-                f"{found}; restore it from a backup: other noise on the same counts would tell more of them"
+                f"{error}; restore it from a backup: other noise on the same counts would tell more of them"
             ) from error
         if document.noisy_sha256 != frequencies.noisy:
             raise LedgerError(

@@ -12,6 +12,7 @@ from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import FORMAT, Protocol
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
+from funnel.release.earlier_sets import with_sets
 from funnel.release.protection import UNPROTECTED, Protection
 from funnel.release.public import PublicRelease
 
@@ -99,8 +100,9 @@ class ProtocolDocument(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 the guarantee was a text, and its block was called ``bound``.
 
-        Before version 2 nothing protected the frequencies.
+        Before version 2 nothing protected the frequencies, and a robust guarantee named no set.
         """
+        content = with_sets(content)
         if version == 1:
             return {**content, "frequencies": dict(UNPROTECTED)}
         bound = dict(content["bound"])

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from funnel.release.document import Count, Document, Part, Probability, Sha256
+from funnel.release.earlier_sets import with_sets
 from funnel.release.protection import UNPROTECTED, Protection
 
 # JSON has no infinity.
@@ -386,11 +387,11 @@ class PublicReport(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 2 every version stood alone, and nobody said who its people are.
 
-        Before version 3 nothing protected the frequencies.
+        Before version 3 nothing protected the frequencies, and a robust guarantee named no set.
         """
         if version not in (1, 2):
             return super().upgraded(version, content)
-        content = {**content, "frequencies": {**UNPROTECTED, "covers_noise": None}}
+        content = {**with_sets(content), "frequencies": {**UNPROTECTED, "covers_noise": None}}
         if version == 2:
             return content
         return {**content, "people": None, "kept": [], "figures": {**content["figures"], "history": None}}

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from funnel.release.approval import Approval
 from funnel.release.document import Document, Part, Sha256, VersionText
+from funnel.release.earlier_sets import with_sets
 from funnel.release.protection import ProtectedCounts
 
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
@@ -181,13 +182,14 @@ class Record(Document):
         """Records before version 1 were flat, and left out ``secret`` and ``rotated`` where there was none.
 
         Those of version 1 did not note the kinds of key columns, nor the derivation; those of version 2 no approval,
-        those of version 3 not who the people are, those of version 4 nothing of what protects the frequencies.
+        those of version 3 not who the people are, those of version 4 nothing of what protects
+        the frequencies, nor the set of a robust guarantee.
         """
         if version in (1, 2, 3, 4):
-            return content
+            return with_sets(content)
         if version != 0:
             return super().upgraded(version, content)
         names = [name for name in Origin.model_fields if name not in _UNNOTED]
         origin = {name: content[name] for name in names if name != "secret"}
         rest = {key: value for key, value in content.items() if key not in names}
-        return {**rest, "origin": {**origin, "secret": content.get("secret")}}
+        return with_sets({**rest, "origin": {**origin, "secret": content.get("secret")}})

@@ -150,9 +150,10 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
                 "all others are one category."
             )
         else:
-            said.append(
-                f"{column}: values whose noisy count exceeds a threshold keep their names; all others are one category."
-            )
+            rest = "all others are one category"
+            if column in spec.secret:
+                rest = "records with others are one category, or left out if they seem too few for one"
+            said.append(f"{column}: values whose noisy count exceeds a threshold keep their names; {rest}.")
     if spec.source.on_missing == "category":
         said.append(f"A missing value is the category {spec.source.missing_label!r}.")
     else:

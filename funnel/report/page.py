@@ -116,9 +116,10 @@ def tint(cell: LiftCell) -> str:
 
 
 def bound(guarantee: Guarantee) -> str:
-    """The numbers of a guarantee: ε = 1, or each by its name."""
+    """The numbers and words of a guarantee: ε = 1, or each by its name."""
     values = [(field.name, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
-    texts = [f"{'ε' if name == 'epsilon' else name} = {numbers.plain(value)}" for name, value in values]
+    told = {name: value if isinstance(value, str) else numbers.plain(value) for name, value in values}
+    texts = [f"{'ε' if name == 'epsilon' else name} = {value}" for name, value in told.items()]
     return ", ".join(texts) or "none at all"
 
 

@@ -32,7 +32,11 @@ def rounding_margin(region: Region, duals: FloatArray, prices: FloatArray) -> Fl
         The linear part of the objective.
     """
     sizes = np.abs(duals)
-    terms = (sizes @ np.abs(region.system)).max(axis=1) + float(np.abs(prices).max()) + sizes.sum(axis=1) + 40.0
+    columns = sizes @ np.abs(region.system)
+    last = columns.shape[1] - region.levels
+    # Levels are at most 1 each, not together.
+    terms = columns[:, :last].max(axis=1) + columns[:, last:].sum(axis=1)
+    terms += float(np.abs(prices).max()) + sizes.sum(axis=1) + 40.0
     operations = duals.shape[1] + region.inputs + region.counted + 8
     return np.asarray(2 * operations * _UNIT * terms + DATA_ERROR * sizes[:, region.equalities :].sum(axis=1))
 
@@ -75,6 +79,9 @@ def priced_bounds(
     pulled = duals @ region.system
     d = region.counted
     value = conditions_value(region, duals)
+    pulled, of_levels = pulled[:, : pulled.shape[1] - region.levels], pulled[:, pulled.shape[1] - region.levels :]
+    if region.levels:
+        value = value + np.maximum(-of_levels, 0.0).sum(axis=1)
     if region.image is None:
         rho = -prices - pulled
     else:

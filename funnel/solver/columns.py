@@ -13,6 +13,7 @@ from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.lp import MasterProgramme
+from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.split import Split
@@ -106,7 +107,7 @@ class ColumnGeneration:
     """
 
     def __init__(
-        self, region: Region, budget: Budget | None = None, pricer: Pricer | LevelPricer | None = None
+        self, region: Region, budget: Budget | None = None, pricer: Pricer | LevelPricer | PartsPricer | None = None
     ) -> None:
         self.region = region
         self._budget = Budget.of(budget)
@@ -129,7 +130,7 @@ class ColumnGeneration:
         for posterior, gain in zip(posteriors, negative_entropy(self.region.counts(posteriors)), strict=True):
             self._master.add(posterior, float(gain))
 
-    def run(self, gap: float, trace: Trace | None = None) -> Mixture:
+    def run(self, gap: float, trace: Trace | None = None, proving: bool = True) -> Mixture:
         """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
 
         For any prices λ the optimum is at most ``λ·p_X + max (g(v) - λ·v)``; the search bounds the second term, so
@@ -141,11 +142,13 @@ class ColumnGeneration:
             Requested bound - value, nats.
         trace : callable, optional
             Told (value, bound) as they improve.
+        proving : bool
+            False ends it where climbing gains little: the bound is then one that costs nothing, far above.
         """
         finished = False
         try:
             with self._budget.interruptible():
-                finished = not self._budget.expired and self._generate(gap, trace)
+                finished = not self._budget.expired and self._generate(gap, trace, proving)
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
             self._budget.interrupt()
@@ -155,7 +158,7 @@ class ColumnGeneration:
         split = Split(self._master.posteriors[: len(mass)][used], mass[used], value, self._bound)
         return Mixture(split, finished, len(self._master), self._boxes, self._programmes)
 
-    def _generate(self, gap: float, trace: Trace | None) -> bool:
+    def _generate(self, gap: float, trace: Trace | None, proving: bool) -> bool:
         """Whether the search came to its end, or as near to it as doubles can; the mixture is there in any case."""
         pricer = self._pricer if self._pricer is not None else Pricer(self.region, self._budget)
         self._add(pricer, pricer.corners)
@@ -185,6 +188,8 @@ class ColumnGeneration:
             climbed = self._climb(pricer, prices, mass, max(gap, _WORTHWHILE * (self._bound - value)))
             if climbed and still <= patience:
                 continue
+            if not proving:
+                return True
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
             self._programmes = pricer.programmes
@@ -200,11 +205,13 @@ class ColumnGeneration:
         size = float(np.abs(prices).max())
         self._bound = min(self._bound, bound + 2.0**-50 * (self.region.inputs + 8) * (size + 1.0))
 
-    def _add(self, pricer: Pricer | LevelPricer, columns: FloatArray) -> None:
+    def _add(self, pricer: Pricer | LevelPricer | PartsPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
             self._master.add(column, float(gain))
 
-    def _climb(self, pricer: Pricer | LevelPricer, prices: FloatArray, mass: FloatArray, least: float) -> bool:
+    def _climb(
+        self, pricer: Pricer | LevelPricer | PartsPricer, prices: FloatArray, mass: FloatArray, least: float
+    ) -> bool:
         """Ascend from the columns in use and from mixtures of two of them; true if one gained more than asked."""
         self._budget.spend(10 * CALL + 2.0 * len(self._master) * self.region.inputs)
         used = self._master.posteriors[mass > 0]

@@ -12,6 +12,7 @@ from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee, PosteriorGuarantee
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.rldp import RLDP
+from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray, Joint
 from funnel.measures import Counted, mutual_information
 from funnel.naming import name_outputs
@@ -23,6 +24,7 @@ from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
+from funnel.solver.cutting import optimum_over_laws
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
 from funnel.solver.master import best_split
@@ -63,7 +65,8 @@ class Solution:
     utility : float
         I(X;Y) of that protocol, in nats.
     bound : float
-        Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats.
+        Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats. Over a set of laws: and that gives
+        inputs which never occurred the marginal.
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
         the work that the limit allows, the same in every run; ``"clock"`` if it was the safety stop far beyond;
@@ -127,7 +130,8 @@ def optimal(
     joint : Joint
         Counts of (S, X), shape (c, a).
     guarantee : Guarantee
-        One that is a polyhedral cone.
+        One that is a polyhedral cone, or one over a set of laws (`funnel.guarantees.over_laws`). Where the joint law
+        has bounds, LDP, LIP, ALIP and PML are over every table of counts within them.
     gap : float
         Requested ``bound - utility``, in nats.
     time_limit : float or Budget, optional
@@ -155,7 +159,7 @@ def optimal(
     Raises
     ------
     SpecError
-        If the guarantee is no polyhedral cone, the method is unknown, or the gap or time limit is not positive.
+        If the guarantee is neither, the method is unknown, or the gap or time limit is not positive.
     SolverError
         If enumeration fails or does not finish in time, or a linear programme fails.
 
@@ -188,7 +192,7 @@ def optimal(
             bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
             return Solution(protocol, utility, bound, "optimal", seconds, len(unchanged), "identity")
     with budget.interruptible():
-        if isinstance(guarantee, RLDP):
+        if isinstance(guarantee, RLDP) or over_set(guarantee, joint) is not None:
             return _robust(joint, guarantee, gap, budget, progress, reads_secret, counts, started)
         if not isinstance(guarantee, ConeGuarantee):
             raise SpecError(
@@ -365,7 +369,7 @@ def _propose_perfect(problem: Problem, best: _Best, gap: float, budget: Budget) 
 
 def _robust(
     joint: Joint,
-    guarantee: RLDP,
+    guarantee: Guarantee,
     gap: float,
     budget: Budget,
     progress: Progress | None,
@@ -373,6 +377,7 @@ def _robust(
     counts: Counted,
     started: float,
 ) -> Solution:
+    """Over a set of laws: boxes, the χ² set, or every table of counts that noise does not rule out."""
     read = joint.with_secret() if reads_secret else joint
     a = joint.counts.shape[1]
     whole = counts == "secret and inputs"
@@ -389,9 +394,27 @@ def _robust(
             progress(f"{entropy + value:.5f} nats, at most {min(entropy, entropy + bound):.5f}", 0, None)
 
     floor = _set_aside(budget, len(joint.inputs))
-    found = robust_weights(read, guarantee, gap, budget, image, trace)
+    over = over_set(guarantee, read)
+    blind: WeightArray | None = None
+    if over is not None:
+        if reads_secret:
+            # Protocols that read X alone are among those that read the secret too, and found sooner.
+            part, begun = budget.part(_BLIND), time.perf_counter()
+            best = _robust(joint, guarantee, gap, part, None, False, "inputs", begun).protocol
+            # Combinations that never occurred may occur under some law: they too get what their input gets.
+            lifted = np.tile(best.weights, len(read.secret))
+            blind = lifted if over.holds_for(read, lifted) else None
+        found = optimum_over_laws(read, over, gap, budget, image, trace, blind)
+    elif isinstance(guarantee, RLDP):
+        found = robust_weights(read, guarantee, gap, budget, image, trace)
+    else:
+        raise SpecError(f"{guarantee.title} is no guarantee over a set of laws")
     protocol = _protocol(joint, read, guarantee, found.weights)
     utility = mutual_information(joint, protocol, counts)
+    if blind is not None:
+        whole_x = _protocol(joint, read, guarantee, blind)
+        if (most := mutual_information(joint, whole_x, counts)) > utility:
+            protocol, utility = whole_x, most
     if entropy + found.bound - utility > gap:
         merged = _protocol(joint, read, guarantee, greedy_weights(joint, read, guarantee, floor))
         if (most := mutual_information(joint, merged, counts)) > utility:

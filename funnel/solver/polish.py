@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
@@ -84,6 +87,7 @@ def repaired(
     tighter_rows: FloatArray,
     image: FloatArray | None = None,
     budget: Budget | None = None,
+    of: npt.NDArray[np.integer[Any]] | None = None,
 ) -> Split | None:
     """The same split moved into a slightly tighter polytope by one linear programme, zeros kept.
 
@@ -104,6 +108,8 @@ def repaired(
         What the utility counts of a posterior.
     budget : Budget, optional
         Limits the programme.
+    of : ndarray of int, shape (m,), optional
+        The output that each condition is for; without, all are for every output.
 
     Returns
     -------
@@ -117,7 +123,8 @@ def repaired(
     number = len(output)
     masses = split.posteriors * split.mass[:, None]
     size = np.abs(tighter_rows) @ masses.T
-    place, condition = np.nonzero(size.T > 0)
+    asked = size.T > 0 if of is None else (size.T > 0) & (of == np.arange(len(masses))[:, None])
+    place, condition = np.nonzero(asked)
     if len(place) * split.posteriors.shape[1] > _LARGEST:
         return None
     entries = tighter_rows[condition] * masses[place] / size[condition, place][:, None]

@@ -67,7 +67,8 @@ class Pricer:
         self.region = region
         self._budget = Budget.of(budget)
         self._programme = BatchProgramme(region, self._budget)
-        self._inputs = slice(region.counted, None) if region.image is not None else slice(None)
+        first = region.counted if region.image is not None else 0
+        self._inputs = slice(first, first + region.inputs)
         n = region.system.shape[1]
         self._ones, self._zeros = np.ones((1, n)), np.zeros((1, n))
         least = int(np.clip(_LARGEST_ROUND // region.system.size, 1, 16))
@@ -124,7 +125,10 @@ class Pricer:
         found = np.where(found < _CLEAN, 0.0, found)
         totals = found.sum(axis=1, keepdims=True)
         found = found / np.where(totals > 0, totals, 1.0)
-        activity = found @ self.region.rows.T
+        activity = found @ self.region.rows[:, : self.region.inputs].T
+        if self.region.levels:
+            levels = points[:, -self.region.levels :] / np.where(totals > 0, totals, 1.0)
+            activity += levels @ self.region.rows[:, self.region.inputs :].T
         inside = np.abs(totals[:, 0] - 1) < 1e-6
         inside &= (activity <= _OUTSIDE).all(axis=1) & (activity >= self.region.least - _OUTSIDE).all(axis=1)
         return inside, found
@@ -134,9 +138,10 @@ class Pricer:
         return negative_entropy(self.region.counts(posteriors))
 
     def _costs(self, slopes: FloatArray, prices: FloatArray) -> FloatArray:
+        free = np.zeros((len(slopes), self.region.levels))
         if self.region.image is None:
-            return slopes - prices
-        return np.hstack([slopes, np.broadcast_to(-prices, (len(slopes), len(prices)))])
+            return np.hstack([slopes - prices, free])
+        return np.hstack([slopes, np.broadcast_to(-prices, (len(slopes), len(prices))), free])
 
     def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ascend from posteriors (k, a): maximise the tangent of g, repeatedly, until that stops helping.
@@ -242,10 +247,10 @@ class Pricer:
         steep = np.log(np.maximum(upper, 1e-300)) + 1.0
         slopes = np.where(width > 1e-9, (high - low) / np.maximum(width, 1e-9), steep)
         constant = (low - slopes * lower).sum(axis=1)
-        if region.image is None:
+        if region.image is None and not region.levels:
             all_lower, all_upper = lower, upper
         else:
-            rest = (len(lower), region.inputs)
+            rest = (len(lower), region.system.shape[1] - d)
             all_lower, all_upper = np.hstack([lower, np.zeros(rest)]), np.hstack([upper, np.ones(rest)])
         answers = self._programme.maximise(
             self._costs(slopes, prices), all_lower, all_upper, bases, target - constant - 1e-10

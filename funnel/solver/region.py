@@ -23,7 +23,7 @@ class Region:
 
     Attributes
     ----------
-    rows : ndarray, shape (m, a)
+    rows : ndarray, shape (m, a + levels)
         G, each row scaled to a largest entry of 1; rows that no v >= 0 can violate are left out.
     least : ndarray, shape (m,)
         Lower bounds on G v that follow from v >= 0, Σv = 1 or from a condition that is this one reversed.
@@ -31,12 +31,16 @@ class Region:
         p_X, inside the region.
     image : ndarray, shape (d, a), or None
         The utility counts ``w = image v``; None stands for v itself. Non-negative, with columns summing to 1.
+    levels : int
+        Further variables between 0 and 1 in the conditions, which the utility does not count: a posterior is in the
+        region if some levels meet the conditions with it.
     """
 
     rows: FloatArray
     least: FloatArray
     law: FloatArray
     image: FloatArray | None
+    levels: int = 0
 
     @classmethod
     def of(cls, rows: FloatArray, law: FloatArray, image: FloatArray | None = None) -> Region:
@@ -50,6 +54,15 @@ class Region:
         if not (law > 0).all() or not np.isfinite(rows).all():
             raise SolverError("the optimiser needs inputs of positive probability and finite conditions")
         return cls(*_paired(_scaled(rows, law), law), law / law.sum(), image)
+
+    @classmethod
+    def with_levels(cls, rows: FloatArray, law: FloatArray, levels: int, image: FloatArray | None = None) -> Region:
+        """Region from rows (m, a + levels) in posterior coordinates and levels, ``rows (v, levels) <= 0``."""
+        if not (law > 0).all() or not np.isfinite(rows).all():
+            raise SolverError("the optimiser needs inputs of positive probability and finite conditions")
+        scaled = rows / np.abs(rows).max(axis=1, initial=_NOISE, keepdims=True)
+        least = scaled[:, : len(law)].min(axis=1, initial=0.0) + np.minimum(scaled[:, len(law) :], 0.0).sum(axis=1)
+        return cls(scaled, least, law / law.sum(), image, levels)
 
     @property
     def inputs(self) -> int:
@@ -67,18 +80,18 @@ class Region:
 
     @cached_property
     def system(self) -> FloatArray:
-        """All conditions on the variables (w, v), or on v alone without an image.
+        """All conditions on the variables (w, v, levels), or on (v, levels) without an image.
 
         The first row is Σv = 1; then, with an image, d rows ``image v - w = 0``; then ``G v <= 0``.
         """
         a, d = self.inputs, self.counted
-        ones = np.ones((1, a))
+        ones = np.hstack([np.ones((1, a)), np.zeros((1, self.levels))])
         if self.image is None:
             return np.vstack([ones, self.rows])
         return np.vstack(
             [
                 np.hstack([np.zeros((1, d)), ones]),
-                np.hstack([-np.eye(d), self.image]),
+                np.hstack([-np.eye(d), self.image, np.zeros((d, self.levels))]),
                 np.hstack([np.zeros((len(self.rows), d)), self.rows]),
             ]
         )

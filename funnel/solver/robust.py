@@ -45,13 +45,14 @@ _FINISHING, _BY_ROW = 0.15, 8_000.0
 
 @dataclass(frozen=True, eq=False)
 class RobustOptimum:
-    """Weights that meet RLDP, and a bound on what any protocol could reach.
+    """Weights that meet a guarantee over a set of laws, and a bound on what any protocol could reach.
 
     Attributes
     ----------
     weights : ndarray of uint64, shape (b, a)
     bound : float
-        Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee.
+        Upper bound on Σ P(y) g(v_y), nats, of every protocol that meets the guarantee and gives inputs that never
+        occurred the marginal.
     finished : bool
     fell_short : bool
         Whether the budget did not allow to move it inside as closely as can be.

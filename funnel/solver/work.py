@@ -9,6 +9,7 @@ from math import prod
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.rldp import RLDP, secret_by_input
+from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
 from funnel.protocol import WeightArray
@@ -21,6 +22,8 @@ _EXACT, _LOOKED, _FLOAT, _LOOK = 40.0, 15.0, 12.0, 4.0
 _WHOLE = 1_500.0
 # For a set of records that an observer can know; for the search over the laws near the data, an entry and secret.
 _EVENT, _ROBUST = 25_000.0, 18_000.0
+# For the limits of a cell of a box, and for filling it, an entry and secret.
+_LIMITS, _GREEDY = 6_000.0, 150.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ def levels_work(joint: Joint, guarantee: Guarantee, rows: int) -> float:
     """Units of finding the levels of so many rows (a,) of a channel in floats."""
     c, a = len(joint.secret), len(joint.inputs)
     entries = float(rows * a)
+    if over_set(guarantee, joint) is not None:
+        return 60 * CALL + _LIMITS * c * a + _GREEDY * entries * (1 if secret_by_input(joint)[1] else c)
     if isinstance(guarantee, RLDP):
         # A channel that reads the secret has its own entries for each.
         return 200 * CALL + _ROBUST * entries * (1 if secret_by_input(joint)[1] else c)

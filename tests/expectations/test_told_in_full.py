@@ -41,6 +41,9 @@ epsilon = 0.5
 name = "conditional-reporting"
 reads_secret = true
 
+[frequencies]
+protection = "none"
+
 [source]
 path = "people.csv"
 

@@ -45,6 +45,7 @@ secret = ["outwork"]
 publish = ["income"]
 record_key = ["id"]
 guarantee = "lip:0.5"
+frequencies.protection = "none"
 
 [source]
 path = "wave.parquet"

@@ -31,6 +31,7 @@ SPEC_OF_ANY = {
     "publish": ["x"],
     "guarantee": "lip:0.4",
     "metadata": {"licence": "CC0-1.0"},
+    "frequencies": {"protection": "none"},
 }
 
 
@@ -88,7 +89,7 @@ def test_without_a_terminal_rows_come_once_and_in_order(tmp_path: Path) -> None:
         rows = plan(joint, LIP(0.5), ["grr", "watchdog"], told=partial(told, "lip:0.5"))
         assert shown.getvalue() == ""
     console.print_plan(described, joint, [("lip:0.5", rows)], [[]], [None], UNPROTECTED)
-    assert [line.split()[0] for line in shown.getvalue().splitlines()[4:]] == ["watchdog", "grr"]
+    assert [line.split()[0] for line in shown.getvalue().splitlines()[5:]] == ["watchdog", "grr"]
 
 
 def test_steps_of_one_thing_are_told_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:

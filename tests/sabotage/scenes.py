@@ -32,6 +32,7 @@ title = "People of a test"
 secret = ["marital-status", "sex"]
 publish = ["workclass", "age"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 
 [source]
 path = "people.parquet"
@@ -57,6 +58,14 @@ FOLLOWED_SPEC = (
     KEYED.replace('people = "different"', 'people = "same"\nreserve = 0.9', 1)
     .replace('["marital-status", "sex"]', '["sex"]')
     .replace("lip:1.0", "lip:0.2")
+)
+NOISY = (
+    SPEC.replace('protection = "none"', 'protection = "noise"')
+    .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
+    .replace('["marital-status", "sex"]', '["marital-status"]')
+    .replace("lip:1.0", "lip:2.0")
+    .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
+    .replace("[output]", '[mechanism]\nname = "grr"\n\n[output]')
 )
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
@@ -220,11 +229,18 @@ def exchange_rows(folder: Path) -> None:
     spec.write_text(spec.read_text(encoding="utf-8").replace("of a test", "of another test"), encoding="utf-8")
 
 
+def forget_frequencies(folder: Path) -> None:
+    """Nothing is there any more that was made of the source."""
+    for kept in ("frequencies", "values", "snapshots", "joints", "protocols"):
+        shutil.rmtree(folder / ".funnel" / "people" / kept)
+
+
 FRESH = Scene("nothing was made before", fresh=True)
 DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
+PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
 KEPT = Scene("a first release with record keys", KEYED)
 UNORDERED = Scene("a first release in the order of the source", UNSHUFFLED)
 UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", UNSHUFFLED, partitioned=True)
@@ -236,6 +252,7 @@ HONEST = (
     DROPPING,
     PLAIN,
     COUNTED,
+    PROTECTED,
     PARTITIONED,
     KEPT,
     UNORDERED,

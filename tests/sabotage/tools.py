@@ -14,6 +14,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from funnel.frequencies import Frequencies
+from funnel.frequencies.frequencies import of_noisy
+from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.cache import Cache
@@ -35,6 +38,22 @@ def identity(joint: Joint, protocol: Protocol) -> Protocol:
     weights = np.diag(np.full(len(joint.inputs), DENOMINATOR, dtype=np.uint64))
     marginal = marginal_weights(joint, weights)
     return replace(protocol, weights=weights, marginal=marginal, inputs=joint.inputs, outputs=joint.inputs)
+
+
+def exact(frequencies: Frequencies, counted: Joint) -> Frequencies:
+    """Frequencies that say that they are noisy, with the exact counts in them."""
+    wide = widened(counted, _values(frequencies.joint))
+    noise = frequencies.noise
+    assert noise is not None
+    return of_noisy(wide.counts, wide.secret, wide.inputs, noise, frequencies.epsilon, frequencies.spent)
+
+
+def _values(joint: Joint) -> dict[str, tuple[str, ...]]:
+    return {
+        column: tuple(dict.fromkeys(symbol[place] for symbol in alphabet.symbols))
+        for alphabet in (joint.secret, joint.inputs)
+        for place, column in enumerate(alphabet.columns)
+    }
 
 
 def nearly_identity(joint: Joint, protocol: Protocol) -> Protocol:

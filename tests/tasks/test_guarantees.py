@@ -24,8 +24,12 @@ RELEASES = {
     "alip": ("alip:1.3,0.7", "auto", "marital-status", ["relationship"]),
     "ldp": ("ldp:1.0", "auto", "marital-status", ["relationship"]),
     "srlip": ("srlip:1.0", "optimal", "income", ["sex", "race"]),
+    "pml": ("pml:1.0", "auto", "marital-status", ["relationship"]),
+    "rlip": ("rlip:1.0,0.05", "optimal", "sex", ["relationship"]),
+    "ralip": ("ralip:1.3,0.7,0.1", "auto", "sex", ["relationship"]),
+    "rpml": ("rpml:1.0", "auto", "sex", ["relationship"]),
     "rldp": ("rldp:2.0,0.05", "optimal", "sex", ["relationship"]),
-    "robust and with the secret": ("rldp:2.0", "robust-conditional-reporting", "sex", ["race"]),
+    "robust and with the secret": ("rldp:2.0,0.05,chi2", "robust-conditional-reporting", "sex", ["race"]),
     "perfect": ("perfect", "auto", "sex", ["education"]),
     "l1-lift": ("l1-lift:lower=inf,upper=0.5", "auto", "marital-status", ["relationship"]),
     "chi2-lift": ("chi2-lift:1.0,0.5", "auto", "marital-status", ["relationship"]),
@@ -45,6 +49,7 @@ title = "People of a test"
 secret = ["{secret}"]
 publish = {json.dumps(publish)}
 guarantee = "{guarantee}"
+frequencies.protection = "none"
 
 [mechanism]
 name = "{mechanism}"

@@ -31,7 +31,7 @@ from funnel.spec import ReleaseSpec
 from tests.projects import SPEC, adult_rows, make_project, tree
 
 NOISE = (
-    SPEC
+    SPEC.replace('frequencies.protection = "none"\n', "")
     + """
 [output]
 csv = true

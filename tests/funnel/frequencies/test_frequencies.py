@@ -88,7 +88,7 @@ def test_a_draw_beyond_the_total_is_refused(drawn: list[tuple[int, float]]) -> N
 
 def test_a_table_of_which_nothing_is_left_is_refused() -> None:
     with pytest.raises(DataError, match="nothing is left of the frequencies"):
-        of_noisy(np.array([[0, -2]]), Joint.from_counts([[1, 0]]), Noise(1.0, 0.0, 0.1), 1.0, 1.0)
+        of_noisy(np.array([[0, -2]]), JOINT.secret, JOINT.inputs, Noise(1.0, 0.0, 0.1), 1.0, 1.0)
 
 
 def test_noisy_counts_are_not_protected_again() -> None:

@@ -186,13 +186,13 @@ def test_a_best_split_next_to_an_end() -> None:
     """Stated as 10.675 when the split was sought on an even grid."""
     joint = Joint.from_counts([[2809, 518, 1], [4150, 468, 16696]])
     published = np.array([[2**63, 0, 0], [0, 2**63, 0], [0, 0, 2**63]], dtype=np.uint64)
-    level = RLDP(1.0).level_for(joint, published)
+    level = RLDP(1.0, set="chi2").level_for(joint, published)
     rows = np.repeat(np.eye(3)[:, None, :], 2, axis=1)
-    attained = math.log(searched(rows, RLDP(1.0).neighbourhood(joint), (2, 1, 0)))
+    attained = math.log(searched(rows, RLDP(1.0, set="chi2").neighbourhood(joint), (2, 1, 0)))
     assert attained == pytest.approx(10.43102207)
     assert attained <= level.value <= attained + 1e-8
-    assert RLDP(10.432).holds_for(joint, published)
-    assert not RLDP(10.431).holds_for(joint, published)
+    assert RLDP(10.432, set="chi2").holds_for(joint, published)
+    assert not RLDP(10.431, set="chi2").holds_for(joint, published)
 
 
 def test_averages_over_a_ball() -> None:
@@ -222,7 +222,7 @@ def test_robust_levels_are_above_plain_ones_and_tend_to_them(reads_secret: bool)
         matrix = np.random.default_rng(1).random((2, len(read.inputs)))
         weights = integer_weights(matrix / matrix.sum(axis=0))
         plain = LDP(1.0).level_for(read, weights).value
-        level = RLDP(1.0).level_for(read, weights)
+        level = RLDP(1.0, set="chi2").level_for(read, weights)
         assert level.value > plain
         assert level.witness.law is not None
         levels.append(level.value)
@@ -234,11 +234,11 @@ def test_robust_levels_are_above_plain_ones_and_tend_to_them(reads_secret: bool)
 def test_a_smaller_significance_is_a_larger_set() -> None:
     joint = Joint.from_counts([[50, 30], [20, 60]])
     protocol = funnel.fit("grr", joint, LDP(1.0))
-    levels = [RLDP(1.0, alpha).level(joint, protocol).value for alpha in (0.5, 0.05, 0.001)]
+    levels = [RLDP(1.0, alpha, set="chi2").level(joint, protocol).value for alpha in (0.5, 0.05, 0.001)]
     assert levels == sorted(levels)
-    calibrated = funnel.fit("grr", joint, RLDP(1.0))
-    assert RLDP(1.0).holds(joint, calibrated)
-    assert not RLDP(0.99).holds(joint, calibrated)
+    calibrated = funnel.fit("grr", joint, RLDP(1.0, set="chi2"))
+    assert RLDP(1.0, set="chi2").holds(joint, calibrated)
+    assert not RLDP(0.99, set="chi2").holds(joint, calibrated)
     assert LDP(1.0).level(joint, calibrated).value < 1.0
 
 
@@ -247,19 +247,19 @@ def test_an_output_that_a_law_in_the_set_excludes_is_infinitely_bad() -> None:
     weights = np.array([[2**63, 0], [0, 2**63]], dtype=np.uint64)
     assert LDP(1.0).level_for(joint, weights).value == 0
     # Whatever the sample, both secrets keep every value: the level is finite, and above 0.
-    assert 0 < RLDP(1.0).level_for(joint, weights).value < 2
+    assert 0 < RLDP(1.0, set="chi2").level_for(joint, weights).value < 2
     rare = Joint.from_counts([[50, 50], [100, 0]])
-    assert math.isinf(RLDP(1.0).level_for(rare, weights).value)
-    assert not RLDP(1.0).holds_for(rare, weights)
+    assert math.isinf(RLDP(1.0, set="chi2").level_for(rare, weights).value)
+    assert not RLDP(1.0, set="chi2").holds_for(rare, weights)
 
 
 def test_what_the_data_cannot_say() -> None:
     joint = Joint.from_counts([[3, 1], [0, 0]], secret=["here", "nowhere"])
     with pytest.raises(DataError, match="'nowhere'"):
-        funnel.fit("grr", joint, RLDP(1.0))
+        funnel.fit("grr", joint, RLDP(1.0, set="chi2"))
     for alpha in (0.0, 1.0, 2.0):
         with pytest.raises(SpecError, match="alpha"):
-            RLDP(1.0, alpha)
+            RLDP(1.0, alpha, set="chi2")
 
 
 def test_a_wide_protocol_is_judged_within_a_second() -> None:
@@ -290,7 +290,7 @@ def test_levels_of_rows_are_above_the_level_of_the_channel_and_near_it(reads_sec
     """What the search is led by: bounds that are never below what the exact decision finds."""
     joint = Joint.from_counts([[300, 100, 40], [100, 500, 60]])
     joint = joint.with_secret() if reads_secret else joint
-    guarantee = RLDP(1.0, 0.05)
+    guarantee = RLDP(1.0, 0.05, set="chi2")
     rows = np.random.default_rng(4).dirichlet(np.ones(3), size=joint.counts.shape[1]).T
     weights = integer_weights(rows)
     levels = guarantee.output_levels(joint, weights / 2.0**63)
@@ -302,7 +302,7 @@ def test_levels_of_rows_are_above_the_level_of_the_channel_and_near_it(reads_sec
 
 
 def test_only_robust_guarantees_have_a_significance() -> None:
-    assert RLDP(1.0, 0.01).significance == 0.01
+    assert RLDP(1.0, 0.01, set="chi2").significance == 0.01
     assert LDP(1.0).significance is None
 
 
@@ -310,6 +310,6 @@ def test_a_channel_that_says_nothing_has_level_zero() -> None:
     joint = Joint.from_counts([[30, 10], [10, 50]])
     weights = np.zeros((2, 2), dtype=np.uint64)
     weights[1] = DENOMINATOR
-    level = RLDP(1.0).level_for(joint, weights)
+    level = RLDP(1.0, set="chi2").level_for(joint, weights)
     assert level.value == 0.0
     assert level.witness.output == 1

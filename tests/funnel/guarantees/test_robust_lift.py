@@ -87,7 +87,7 @@ def test_robust_levels_are_above_plain_ones_and_tend_to_them(name: str) -> None:
         assert found.level >= found.attained
         assert found.level > LIP(1.0).level(joint, protocol).value
         # A lift compares with the average record, which is no further away than the other secret.
-        assert found.level <= RLDP(1.0).level(joint, protocol).value + 1e-9
+        assert found.level <= RLDP(1.0, set="chi2").level(joint, protocol).value + 1e-9
         levels.append(found.level)
     assert levels == sorted(levels, reverse=True)
     assert levels[-1] == pytest.approx(0.5, abs=2e-3)
@@ -120,7 +120,7 @@ def test_channels_too_large_to_search_get_the_bound_on_ratios() -> None:
     joint = Joint.from_counts(np.random.default_rng(0).integers(20, 400, size=(15, 60)))
     protocol = funnel.fit("grr", joint, LIP(1.0))
     found = measures.robust_lifts(joint, protocol)
-    assert found.level == pytest.approx(RLDP(1.0).level(joint, protocol).value, rel=1e-9)
+    assert found.level == pytest.approx(RLDP(1.0, set="chi2").level(joint, protocol).value, rel=1e-9)
     assert LIP(1.0).level(joint, protocol).value <= found.attained + 1e-12
     assert found.attained <= found.level
 

@@ -149,7 +149,7 @@ def test_a_budget_of_exactly_a_hundred_is_the_largest(text: str) -> None:
 def test_what_is_left_out_is_said_with_its_default_and_read_back() -> None:
     short, long = (GuaranteeSettings.model_validate(text) for text in ("rldp:1", "rldp:alpha=0.05,epsilon=1"))
     assert short == long
-    assert short.model_dump() == {"kind": "rldp", "epsilon": 1.0, "alpha": 0.05}
+    assert short.model_dump() == {"kind": "rldp", "epsilon": 1.0, "alpha": 0.05, "set": "boxes"}
     assert GuaranteeSettings.model_validate(short.model_dump()) == short
     assert GuaranteeSettings.model_validate_json(short.model_dump_json()) == short
 

@@ -82,7 +82,7 @@ def test_utilities_are_those_of_the_papers_formulas(joint: Joint) -> None:
 
 def test_calibrated_mechanisms_are_robust_and_below_the_optimum(joint: Joint) -> None:
     epsilon = 2.0
-    guarantee = RLDP(epsilon)
+    guarantee = RLDP(epsilon, set="chi2")
     read = joint.with_secret()
     best = funnel.optimal(joint, guarantee, 2e-2, 60.0, reads_secret=True, counts="secret and inputs")
     assert guarantee.holds(joint, best.protocol)
@@ -106,7 +106,7 @@ def test_calibrated_mechanisms_are_robust_and_below_the_optimum(joint: Joint) ->
 def test_a_large_budget_publishes_the_secret_too() -> None:
     """Where X may be published as it is, the secret may often be as well, and both count."""
     joint = Joint.from_counts([[300, 100], [120, 280]])
-    guarantee = RLDP(6.0)
+    guarantee = RLDP(6.0, set="chi2")
     best = funnel.optimal(joint, guarantee, 2e-2, 20.0, reads_secret=True, counts="secret and inputs")
     assert best.utility > joint.entropy
     assert told(joint, funnel.fit("independent-reporting", joint, guarantee)) <= best.bound + 1e-9
@@ -118,7 +118,7 @@ def test_the_robust_optimum_tends_to_the_plain_one() -> None:
     plain = funnel.optimal(Joint.from_counts(base), funnel.LDP(0.5)).utility
     utilities = []
     for factor in (10, 1000, 1_000_000):
-        solution = funnel.optimal(Joint.from_counts(base * factor), RLDP(0.5), gap=1e-3, time_limit=60)
+        solution = funnel.optimal(Joint.from_counts(base * factor), RLDP(0.5, set="chi2"), gap=1e-3, time_limit=60)
         assert solution.utility <= solution.bound
         utilities.append(solution.utility)
     assert utilities[0] < utilities[1] < utilities[2] <= plain + 1e-9
@@ -126,7 +126,7 @@ def test_the_robust_optimum_tends_to_the_plain_one() -> None:
 
 
 def test_the_robust_funnel_reads_the_input_alone(joint: Joint) -> None:
-    guarantee = RLDP(1.0)
+    guarantee = RLDP(1.0, set="chi2")
     solution = funnel.optimal(joint, guarantee, gap=5e-3, time_limit=60)
     assert solution.protocol.inputs == joint.inputs
     assert guarantee.holds(joint, solution.protocol)
@@ -158,7 +158,7 @@ def test_an_average_over_the_polytope_is_what_its_corners_say() -> None:
 
 
 def test_an_optimum_out_of_time_falls_back_on_what_is_better(joint: Joint) -> None:
-    guarantee = RLDP(0.5)
+    guarantee = RLDP(0.5, set="chi2")
     fitted = mechanism("robust-optimal").fitted(joint, guarantee, Budget.of(0.5))
     assert not fitted.finished
     assert fitted.protocol.mechanism == "robust-optimal"
@@ -187,18 +187,18 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("name", ["independent-reporting", "robust-conditional-reporting", "identity"])
 def test_what_cannot_be_decided_within_the_limit_is_not_begun(name: str, decided: list[int]) -> None:
     with pytest.raises(SpecError, match=r"takes about .* more than the time limit leaves"):
-        funnel.fit(name, WIDE, RLDP(1.0), time_limit=0.5)
+        funnel.fit(name, WIDE, RLDP(1.0, set="chi2"), time_limit=0.5)
     assert decided == []
 
 
 @pytest.mark.parametrize("name", ["optimal", "robust-optimal"])
 def test_a_limit_binds_the_search_over_the_confidence_set(name: str, decided: list[int]) -> None:
-    funnel.fit(name, WIDE, RLDP(1.0), time_limit=0.5)
+    funnel.fit(name, WIDE, RLDP(1.0, set="chi2"), time_limit=0.5)
     # As charged, so that the work begun is at most what a limit of half a second buys, and a second in any case.
     assert sum(decided) * 18_000 <= 1.5 * UNITS_A_SECOND
 
 
 def test_an_estimate_that_breaks_the_bound_is_refused_without_a_search(decided: list[int]) -> None:
     weights = integer_weights(np.eye(160))
-    assert not RLDP(1.0).holds_for(WIDE, weights)
+    assert not RLDP(1.0, set="chi2").holds_for(WIDE, weights)
     assert decided == []

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from scipy.special import gammaincinv
 
 import funnel
+from funnel.bounds import Bounds
 from funnel.guarantees import examples, names
+from funnel.joint import Joint
 from funnel.recount import declared_promise, plain_information, plain_level, read_promise
+from funnel.recount.count_box import CountBox
 from funnel.recount.intervals import ball
 from funnel.recount.promise import NUMBERS
 from funnel.recount.robust import _Side, quantile_above
@@ -96,9 +99,9 @@ def test_robust_levels_agree_and_no_law_exceeds_them(
     joint = funnel.Joint.from_counts(joint.counts + (joint.counts.sum(axis=1, keepdims=True) == 0))
     read = joint.with_secret() if reads_secret else joint
     weights = data.draw(channels(read.counts.shape[1], max_outputs=3))
-    guarantee = funnel.RLDP(1.0, 0.05)
+    guarantee = funnel.RLDP(1.0, 0.05, set="chi2")
     level = guarantee.level_for(read, weights)
-    ours = plain_level("rldp:1.0", joint.counts, weights, reads_secret=reads_secret)
+    ours = plain_level("rldp:1.0,0.05,chi2", joint.counts, weights, reads_secret=reads_secret)
     if math.isinf(level.value) or math.isinf(ours.nats):
         assert ours.nats == level.value
         return
@@ -111,6 +114,40 @@ def test_robust_levels_agree_and_no_law_exceeds_them(
         given_secret = (rows * law).sum(axis=2) / law.sum(axis=1)
         ratios = given_secret[:, :, None] / np.where(given_secret > 0, given_secret, 1.0)[:, None, :]
         assert math.log(ratios.max()) <= ours.nats + 1e-9
+
+
+BOXES = (
+    "lip:0.9",
+    "alip:0.7,1.1",
+    "ldp:1.2",
+    "pml:0.8",
+    "rlip:0.9,0.05",
+    "ralip:0.7,inf,0.1",
+    "rldp:1.2,0.05",
+    "rpml:0.8,0.2",
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data(), joints(max_secrets=3, max_inputs=4), st.booleans(), st.integers(0, 3), st.integers(0, 5))
+def test_same_over_boxes_of_laws_and_of_counts(
+    data: st.DataObject, joint: funnel.Joint, reads_secret: bool, within: int, of_totals: int
+) -> None:
+    counts = 5 * joint.counts + (joint.counts.sum(axis=1, keepdims=True) == 0)
+    lower, upper, sums = np.maximum(counts - within, 0), counts + within, counts.sum(axis=1)
+    totals = np.stack(
+        [np.maximum(sums - of_totals, lower.sum(axis=1)), np.minimum(sums + of_totals, upper.sum(axis=1))]
+    )
+    bounds = Bounds(lower, upper, totals.T, 0.01)
+    noisy = Joint(counts, joint.secret, joint.inputs, bounds)
+    read = noisy.with_secret() if reads_secret else noisy
+    weights = data.draw(channels(read.counts.shape[1], max_outputs=3))
+    box = CountBox.of(lower, upper, totals.T)
+    for text in BOXES:
+        guarantee = funnel.parse_guarantee(text)
+        ours = plain_level(text, counts, weights, reads_secret=reads_secret, box=box)
+        assert ours.nats == pytest.approx(guarantee.level_for(read, weights).value, rel=1e-12, abs=1e-300), text
+        assert ours.holds == guarantee.holds_for(read, weights), text
 
 
 def test_by_hand() -> None:
@@ -204,7 +241,10 @@ class TestSabotage:
         joint = funnel.Joint.from_counts(self.counts)
         return joint, funnel.fit("grr", joint, funnel.parse_guarantee(text)).weights
 
-    @pytest.mark.parametrize("text", ["lip:1.0", "ldp:1.0", "alip:1.0,0.6", "rldp:1.0,0.05", "mi:0.05"])
+    @pytest.mark.parametrize(
+        "text",
+        ["lip:1.0", "ldp:1.0", "alip:1.0,0.6", "rldp:1.0,0.05", "rlip:1.0", "pml:1.0", "mi:0.05"],
+    )
     def test_twice_the_budget_does_not_pass(self, text: str) -> None:
         guarantee = funnel.parse_guarantee(text)
         _, weights = self.protocol(str(guarantee.with_budget(2 * guarantee.budget)))
@@ -212,7 +252,17 @@ class TestSabotage:
         assert plain_level(text, self.counts, self.protocol(text)[1]).holds
 
     @pytest.mark.parametrize(
-        "text", ["lip:1.0", "ldp:1.0", "alip:1.0,0.6", "rldp:1.0,0.05", "mi:0.05", "chi2-lift:1,1"]
+        "text",
+        [
+            "lip:1.0",
+            "ldp:1.0",
+            "alip:1.0,0.6",
+            "rldp:1.0,0.05",
+            "rldp:1.0,0.05,chi2",
+            "ralip:1.0,0.6",
+            "mi:0.05",
+            "chi2-lift:1,1",
+        ],
     )
     @pytest.mark.parametrize("order", [(2, 1, 0), (0, 2, 1), (2, 0, 1)])
     def test_secrets_permuted_among_the_records_have_another_level(self, text: str, order: tuple[int, ...]) -> None:
@@ -257,7 +307,9 @@ class TestPromises:
             promise = read_promise(str(guarantee))
             assert promise.kind == guarantee.name
             numbers = {name: math.inf if value is None else float(value) for name, value in promise.numbers.items()}
-            assert numbers == asdict(guarantee)  # type: ignore[call-overload]
+            stated = asdict(guarantee)  # type: ignore[call-overload]
+            assert promise.laws == stated.pop("set", None)
+            assert numbers == stated
             assert float(promise.budget) == guarantee.budget
 
     @pytest.mark.parametrize("text", TEXTS)

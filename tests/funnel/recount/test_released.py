@@ -24,7 +24,10 @@ def spec(tmp_path: Path) -> ReleaseSpec:
     lines = [",".join(row) for row, number in ROWS.items() for _ in range(number)]
     (tmp_path / "t.csv").write_text("\n".join(["health,age,sex", *lines]) + "\n")
     said = {"name": "x", "title": "x", "secret": ["health"], "publish": ["age", "sex"], "source": {"path": "t.csv"}}
-    return ReleaseSpec.of({**said, "guarantee": "lip:0.5", "metadata": {"licence": "CC0-1.0"}}, folder=tmp_path)
+    return ReleaseSpec.of(
+        {**said, "guarantee": "lip:0.5", "metadata": {"licence": "CC0-1.0"}, "frequencies": {"protection": "none"}},
+        folder=tmp_path,
+    )
 
 
 @pytest.mark.parametrize("text", ["lip:0.5", "ldp:0.8", "srlip:0.5", "rldp:1.5,0.05", "mi:0.02"])

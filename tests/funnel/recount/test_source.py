@@ -43,6 +43,7 @@ def spec_of(folder: Path, path: str, **said: Any) -> ReleaseSpec:
         "source": source,
         "guarantee": "lip:1.0",
         "metadata": {"licence": "CC0-1.0"},
+        "frequencies": {"protection": "none"},
         "output": {"folder": str(folder / "out" / "releases")},
         **said,
     }

@@ -33,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "source": {"path": "panel.parquet"},
     "output": {"workspace": "work"},
     "metadata": {"licence": "CC0-1.0"},
+    "frequencies": {"protection": "none"},
     "history": {"people": "same", "register": REGISTER, "reserve": 0.9},
 }
 

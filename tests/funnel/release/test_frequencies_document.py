@@ -23,7 +23,7 @@ OVER = Joint.from_counts(np.ones((2, 3)), secret=["ill", "well"], inputs=["a", "
 
 def made() -> Frequencies:
     noisy = np.array([[31, 3, -5], [200, 3002, 7]])
-    return of_noisy(noisy, OVER, Noise(0.75, 1e-9, 0.01), 1.0, 2.5)
+    return of_noisy(noisy, OVER.secret, OVER.inputs, Noise(0.75, 1e-9, 0.01), 1.0, 2.5)
 
 
 @settings(max_examples=25)
@@ -34,7 +34,7 @@ def made() -> Frequencies:
 )
 def test_it_is_read_back_as_it_was(noisy: Any, epsilon: float, beta: float) -> None:
     noisy[0, 0] = max(1, noisy[0, 0])
-    frequencies = of_noisy(noisy, OVER, Noise(epsilon, 0.0, beta), epsilon, 2 * epsilon)
+    frequencies = of_noisy(noisy, OVER.secret, OVER.inputs, Noise(epsilon, 0.0, beta), epsilon, 2 * epsilon)
     document = frequencies_document(frequencies)
     assert validated(document.content()) == "frequencies"
     again = FrequenciesDocument.from_json(document.to_bytes()).frequencies
@@ -86,4 +86,4 @@ def test_a_document_that_contradicts_itself_is_damaged(key: str, value: object, 
 
 def test_what_is_not_protected_is_not_told_exactly() -> None:
     with pytest.raises(SpecError, match="only frequencies that are protected by noise"):
-        frequencies_document(protect(OVER, FrequencySettings()))
+        frequencies_document(protect(OVER, FrequencySettings(protection="none")))

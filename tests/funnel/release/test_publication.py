@@ -169,6 +169,7 @@ title = "People of a test"
 secret = ["marital-status"]
 publish = ["relationship"]
 guarantee = "lip:1.0"
+frequencies.protection = "none"
 {"" if shuffle else 'description = "People, some of them."'}
 [source]
 path = "people.parquet"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, SpecError
 from funnel.progress import quiet
 from funnel.release import snapshot as module
-from funnel.release.snapshot import Snapshot, forget_other_snapshots, take_snapshot
+from funnel.release.snapshot import CODINGS, Snapshot, forget_other_snapshots, take_snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
 from tests.projects import spec_of
@@ -90,6 +91,32 @@ def test_other_content_settings_code_and_secrets_are_other_snapshots(
     assert len({one.content_sha256 for one in taken}) == len(taken) - 1
     forget_other_snapshots(taken[2])
     assert [Path(one.data.path).exists() for one in taken] == [False, False, True, False, False, False]
+
+
+def test_what_was_selected_under_noise_stays_selected(tmp_path: Path) -> None:
+    """Drawn once, and kept with the codings: only what decides over the categories draws anew."""
+    work = tmp_path / "work"
+    # So many of each that no noise of this size hides them.
+    columns: dict[str, list[object]] = {"s": ["no", "yes"] * 200, "x": ["a", "a", "b", "b"] * 100}
+
+    def taken(**settings: Any) -> Path:
+        noise = {"protection": "noise", "epsilon": 20.0, "delta": 0.1, **settings.pop("frequencies", {})}
+        spec = source(tmp_path, columns, frequencies=noise, **settings)
+        return Path(take_snapshot(spec, work, None, quiet).data.path)
+
+    first = taken()
+    before = (first.parent / CODINGS).read_bytes(), first.stat().st_mtime_ns
+    for frequencies in ({}, {"beta": 0.2}, {"total": 40.0}):
+        assert taken(frequencies=frequencies) == first
+    assert ((first.parent / CODINGS).read_bytes(), first.stat().st_mtime_ns) == before
+    others = [
+        taken(frequencies={"epsilon": 19.0}),
+        taken(frequencies={"delta": 0.2}),
+        taken(categories={"x": ["b", "a"]}),
+        taken(categories={"x": ["a", "b"]}),
+        Path(take_snapshot(source(tmp_path, columns), work, None, quiet).data.path),
+    ]
+    assert len({first, *others}) == 6
 
 
 def test_with_record_keys_it_holds_their_digests_and_never_the_keys(tmp_path: Path) -> None:

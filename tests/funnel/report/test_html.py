@@ -30,6 +30,7 @@ JOINT = Joint.from_counts(
 SECTIONS = [
     "summary",
     "person",
+    "frequencies",
     "limits",
     "rare",
     "utility",
@@ -196,9 +197,10 @@ def test_what_the_bound_does_not_protect_is_said(lip: ReportContent, lip_page: A
         assert words in text
     assert "doubtful" not in text
     rare = dataclasses.replace(lip.findings.confidence, few=3)
-    doubtful = audited_again(lip, confidence=rare)
-    said = read_page(render_public(public_report(doubtful))).sections["limits"]
-    assert "have fewer than 5 records, or would be expected to, so even that confidence is doubtful" in said
+    # The limit is over boxes, which hold the true law with their confidence however few the records are.
+    said = read_page(render_public(public_report(audited_again(lip, confidence=rare)))).sections["limits"]
+    assert "With confidence 95 % it is at most" in said
+    assert "doubtful" not in said
 
 
 def test_what_is_judged_is_listed_and_no_outcome_is_claimed(

@@ -199,8 +199,8 @@ def test_a_protocol_at_once_is_as_good_as_subset_merging_on_small_tables() -> No
 
 
 def test_what_tells_nothing_meets_a_robust_budget_of_nothing() -> None:
-    """Rounding upwards made the level of a constant channel 9e-13, so that nothing met RLDP(0)."""
-    joint, guarantee = Joint.from_counts([[8, 13], [7, 6], [20, 10], [8, 13]]), RLDP(0.0)
+    """Rounding upwards made the level of a constant channel 9e-13, so that nothing met RLDP(0, set="chi2")."""
+    joint, guarantee = Joint.from_counts([[8, 13], [7, 6], [20, 10], [8, 13]]), RLDP(0.0, set="chi2")
     found = funnel.optimal(joint, guarantee)
     assert guarantee.level(joint, found.protocol).value == 0.0
     assert guarantee.holds(joint, found.protocol)
@@ -210,7 +210,7 @@ def test_what_tells_nothing_meets_a_robust_budget_of_nothing() -> None:
 def test_merging_is_the_floor_of_a_robust_search_too(reads_secret: bool) -> None:
     counts = np.random.default_rng(4).integers(1000, 4000, size=(2, 8))
     counts[:, 5:] = counts[:, :1]
-    joint, guarantee = Joint.from_counts(counts), RLDP(0.4)
+    joint, guarantee = Joint.from_counts(counts), RLDP(0.4, set="chi2")
     stopped = funnel.optimal(joint, guarantee, time_limit=Budget.of(1e-9, lambda: 0.0), reads_secret=reads_secret)
     assert stopped.status == "time limit"
     assert guarantee.holds(joint, stopped.protocol)

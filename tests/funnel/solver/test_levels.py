@@ -21,7 +21,7 @@ from funnel.solver.region import Region
 def problem(counts: np.ndarray, epsilon: float) -> tuple[LevelCone, Region]:
     """PolyOpt's cone of counts (c, u), as levels and as rows."""
     read = Joint.from_counts(counts).with_secret()
-    near = RLDP(epsilon).neighbourhood(read)
+    near = RLDP(epsilon, set="chi2").neighbourhood(read)
     law = read.p_input
     seen = law > 0
     rows = polyopt_cone(near, epsilon)

@@ -43,6 +43,7 @@ def looked(path: Path, extra: str = "", **source: str) -> tuple[Joint, Beside]:
         "guarantee": "lip:1.0",
         "source": {"path": path.name, **source},
         "metadata": {"licence": "CC0"},
+        "frequencies": {"protection": "none"},
     }
     spec = ReleaseSpec.of(settings, path.parent)
     joint = count_joint(spec, lambda *told: None)
@@ -137,6 +138,7 @@ def test_a_source_that_changed_is_refused(tmp_path: Path) -> None:
             "guarantee": "lip:1.0",
             "source": {"path": "p.parquet"},
             "metadata": {"licence": "CC0"},
+            "frequencies": {"protection": "none"},
         },
         tmp_path,
     )

@@ -1,0 +1,271 @@
+"""What frequencies.json states, held against the recount, the text of the spec, and what earlier versions say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from funnel.audit.false_alarms import SHARES
+from funnel.errors import DataError
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
+from funnel.pipeline.expectations.said import Said
+from funnel.recount import Recount
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.noise import scale_of
+from funnel.recount.plausible import plausible_apart, plausible_noise
+from funnel.recount.selection import (
+    declared_values,
+    learned_columns,
+    learning_cost,
+    selected_columns,
+    special_values,
+    surprise,
+)
+from funnel.spec import ReleaseSpec
+
+CLAIMS = (
+    "canonical text",
+    "settings",
+    "scale",
+    "limits",
+    "combinations",
+    "values",
+    "selected values",
+    "noise",
+    "noise of other versions",
+    "spent",
+)
+_KEYS = frozenset(
+    {
+        "schema",
+        "protection",
+        "epsilon",
+        "epsilon_counts",
+        "delta",
+        "beta",
+        "spent",
+        "scale",
+        "cells_within",
+        "totals_within",
+        "secret",
+        "inputs",
+        "noisy",
+    }
+)
+# A false alarm may come from the noise, from the values that were selected, or from the comparison of versions.
+SIGNIFICANCE = SHARES["frequencies"] / 3
+
+
+@dataclass(frozen=True)
+class Before:
+    """Public frequencies of an earlier version of the series, with its exact counts.
+
+    Attributes
+    ----------
+    public : PublicFrequencies
+    counts : mapping of (secret, input) to int
+        As its internal evidence has them.
+    """
+
+    public: PublicFrequencies
+    counts: Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]
+
+    @property
+    def noise(self) -> list[list[int]]:
+        """What was added to its counts."""
+        return [
+            [noisy - self.counts.get((s, x), 0) for x, noisy in zip(self.public.inputs, row, strict=True)]
+            for s, row in zip(self.public.secret, self.public.noisy, strict=True)
+        ]
+
+
+def frequency_claims(
+    content: Mapping[str, Any],
+    canonical: bool,
+    public: PublicFrequencies,
+    counted: Recount,
+    spec: ReleaseSpec,
+    said: Said,
+    before: Sequence[Before] = (),
+) -> list[Claim]:
+    """What holds of the content of a ``frequencies.json``.
+
+    Parameters
+    ----------
+    content : mapping
+        Of the file.
+    canonical : bool
+        Whether the file is, to the byte, what its content is written as.
+    public : PublicFrequencies
+        The same, read anew.
+    counted : Recount
+        Records counted again, by the values that the file names.
+    spec : ReleaseSpec
+        How values are recoded.
+    said : Said
+        What the text of the spec says.
+    before : sequence of Before
+        Earlier versions of the series with noise.
+    """
+    plain = canonical and set(content) == _KEYS
+    return [
+        claim("canonical text", plain, "holds more than its content"),
+        all_of("settings", _settings(public, spec, said)),
+        same("scale", public.scale, scale_of(public.epsilon_counts)),
+        claim("limits", _proven(public), "are not those that the scale and beta prove"),
+        all_of("combinations", _combinations(public, said)),
+        all_of("values", _values(public, counted, spec)),
+        all_of("selected values", _selected(public, counted, spec)),
+        _noise(public, counted),
+        all_of("noise of other versions", _apart(public, counted, before)),
+        all_of("spent", _spent(public, said, before)),
+    ]
+
+
+def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: Said) -> Iterator[Claim]:
+    settings = said.frequencies
+    yield same("epsilon", public.epsilon, settings.epsilon)
+    yield same("beta", public.beta, settings.beta)
+    # Only values that nobody declared can be those of one person alone.
+    delta = settings.delta if selected_columns(spec) else 0.0
+    told = math.isclose(public.delta, delta, rel_tol=1e-9) and public.delta <= settings.delta
+    yield claim("delta", told, f"is {public.delta!r} instead of {delta!r}")
+    rest = Fraction(settings.epsilon) - learning_cost(spec)
+    close = math.isclose(public.epsilon_counts, float(rest), rel_tol=1e-12)
+    fine = close and Fraction(public.epsilon_counts) <= rest
+    yield claim(
+        "epsilon of the counts", fine, f"is {public.epsilon_counts!r}, which is not what learning values leaves"
+    )
+
+
+def _proven(public: PublicFrequencies) -> bool:
+    cells, totals = public.least_limits
+    # The least limit of a total is proven with less rounding here than where it was made.
+    return public.cells_within == cells and totals <= public.totals_within <= totals + 1
+
+
+def _combinations(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
+    yield same("secret", public.secret_columns, said.secret)
+    yield same("published", public.published_columns, said.publish)
+    yield claim("counts", public.is_whole, "are not of all combinations, so that they tell which of them occur")
+
+
+def _values(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) -> Iterator[Claim]:
+    """That the values of columns are those that the spec declares, or else some that occur."""
+    for column, labels in public.labels.items():
+        other, missing = special_values(spec, column)
+        recode = spec.recode.get(column)
+        declared = declared_values(spec, column)
+        named = {label for label in labels if label not in (other, missing)}
+        whole = recode is None or recode.minimum_count is None
+        if declared is not None:
+            expected = declared - {other, missing}
+            yield claim(column, named <= expected, "has values that the spec does not declare")
+            yield claim(column, not whole or named == expected, "lacks values that the spec declares")
+        else:
+            groups = {} if recode is None or recode.groups is None else recode.groups
+            unknown = named - set(counted.values.get(column, {})) - set(groups)
+            yield claim(column, not unknown, "has values that no record has, and nobody declared")
+        if column in spec.publish and whole and not spec.has_bins(column):
+            yield claim(column, other in labels, "has no category of other values, which tells that no record has one")
+        if column in spec.publish and whole and spec.source.on_missing == "category":
+            yield claim(column, missing in labels, "has no category of missing values, which tells that none is")
+
+
+def _selected(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) -> Iterator[Claim]:
+    columns = selected_columns(spec)
+    for column in columns:
+        other, missing = special_values(spec, column)
+        values = {value: n for value, n in counted.values[column].items() if value not in (other, missing)}
+        p = surprise(spec, column, values, public.labels[column])
+        enough = p * len(columns) >= SIGNIFICANCE
+        yield claim(column, enough, f"names values that noisy counts would hardly have named: p = {p:.2e}")
+    yield same("learned columns", {*columns} <= {*learned_columns(spec)}, True)
+
+
+def _noise(public: PublicFrequencies, counted: Recount) -> Claim:
+    try:
+        noise = public.noise(counted)
+    except DataError:
+        return Claim("noise", "cannot be told: records have values that no count is of")
+    found = plausible_noise(noise, public.scale)
+    words = f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}"
+    return claim("noise", found.p_value >= SIGNIFICANCE, words)
+
+
+def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]) -> Iterator[Claim]:
+    """That the same counts have the same noise, and other counts other noise."""
+    for one in before:
+        told = one.public
+        if (told.secret, told.inputs) != (public.secret, public.inputs):
+            continue
+        exact = {cell: count for cell, count in counted.counts.items() if count}
+        settings = ("epsilon", "epsilon_counts", "delta", "beta")
+        alike = all(getattr(told, name) == getattr(public, name) for name in settings)
+        if exact == {cell: count for cell, count in one.counts.items() if count}:
+            words = "was drawn again for the same counts, which tells more of them"
+            yield claim("noise", not alike or told.noisy == public.noisy, words)
+            continue
+        try:
+            found = plausible_apart(public.noise(counted), one.noise, (public.scale, told.scale))
+        except DataError:
+            continue
+        enough = found.p_value * len(before) >= SIGNIFICANCE
+        yield claim("noise", enough, f"is that of an earlier version on other counts: p = {found.p_value:.2e}")
+
+
+def _spent(public: PublicFrequencies, said: Said, before: Sequence[Before]) -> Iterator[Claim]:
+    total = said.frequencies.total
+    yield claim("total", total is None or public.spent <= total, f"is {public.spent!r}, beyond the total of {total!r}")
+    if said.people != "same":
+        yield same("epsilon", public.spent, public.epsilon)
+        return
+    # Noise that is used again is spent once. Versions that are gone, or of other series, may have spent more.
+    draws = {(one.public.secret, one.public.inputs, one.public.noisy): one.public.epsilon for one in before}
+    draws.pop((public.secret, public.inputs, public.noisy), None)
+    least = public.epsilon + math.fsum(draws.values())
+    words = f"is {public.spent!r}, and the versions that are there have spent {least!r}"
+    yield claim("epsilon", public.spent >= least * (1 - 1e-12), words)
+
+
+def _told(name: str, stated: object, number: float | None) -> Claim:
+    """That a number is told as it is, or as it is but for its last digits."""
+    if number is None or not isinstance(stated, float):
+        return same(name, stated, number)
+    return claim(name, math.isclose(stated, number, rel_tol=NOISE), f"is {stated!r} instead of {number!r}")
+
+
+def protection_claim(
+    name: str, stated: Mapping[str, Any], public: PublicFrequencies | None, said: Said, further: Sequence[str] = ()
+) -> Claim:
+    """That what a document says of the protection of the frequencies is so.
+
+    Parameters
+    ----------
+    stated : mapping
+        Its part about it.
+    public : PublicFrequencies or None
+        None where no noise protects them.
+    said : Said
+    further : sequence of str
+        Keys that the part has besides, judged elsewhere.
+    """
+    protection = said.frequencies.protection
+    numbers: dict[str, float | None] = dict.fromkeys(("epsilon", "delta", "beta", "spent"))
+    if public is not None:
+        numbers = {key: getattr(public, key) for key in numbers}
+    unprotected = stated.get("unprotected")
+    alone = said.people != "same"
+    return all_of(
+        name,
+        [
+            same("protection", stated["protection"], protection),
+            *(_told(key, stated.get(key), number) for key, number in numbers.items()),
+            claim("versions without noise", isinstance(unprotected, int) and unprotected >= 0, "are no number"),
+            claim("versions without noise", not alone or unprotected == 0, f"are {unprotected!r} where each is alone"),
+            same("parts", set(stated), {"protection", *numbers, "unprotected", *further}),
+        ],
+    )

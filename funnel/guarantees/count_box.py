@@ -1,0 +1,313 @@
+"""Boxes of counts: every table that the noise on published counts leaves possible, and what a channel tells at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.bounds import Bounds
+from funnel.guarantees.greedy import Filled, Places, along, exact_sum, filled, ranked
+from funnel.guarantees.laws import Laws
+from funnel.guarantees.reading import by_secret, reads_secret
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import WeightArray
+
+# Numbers of records with a secret that are looked at apart; where there are more, so many blocks of them.
+_BLOCKS = 64
+# Of these, numbers from which a half-space is taken.
+_TRIED = 5
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class CountBox(Laws):
+    """All tables of counts n with ``lower <= n <= upper`` and ``least <= Σ_x n[s, x] <= most`` for every secret s.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of int64, shape (c, u)
+    least, most : ndarray of int64, shape (c,)
+        Made to agree with the cells: ``Σ lower <= least <= most <= Σ upper``.
+
+    Notes
+    -----
+    *P(y|s)* is a linear fraction ``Σ n T / Σ n``. Fill cells in decreasing order of T up to the least total; to go on
+    raises the average for as long as the next entry is above it, and lowers it ever after: the best of all ends of
+    cells is the largest value, over whole numbers. O(u log u).
+
+    *Lifts.* With ``A = Σ n T`` and N of the secret s, and C and M the same sums over the other secrets, the lift is
+    ``μ (N + M) / (μ N + C)``, μ = A/N. It rises in μ; where it exceeds 1 it falls in N. So for each N only the largest
+    μ(N) matters, and of all N only those up to the one where μ(N) is largest: from there on both get worse. Mostly
+    that is the least N alone. For given N and μ what is left is a linear fraction in the counts of the other secrets:
+    a ratio above r is possible if and only if ``Σ n (μ - r T) > (r - 1) μ N``, for each of the others greedy by the
+    threshold ``T < μ/r``; each r found is that of a table, and is raised until nothing exceeds it (Dinkelbach
+    1967), after finitely many thresholds. Inverse lifts ``(μ N + C) / (μ (N + M))`` likewise, with the least μ(N) and
+    the threshold ``T > r μ``. Where more than 64 numbers N matter they are put in 64 blocks, and a block is judged by
+    its least N with its best μ: an upper bound that errs towards refusing only, by at most the share of N that a block
+    is wide.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    least: IntArray
+    most: IntArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(c, u)."""
+        c, u = self.lower.shape
+        return c, u
+
+    @property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """Secrets that some table has."""
+        return np.asarray(self.most > 0)
+
+    @cached_property
+    def _occurring(self) -> IntArray:
+        """The least numbers of records (c,) of secrets that do occur."""
+        return np.minimum(np.maximum(self.least, 1), np.maximum(self.most, self.least))
+
+    def given(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Thresholds; O(b c u log u)."""
+        high = self._sums(rows, self._occurring, downwards=True)
+        low = self._sums(rows, self._occurring, downwards=False)
+        return high.averages.max(axis=-1), low.averages.min(axis=-1)
+
+    def _sums(self, rows: FloatArray, least: IntArray, downwards: bool) -> _Sums:
+        order = ranked(rows, downwards)
+        parts = filled(order, self.lower, self.upper, least, self.most)
+        return _Sums.of(parts, along(rows, order), np.broadcast_to(least, parts.required.shape[:-1]))
+
+    def lifts(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Upper bounds, from the least number of records and the extreme P(y|s) at once; see `exact_lift`."""
+        rising, falling = (self._sums(rows, self._occurring, downwards=side) for side in (True, False))
+        most, least = (self._sums(rows, self.least, downwards=side) for side in (True, False))
+        high, low = rising.averages.max(axis=-1), falling.averages.min(axis=-1)
+        secrets = np.broadcast_to(np.arange(self.shape[0]), high.shape)
+        number = np.broadcast_to(self._occurring, high.shape)
+        up, _ = _most_apart(high, number, secrets, least, upward=True)
+        down, _ = _most_apart(low, number, secrets, most, upward=False)
+        never = ~(high > 0).any(axis=-1)
+        for side in (up, down):
+            side[never] = np.nan
+            side[:, ~self.possible] = np.nan
+        return up, down
+
+    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
+        """Those of the tables with the extreme averages."""
+        own = _own(rows, secrets)
+        order = ranked(own, upward)
+        parts = filled(order, self.lower[secrets], self.upper[secrets], self._occurring[secrets], self.most[secrets])
+        averages = _Sums.of(parts, along(own, order), self._occurring[secrets]).averages
+        table = parts.table(averages.argmax(axis=-1) if upward else averages.argmin(axis=-1))
+        return np.asarray(table / table.sum(axis=-1, keepdims=True))
+
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
+        """Those of tables in the box that come close to the largest lift: of a few numbers of records the best."""
+        k = len(rows)
+        every = np.arange(k)
+        own = _own(rows, secrets)
+        order = ranked(own, upward)
+        lower, upper, least = self.lower[secrets], self.upper[secrets], self._occurring[secrets]
+        sums = _Sums.of(filled(order, lower, upper, least, self.most[secrets]), along(own, order), least)
+        place = sums.averages.argmax(axis=-1) if upward else sums.averages.argmin(axis=-1)
+        last = sums.number[every, place].astype(np.int64)
+        others = self._sums(rows, self.least, downwards=not upward)
+        best, tables = np.full(k, -np.inf), np.ones((k, *self.shape), dtype=np.int64)
+        for step in range(_TRIED if (last > least).any() else 1):
+            number = least + (last - least) * step // (_TRIED - 1)
+            mine = filled(order, lower, upper, number, number).table(0)
+            mean = (mine * own).sum(axis=-1) / number
+            ratio, taken = _most_apart(mean[:, None], number[:, None], secrets[:, None], others, upward)
+            better = ratio[:, 0] > best
+            table = others.parts.table(taken[:, :, 0])
+            table[every, secrets] = mine
+            best[better], tables[better] = ratio[better, 0], table[better]
+        number = tables.sum(axis=-1)
+        return tables / np.maximum(number, 1)[..., None], number / number.sum(axis=-1, keepdims=True)
+
+    def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
+        """Thresholds, in whole numbers."""
+        return [
+            (self._exact_extreme(row, s, True)[0], self._exact_extreme(row, s, False)[0]) if self.most[s] else None
+            for s in range(self.shape[0])
+        ]
+
+    def _exact_extreme(self, row: WeightArray, secret: int, largest: bool) -> tuple[Fraction, int]:
+        """The extreme ``Σ n w / Σ n`` of a secret, and the number of records where it is first attained."""
+        own = row[secret if len(row) > 1 else 0]
+        least, most = int(self._occurring[secret]), int(self.most[secret])
+        order = ranked(own, largest)
+        parts = filled(order, self.lower[secret], self.upper[secret], least, most)
+        mass, number = exact_sum(parts.table(0), own), least
+        # Only entries beyond the average move it further.
+        for place, more in zip(order.tolist(), parts.optional.tolist(), strict=True):
+            weight = int(own[place])
+            if not more:
+                continue
+            if (weight * number <= mass) if largest else (weight * number >= mass):
+                break
+            mass, number = mass + weight * more, number + more
+        return Fraction(mass, number), number
+
+    def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
+        """Block by block of the numbers of records that matter; exact where they are at most 64."""
+        least = int(self._occurring[secret])
+        _, last = self._exact_extreme(row, secret, upward)
+        own = row[secret if len(row) > 1 else 0]
+        order = ranked(own, upward)
+        edges = sorted({least + (last + 1 - least) * k // _BLOCKS for k in range(_BLOCKS + 1)})
+        means = []
+        for end in (edge - 1 for edge in edges[1:]):
+            mine = filled(order, self.lower[secret], self.upper[secret], end, end).table(0)
+            means.append((exact_sum(mine, own), end))
+        others = _ExactOthers(self, row, secret, upward)
+        starts = edges[:-1]
+        if len(starts) > 1:
+            # Floats tell which blocks can be the largest.
+            mean = np.array([mass / end for mass, end in means])[None]
+            sums = self._sums(row[None].astype(np.float64), self.least, downwards=not upward)
+            number = np.array(starts)[None]
+            ratios, _ = _most_apart(mean, number, np.full(mean.shape, secret), sums, upward)
+            near = ratios[0] >= ratios[0].max() * (1 - _CLOSE)
+            if not np.isinf(ratios).any():
+                starts = [start for start, kept in zip(starts, near, strict=True) if kept]
+                means = [mean for mean, kept in zip(means, near, strict=True) if kept]
+        found = [others.ratio(Fraction(*mean), start) for mean, start in zip(means, starts, strict=True)]
+        return None if None in found else max(ratio for ratio in found if ratio is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Numbers N and masses ``Σ n T`` of one order, with the first k of the optional parts, k = 0 … u: (b, c, u + 1)."""
+
+    parts: Filled
+    entries: FloatArray
+    number: FloatArray
+    mass: FloatArray
+
+    @classmethod
+    def of(cls, parts: Filled, entries: FloatArray, least: npt.ArrayLike) -> _Sums:
+        more, first = np.cumsum(parts.optional, axis=-1), np.asarray(least, dtype=np.float64)[..., None]
+        start = (parts.required * entries).sum(axis=-1, keepdims=True)
+        mass = np.concatenate([start, start + np.cumsum(parts.optional * entries, axis=-1)], axis=-1)
+        return cls(parts, entries, np.concatenate([np.broadcast_to(first, start.shape), first + more], axis=-1), mass)
+
+    @property
+    def averages(self) -> FloatArray:
+        """``Σ n T / N``; nan for a secret that no table has."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.mass / self.number)
+
+    def beyond(self, threshold: FloatArray, below: bool) -> Places:
+        """How many entries come before a threshold (b, q) in the order: shape (b, c or 1, q)."""
+        b, c, _ = self.entries.shape
+        places = np.empty((b, c, threshold.shape[1]), dtype=np.intp)
+        sign = 1.0 if below else -1.0
+        for y in range(b):
+            for t in range(c):
+                places[y, t] = np.searchsorted(sign * self.entries[y, t], sign * threshold[y])
+        return places
+
+
+def _most_apart(
+    mean: FloatArray, number: npt.NDArray[np.int64], secrets: Places, others: _Sums, upward: bool
+) -> tuple[FloatArray, Places]:
+    """The largest lift, or inverse lift, of secrets (b, q) with these averages and numbers, and how the others are.
+
+    Returns
+    -------
+    ratios : ndarray, shape (b, q)
+    taken : ndarray of int, shape (b, c, q)
+        How many entries of each secret's order are filled to their optional part.
+    """
+    b, c, _ = others.number.shape
+    ratio = np.ones(mean.shape)
+    own = np.arange(c)[None, :, None] != secrets[:, None, :]
+    taken = np.zeros((b, c, mean.shape[1]), dtype=np.intp)
+    while True:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            threshold = mean / ratio if upward else mean * ratio
+            places = np.broadcast_to(others.beyond(threshold, upward), taken.shape)
+            total = number + (np.take_along_axis(others.number, places, axis=-1) * own).sum(axis=1)
+            mass = mean * number + (np.take_along_axis(others.mass, places, axis=-1) * own).sum(axis=1)
+            found = mean * total / mass if upward else mass / (mean * total)
+            # An output that the secret never has is no likelier for it; and none at all has no lift.
+            found = np.where(mass > 0, found, 0.0 if upward else np.nan)
+        better = (found > ratio * (1 + 2.0**-50)) & np.isfinite(ratio)
+        taken = np.where(better[:, None, :] | (ratio == 1.0)[:, None, :], places, taken)
+        if not better.any():
+            return np.where(np.isnan(found), np.nan, np.where(ratio == 1.0, np.minimum(found, 1.0), ratio)), taken
+        ratio = np.where(better, found, ratio)
+
+
+class _ExactOthers:
+    """The counts of all secrets but one, for exact lifts of one row."""
+
+    def __init__(self, box: CountBox, row: WeightArray, secret: int, upward: bool) -> None:
+        self._upward = upward
+        self._sides: list[tuple[list[int], list[int], list[int]]] = []
+        for t in range(box.shape[0]):
+            if t == secret:
+                continue
+            own = row[t if len(row) > 1 else 0]
+            order = ranked(own, not upward)
+            parts = filled(order, box.lower[t], box.upper[t], box.least[t], box.most[t])
+            number, mass = [int(box.least[t])], [exact_sum(parts.table(0), own)]
+            weights = [int(own[place]) for place in order]
+            for weight, more in zip(weights, parts.optional.tolist(), strict=True):
+                number.append(number[-1] + more)
+                mass.append(mass[-1] + weight * more)
+            self._sides.append((weights if upward else [-weight for weight in weights], number, mass))
+
+    def ratio(self, mean: Fraction, number: int) -> Fraction | None:
+        """The largest ratio for an average ``2^63 P(y|s)`` of a number of records; None where it is infinite."""
+        best = Fraction(1)
+        while True:
+            total, mass = number, mean * number
+            threshold = mean / best if self._upward else -mean * best
+            for entries, numbers, masses in self._sides:
+                place = _before(entries, threshold)
+                total, mass = total + numbers[place], mass + masses[place]
+            if self._upward and mean == 0:
+                return Fraction(0)
+            if not self._upward and mean == 0:
+                return None if mass else Fraction(0)
+            found = mean * total / mass if self._upward else mass / (mean * total)
+            if found <= best:
+                return max(found, best)
+            best = found
+
+
+def _before(entries: list[int], threshold: Fraction) -> int:
+    """How many of the rising entries are below a threshold."""
+    low, high = 0, len(entries)
+    while low < high:
+        middle = (low + high) // 2
+        if entries[middle] < threshold:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _own(rows: FloatArray, secrets: Places) -> FloatArray:
+    """The row (k, u) of each task's own secret."""
+    return np.asarray(rows[np.arange(len(rows)), secrets if rows.shape[1] > 1 else 0])
+
+
+def count_box(joint: Joint) -> CountBox:
+    """The tables of counts within the bounds of the joint law that a channel reads; without bounds its own alone."""
+    exact = joint.counts.sum(axis=1)
+    bounds = joint.bounds or Bounds(joint.counts, joint.counts, np.stack([exact, exact], axis=1), 0.0)
+    lower, upper = bounds.lower, bounds.upper
+    if reads_secret(joint):
+        lower, upper = by_secret(lower), by_secret(upper)
+    least = np.maximum(bounds.totals[:, 0], lower.sum(axis=1))
+    most = np.minimum(bounds.totals[:, 1], upper.sum(axis=1))
+    return CountBox(lower, upper, least, most)

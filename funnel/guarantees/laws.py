@@ -1,0 +1,55 @@
+"""A set of laws of (S, X) that the data leave possible, as what a guarantee over all of them asks of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.guarantees.greedy import Places
+from funnel.joint import FloatArray
+from funnel.protocol import WeightArray
+
+
+class Laws(ABC):
+    """A set of laws over (secret, input), shape (c, u).
+
+    Rows T of a channel are given as (b, c, u), or (b, 1, u) where a protocol does not read the secret. Floats are for
+    searches and reports; `exact_given` and `exact_lift` decide, in whole numbers.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """(c, u)."""
+
+    @property
+    @abstractmethod
+    def possible(self) -> npt.NDArray[np.bool_]:
+        """The secrets (c,) that occur under some law of the set; the others set no condition."""
+
+    @abstractmethod
+    def given(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The largest and the least P(y|s) over the set, each (b, c)."""
+
+    @abstractmethod
+    def lifts(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The largest P(y|s)/P(y) and the largest P(y)/P(y|s) over the set, each (b, c); nan where y never occurs."""
+
+    @abstractmethod
+    def given_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> FloatArray:
+        """For each of k rows the p(x|s) of its secret (k,) that makes P(y|s) largest, or least; shape (k, u)."""
+
+    @abstractmethod
+    def lift_laws(self, rows: FloatArray, secrets: Places, upward: bool) -> tuple[FloatArray, FloatArray]:
+        """For each of k rows a law with the largest lift of its secret, or inverse: p(x|s) (k, c, u), p(s) (k, c)."""
+
+    @abstractmethod
+    def exact_given(self, row: WeightArray) -> list[tuple[Fraction, Fraction] | None]:
+        """The largest and the least ``2^63 P(y|s)`` of one row (c or 1, u) of weights, for each possible secret."""
+
+    @abstractmethod
+    def exact_lift(self, row: WeightArray, secret: int, upward: bool) -> Fraction | None:
+        """The largest lift of a possible secret, or the largest inverse: never below it; None where it is infinite."""

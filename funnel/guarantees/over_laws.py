@@ -1,0 +1,299 @@
+"""Guarantees over a set of laws: bounds that hold whichever of them is true, as half-spaces and exact decisions."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from funnel.guarantees.base import Level, OutputGuarantee, Witness
+from funnel.guarantees.exact import capped_exp, exp_below, log_above
+from funnel.guarantees.greedy import Places
+from funnel.guarantees.laws import Laws
+from funnel.guarantees.reading import reads_secret, secret_by_input, stacked
+from funnel.joint import FloatArray, IntArray, Joint
+from funnel.protocol import DENOMINATOR, WeightArray
+
+Kind = Literal["pairs", "up", "down"]
+
+# Entries of (output, secret, input) looked at at once.
+_AT_ONCE = 2**21
+# Floats find the outputs that come this close to the largest; whole numbers decide among them.
+_CLOSE = 1e-9
+# A half-space that is broken by less, relatively, is none that an optimiser could tell from rounding.
+_BROKEN = 1e-13
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What a guarantee compares, each with its budget in nats; infinite where it does not.
+
+    Attributes
+    ----------
+    pairs : float
+        ``P(y|s)/P(y|s')`` of any two secrets.
+    up, down : float
+        ``P(y|s)/P(y)``, and ``P(y)/P(y|s)``.
+    """
+
+    pairs: float = math.inf
+    up: float = math.inf
+    down: float = math.inf
+
+    def finite(self) -> Iterator[tuple[Kind, float]]:
+        """The kinds of comparison that are bounded."""
+        kinds: tuple[tuple[Kind, float], ...] = (("pairs", self.pairs), ("up", self.up), ("down", self.down))
+        yield from ((kind, budget) for kind, budget in kinds if math.isfinite(budget))
+
+
+class SetGuarantee(OutputGuarantee):
+    """A guarantee that holds for every law of a set: LDP, LIP, ALIP or PML whatever the data leave open.
+
+    Each law of the set gives rows of a channel half-spaces, infinitely many in all. `starting_cone` has those of one
+    law, `half_spaces` those of the worst laws for given rows: an optimum is found by adding them until none is broken.
+    """
+
+    @property
+    @abstractmethod
+    def sides(self) -> Sides:
+        """What is bounded."""
+
+    @property
+    def over_boxes(self) -> bool:
+        """Whether the set is one of boxes: what is below is about these."""
+        return True
+
+    @abstractmethod
+    def laws(self, joint: Joint) -> Laws:
+        """The set, for the joint law that a channel reads.
+
+        Raises
+        ------
+        DataError
+            If the data rule nothing out.
+        """
+
+    def as_level(self, nats: float, budget: float) -> float:
+        """What a leakage of so many nats on a side with this budget is as a level, rounded up."""
+        return nats
+
+    def starting_cone(self, joint: Joint) -> FloatArray:
+        """Half-spaces (m, a) that every feasible row T >= 0 meets, ``G T <= 0``: those of the counts themselves."""
+        counts, _ = secret_by_input(joint)
+        seen = np.flatnonzero(counts.any(axis=1))
+        sizes = counts.sum(axis=1)
+        given, prior = counts / np.maximum(sizes, 1)[:, None], sizes / sizes.sum()
+        blocks = [np.zeros((0, len(joint.inputs)))]
+        for kind, budget in self.sides.finite():
+            tasks = [(s, t) for s in seen for t in (seen if kind == "pairs" else [0]) if kind != "pairs" or s != t]
+            if not tasks:
+                continue
+            secret, other = np.array(tasks).T
+            worst = np.broadcast_to(given, (len(tasks), *given.shape)), np.broadcast_to(prior, (len(tasks), len(prior)))
+            first, second = _compared(joint, kind, worst, secret, other)
+            blocks.append(first - capped_exp(budget) * second)
+        return np.vstack(blocks)
+
+    def half_spaces(self, joint: Joint, rows: FloatArray, most: int = 4) -> tuple[FloatArray, IntArray, FloatArray]:
+        """The worst laws of rows that break the guarantee, as half-spaces that every feasible row meets.
+
+        Parameters
+        ----------
+        joint : Joint
+            The law that the channel reads, a inputs.
+        rows : ndarray, shape (k, a)
+        most : int
+            Half-spaces for each row at most, the most broken ones.
+
+        Returns
+        -------
+        half_spaces : ndarray, shape (m, a)
+            G with ``G T <= 0``, as differences of two probabilities of an output.
+        of : ndarray of int64, shape (m,)
+            The row that breaks each.
+        by : ndarray, shape (m,)
+            How far: ratio over limit - 1, infinite where a law excludes a secret.
+
+        Notes
+        -----
+        Empty where all rows meet the guarantee, but for rounding. O(k c u (log u + c)).
+        """
+        found = [self._half_spaces(joint, rows[start:end], most, start) for start, end in self._chunks(joint, rows)]
+        if not found:
+            return np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), np.zeros(0)
+        spaces, of, by = zip(*found, strict=True)
+        return np.vstack(spaces), np.concatenate(of), np.concatenate(by)
+
+    def _half_spaces(
+        self, joint: Joint, rows: FloatArray, most: int, first: int
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        laws, stack = self.laws(joint), stacked(joint, rows)
+        kinds = list(self.sides.finite())
+        sizes, ratios = [], []
+        for kind, budget in kinds:
+            flat = _ratios(laws, stack, kind).reshape(len(rows), -1) / capped_exp(budget) - 1
+            ratios.append(np.nan_to_num(flat, nan=-1.0, posinf=np.inf))
+            sizes.append(flat.shape[1])
+        broken = np.concatenate(ratios, axis=1)
+        order = np.argsort(-broken, axis=1, kind="stable")[:, :most]
+        y = np.repeat(np.arange(len(rows)), order.shape[1])
+        place, by = order.ravel(), np.take_along_axis(broken, order, axis=1).ravel()
+        kept = by > _BROKEN
+        y, place, by = y[kept], place[kept], by[kept]
+        spaces = np.zeros((len(y), rows.shape[1]))
+        edge, c = 0, laws.shape[0]
+        for (kind, budget), size in zip(kinds, sizes, strict=True):
+            mine = np.flatnonzero((place >= edge) & (place < edge + size))
+            secret, other = np.divmod(place[mine] - edge, c) if kind == "pairs" else (place[mine] - edge,) * 2
+            worst = _worst_laws(laws, stack[y[mine]], kind, secret, other)
+            limit = capped_exp(budget)
+            one, two = _compared(joint, kind, worst, secret, other)
+            spaces[mine] = one - limit * two
+            # What the laws that were found attain: over counts the first look is an upper bound.
+            told = rows[y[mine]]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                by[mine] = (one * told).sum(axis=1) / (limit * (two * told).sum(axis=1)) - 1
+            edge += size
+        kept = by > _BROKEN
+        return spaces[kept], y[kept] + first, by[kept]
+
+    def output_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
+        """The level of each row over the set; over counts an upper bound, close where there are many records."""
+        levels = np.zeros(len(rows))
+        laws = self.laws(joint)
+        for start, end in self._chunks(joint, rows):
+            stack = stacked(joint, rows[start:end])
+            for kind, budget in self.sides.finite():
+                ratio = np.nan_to_num(_ratios(laws, stack, kind), nan=1.0, posinf=np.inf).max(axis=(1, 2))
+                nats = np.log(np.maximum(ratio, 1.0))
+                side = np.array([self.as_level(float(value), budget) for value in nats])
+                levels[start:end] = np.maximum(levels[start:end], side)
+        return levels
+
+    def level_for(self, joint: Joint, weights: WeightArray) -> Level:
+        """ln of the worst ratio over the set, rounded up, with a law that attains it."""
+        laws = self.laws(joint)
+        levels = []
+        for kind, budget in self.sides.finite():
+            worst = self._worst(joint, laws, weights, kind)
+            nats = math.inf if worst.ratio is None else log_above(worst.ratio)
+            levels.append((self.as_level(nats, budget), kind, worst))
+        value, kind, worst = max(levels, key=lambda level: level[0])
+        rows = stacked(joint, weights[worst.output : worst.output + 1] / np.float64(DENOMINATOR))
+        secret, other = np.array([worst.secret]), np.array([worst.other_secret or 0])
+        given, prior = _worst_laws(laws, rows, kind, secret, other)
+        told = tuple(tuple(float(p) for p in row) for row in given[0] * prior[0][:, None])
+        return Level(
+            value, Witness(worst.output, worst.secret, worst.other_secret, worst.ratio, worst.upward, law=told)
+        )
+
+    def holds_for(self, joint: Joint, weights: WeightArray) -> bool:
+        """Whether no ratio over the set exceeds a rational just below e^ε: decided in whole numbers."""
+        laws = self.laws(joint)
+        for kind, budget in self.sides.finite():
+            limit = exp_below(budget)
+            ratios = self._all_ratios(joint, laws, weights, kind)
+            near = np.argwhere(ratios > float(limit) * (1 - _CLOSE))
+            # Likeliest failures first: what fails, fails soon.
+            for y, s, t in near[np.argsort(-ratios[tuple(near.T)], kind="stable")].tolist():
+                ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
+                if ratio is None or ratio > limit:
+                    return False
+        return True
+
+    def _worst(self, joint: Joint, laws: Laws, weights: WeightArray, kind: Kind) -> Witness:
+        """The largest ratio of one kind: floats say in which order to look, whole numbers what it is."""
+        ratios = self._all_ratios(joint, laws, weights, kind)
+        order = np.argwhere(ratios >= 1 - _CLOSE)
+        order = order[np.argsort(-ratios[tuple(order.T)], kind="stable")]
+        possible = np.flatnonzero(laws.possible)
+        best = Witness(int(np.flatnonzero(weights.any(axis=1))[0]), int(possible[0]), None, Fraction(1), kind != "down")
+        for y, s, t in order.tolist():
+            if best.ratio is None or ratios[y, s, t] < float(best.ratio) * (1 - _CLOSE):
+                break
+            ratio = _exact_ratio(joint, laws, weights[y], kind, s, t)
+            if ratio is None or ratio > best.ratio:
+                best = Witness(y, s, t if kind == "pairs" else None, ratio, kind != "down")
+        if kind == "pairs" and best.other_secret is None:
+            return Witness(best.output, best.secret, best.secret, best.ratio, True)
+        return best
+
+    def _all_ratios(self, joint: Joint, laws: Laws, weights: WeightArray, kind: Kind) -> FloatArray:
+        """Ratios (b, c, c or 1) of all outputs; below 1 where there is nothing to compare."""
+        rows = weights / np.float64(DENOMINATOR)
+        found = [_ratios(laws, stacked(joint, rows[start:end]), kind) for start, end in self._chunks(joint, rows)]
+        ratios = np.nan_to_num(np.concatenate(found), nan=0.0, posinf=np.inf)
+        # Outputs as likely from every input tell nothing: there is nothing to compare, whatever rounding says.
+        ratios[(weights == weights[:, :1]).all(axis=1)] = 0.0
+        return np.asarray(ratios)
+
+    def _chunks(self, joint: Joint, rows: FloatArray) -> Iterator[tuple[int, int]]:
+        size = max(1, _AT_ONCE // (len(joint.secret) * rows.shape[1]))
+        yield from ((start, min(start + size, len(rows))) for start in range(0, len(rows), size))
+
+
+def _ratios(laws: Laws, stack: FloatArray, kind: Kind) -> FloatArray:
+    """The largest ratios over the set, shape (b, c, c) for pairs and (b, c, 1) for lifts; nan where undefined."""
+    if kind != "pairs":
+        up, down = laws.lifts(stack)
+        return (up if kind == "up" else down)[..., None]
+    high, low = laws.given(stack)
+    high = np.where(laws.possible, high, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = high[:, :, None] / low[:, None, :]
+    same = np.arange(laws.shape[0])
+    ratios[:, same, same] = np.nan
+    return np.asarray(ratios)
+
+
+def _worst_laws(
+    laws: Laws, stack: FloatArray, kind: Kind, secret: Places, other: Places
+) -> tuple[FloatArray, FloatArray]:
+    """p(x|s), (m, c, u), and p(s), (m, c), under which ratios of rows are largest; for pairs of two secrets alone."""
+    if kind != "pairs":
+        return laws.lift_laws(stack, secret, kind == "up")
+    every = np.arange(len(stack))
+    worst, prior = np.zeros((len(stack), *laws.shape)), np.zeros((len(stack), laws.shape[0]))
+    for place, upward in ((secret, True), (other, False)):
+        worst[every, place] = laws.given_laws(stack, place, upward)
+        prior[every, place] = 0.5
+    return worst, prior
+
+
+def _compared(
+    joint: Joint, kind: Kind, worst: tuple[FloatArray, FloatArray], secret: Places, other: Places
+) -> tuple[FloatArray, FloatArray]:
+    """The two probabilities of an output that are compared, as functionals (m, a) of its row: one over the other."""
+    given, prior = worst
+    every = np.arange(len(given))
+
+    def functional(space: FloatArray) -> FloatArray:
+        return space.reshape(len(given), len(joint.inputs)) if reads_secret(joint) else np.asarray(space.sum(axis=1))
+
+    def alone(place: Places) -> FloatArray:
+        space = np.zeros(given.shape)
+        space[every, place] = given[every, place]
+        return functional(space)
+
+    if kind == "pairs":
+        return alone(secret), alone(other)
+    average = functional(given * prior[..., None])
+    return (alone(secret), average) if kind == "up" else (average, alone(secret))
+
+
+def _exact_ratio(joint: Joint, laws: Laws, row: WeightArray, kind: Kind, s: int, t: int) -> Fraction | None:
+    stack = stacked(joint, row[None])[0]
+    if kind != "pairs":
+        return laws.exact_lift(stack, s, kind == "up")
+    given = laws.exact_given(stack)
+    high, low = given[s], given[t]
+    if high is None or low is None:
+        return Fraction(0)
+    if low[1] == 0:
+        return None if high[0] else Fraction(0)
+    return high[0] / low[1]

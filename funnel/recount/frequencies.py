@@ -1,0 +1,162 @@
+"""The public frequencies of a release as their file says them, read anew, and what follows from them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any, Self
+
+from funnel.errors import DataError
+from funnel.recount.channel import Symbols
+from funnel.recount.count_box import CountBox
+from funnel.recount.noise import limits_of, possible_counts
+from funnel.recount.released import alphabet_of
+from funnel.recount.source import Recount
+
+_NUMBERS = ("epsilon", "epsilon_counts", "delta", "beta", "spent", "scale")
+
+
+@dataclass(frozen=True)
+class PublicFrequencies:
+    """What a ``frequencies.json`` says: the noisy counts that all other public documents are made from.
+
+    Attributes
+    ----------
+    epsilon, epsilon_counts, delta, beta, spent, scale : float
+        As the file says them.
+    cells_within, totals_within : int
+        Limits that it states of single counts and of the totals of secrets.
+    secret_columns, published_columns : tuple of str
+    secret, inputs : tuple of tuple of str
+        All combinations of public values, c and a of them.
+    noisy : tuple of tuple of int, c × a
+    """
+
+    epsilon: float
+    epsilon_counts: float
+    delta: float
+    beta: float
+    spent: float
+    scale: float
+    cells_within: int
+    totals_within: int
+    secret_columns: tuple[str, ...]
+    secret: Symbols
+    published_columns: tuple[str, ...]
+    inputs: Symbols
+    noisy: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Self:
+        """Read the text of a ``frequencies.json``.
+
+        Raises
+        ------
+        DataError
+            If it is none: another protection, symbols that do not fit the columns or come twice, counts of another
+            shape, or numbers that are none.
+        """
+        try:
+            said = json.loads(text, parse_constant=_no_number)
+            if said["protection"] != "noise":
+                raise ValueError
+            secret_columns, secret = alphabet_of(said["secret"])
+            published_columns, inputs = alphabet_of(said["inputs"])
+            noisy = tuple(tuple(map(_whole, row)) for row in said["noisy"])
+            found = cls(
+                **{name: _number(said[name]) for name in _NUMBERS},
+                cells_within=_whole(said["cells_within"]),
+                totals_within=_whole(said["totals_within"]),
+                secret_columns=secret_columns,
+                secret=secret,
+                published_columns=published_columns,
+                inputs=inputs,
+                noisy=noisy,
+            )
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+            raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None
+        if len(noisy) != len(found.secret) or any(len(row) != len(found.inputs) for row in noisy) or not found.inputs:
+            raise DataError("the public counts do not fit the values that they are said to be of")
+        return found
+
+    @cached_property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """The counts that everything else is made from: nothing is below zero; c × a."""
+        return tuple(tuple(max(0, count) for count in row) for row in self.noisy)
+
+    @cached_property
+    def possible(self) -> CountBox:
+        """Every table of counts within the limits that it states."""
+        return possible_counts(self.noisy, self.cells_within, self.totals_within)
+
+    @cached_property
+    def least_limits(self) -> tuple[int, int]:
+        """The least limits of counts and of totals that its scale and beta prove."""
+        return limits_of(self.scale, Fraction(self.beta), len(self.secret), len(self.inputs))
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The values of every column, in order."""
+        found = {}
+        for columns, symbols in ((self.secret_columns, self.secret), (self.published_columns, self.inputs)):
+            for place, column in enumerate(columns):
+                found[column] = tuple(dict.fromkeys(symbol[place] for symbol in symbols))
+        return found
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is a count for every combination of values, so that none tells that it occurs."""
+        labels = self.labels
+        return all(
+            set(symbols) == set(product(*(labels[column] for column in columns)))
+            for columns, symbols in ((self.secret_columns, self.secret), (self.published_columns, self.inputs))
+        )
+
+    def as_recount(self, sha256: str = "") -> Recount:
+        """The public counts in the form of counted ones: what whoever has only these would count.
+
+        Raises
+        ------
+        DataError
+            If no count is above zero.
+        """
+        counts = {
+            (s, x): count
+            for s, row in zip(self.secret, self.counts, strict=True)
+            for x, count in zip(self.inputs, row, strict=True)
+        }
+        rows = sum(counts.values())
+        if not rows:
+            raise DataError("no public count is above zero, so nothing follows from them")
+        return Recount(self.secret_columns, self.published_columns, self.secret, self.inputs, counts, rows, 0, sha256)
+
+    def noise(self, counted: Recount) -> list[list[int]]:
+        """What was added to counted records, c × a.
+
+        Raises
+        ------
+        DataError
+            If a combination of values occurs that there is no public count of.
+        """
+        exact = counted.table(self.secret, self.inputs)
+        return [[n - m for n, m in zip(*rows, strict=True)] for rows in zip(self.noisy, exact, strict=True)]
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(text)

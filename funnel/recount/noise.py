@@ -1,0 +1,154 @@
+"""Noise on published counts: the law it is said to have, and which counts it leaves possible, found a second time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from flint import arb, ctx
+
+from funnel.errors import DataError
+from funnel.recount.count_box import CountBox
+from funnel.recount.intervals import ball, below
+
+# Probabilities are whole numbers in units of 2^-256, rounded up; what is below 2^-216 is bounded by a geometric series.
+_BITS, _DUST = 256, 40
+# Further than this no sum is followed.
+_TERMS = 1 << 23
+
+
+def scale_of(epsilon: float) -> float:
+    """The scale of noise that costs at most ``epsilon``: the least double s with s · epsilon >= 1.
+
+    P(k) is proportional to e^(-|k|/s), and one record more or less moves one count by one.
+    """
+    scale = 1.0 / epsilon
+    low, high = math.nextafter(scale, 0.0), math.nextafter(scale, math.inf)
+    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= 1)
+
+
+@lru_cache(1 << 10)
+def cell_limit(scale: float, tail: Fraction) -> int:
+    """The least t with ``P(|Z| > t) <= tail``.
+
+    With ``α = e^(-1/scale)`` the tail is ``2 α^(t+1) / (1 + α)``, so that t is the whole number from
+    ``scale · ln(2 / ((1 + α) tail)) - 1`` on; which whole number that is, intervals decide.
+    """
+    guess = max(0, math.ceil(scale * math.log(2 / ((1 + math.exp(-1 / scale)) * float(tail))) - 1))
+    # A double is off by some units in its last place; from the place before it on, the first that is proven.
+    t = max(0, guess - 2)
+    while not _is_rare(scale, t, tail):
+        t += 1
+    return t
+
+
+def _is_rare(scale: float, t: int, tail: Fraction) -> bool:
+    def room() -> arb:
+        # The tail grows with α, and is transcendental: it equals no rational.
+        alpha = (-ball(1 / Fraction(scale))).exp()
+        return ball(tail) * (1 + alpha) - 2 * alpha ** (t + 1)
+
+    return below(Fraction(0), room)
+
+
+@lru_cache(1 << 10)
+def total_limit(scale: float, cells: int, tail: Fraction) -> int:
+    """The least t for which ``P(|Z_1 + … + Z_cells| > t) <= tail`` is proven.
+
+    The sum is the difference of two sums of ``cells`` geometric variables, so that
+    ``P(sum > t) = Σ_j P(N = j) P(N > t + j)`` with N negative binomial. Its probabilities are multiplied up and down
+    from the mode in whole numbers, each rounded up, and what is far out is bounded by geometric series.
+
+    Raises
+    ------
+    DataError
+        If the noise is so wide that millions of terms do not hold it.
+    """
+    law, outside = _negative_binomial(scale, cells)
+    beyond = [*law, 0]
+    for place in range(len(law) - 1, -1, -1):
+        beyond[place] += beyond[place + 1]
+    room = (tail / 2) * (1 << (2 * _BITS))
+
+    def enough(t: int) -> bool:
+        # Both may be far out, on either side.
+        inside = sum(share * (beyond[j + t + 1] + outside) for j, share in enumerate(law[: max(0, len(law) - t - 1)]))
+        missed = outside * sum(law[max(0, len(law) - t - 1) :]) + (outside << _BITS)
+        return inside + missed <= room
+
+    low, high = -1, len(law)
+    if not enough(high):
+        raise DataError("the noise of the frequencies is too wide for a bound on their totals to be proven")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _negative_binomial(scale: float, cells: int) -> tuple[list[int], int]:
+    """Probabilities around the mode, and a bound on all others; in units of 2^-256, rounded up."""
+    unit = 1 << _BITS
+    with ctx.workprec(2 * _BITS):
+        alpha = (-ball(1 / Fraction(scale))).exp()
+        largest, least = _up(alpha * unit), -_up(-alpha * unit)
+        mode = math.floor((cells - 1) * math.exp(-1 / scale) / -math.expm1(-1 / scale))
+        choose = (arb(cells + mode).lgamma() - arb(cells).lgamma() - arb(mode + 1).lgamma()).exp()
+        top = _up(choose * (1 - alpha) ** cells * alpha**mode * unit)
+    rising, share, j = [top], top, mode
+    while share >> _DUST and len(rising) < _TERMS:
+        share = _divided_up(share * largest * (cells + j), unit * (j + 1))
+        j += 1
+        rising.append(share)
+    falling: list[int] = []
+    share, i = top, mode
+    while share >> _DUST and i and len(falling) < _TERMS:
+        share = _divided_up(share * unit * i, least * (cells + i - 1))
+        i -= 1
+        falling.append(share)
+    outside = _rest(rising[-1], Fraction(largest * (cells + j), unit * (j + 1)))
+    if i:
+        outside += _rest(share, Fraction(unit * i, least * (cells + i - 1)))
+    return [*reversed(falling), *rising], outside
+
+
+def _rest(last: int, ratio: Fraction) -> int:
+    """What follows the last of some numbers whose quotients do not exceed the ratio."""
+    if ratio >= 1:
+        raise DataError("the noise of the frequencies is too wide for a bound on their totals to be proven")
+    rest = last * ratio / (1 - ratio)
+    return _divided_up(rest.numerator, rest.denominator)
+
+
+def _up(value: arb) -> int:
+    mantissa, exponent = (int(part) for part in value.upper().man_exp())
+    return mantissa << exponent if exponent >= 0 else -(-mantissa >> -exponent)
+
+
+def _divided_up(number: int, by: int) -> int:
+    return -(-number // by)
+
+
+def limits_of(scale: float, beta: Fraction, c: int, a: int) -> tuple[int, int]:
+    """The least limits of single counts and of totals of secrets that hold together but for a probability of ``beta``.
+
+    Half of beta is shared by the c · a cells, and half by the totals of the c secrets.
+    """
+    return cell_limit(scale, beta / (2 * c * a)), total_limit(scale, a, beta / (2 * c))
+
+
+def possible_counts(noisy: Sequence[Sequence[int]], of_cells: int, of_totals: int) -> CountBox:
+    """Every table within these limits of the noisy one, c × a.
+
+    The published counts, which are the noisy ones without those below 0, are always among the tables.
+    """
+    totals = []
+    for row in noisy:
+        published = sum(max(0, count) for count in row)
+        totals.append((min(sum(row) - of_totals, published), max(sum(row) + of_totals, published)))
+    return CountBox(
+        tuple(tuple(max(0, count - of_cells) for count in row) for row in noisy),
+        tuple(tuple(max(0, count + of_cells) for count in row) for row in noisy),
+        tuple(totals),
+    )

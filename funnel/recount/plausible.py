@@ -1,0 +1,126 @@
+"""Plausible: how likely noise is that was found by counting again, by tails that are proven."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Outweighs the rounding of a few logarithms in floats.
+_ROUNDING = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class Plausible:
+    """How likely the noise in a table is, if it was drawn as is said.
+
+    Attributes
+    ----------
+    p_value : float
+        At most t with a probability of at most t, if the noise was drawn so.
+    what : str
+        What is least likely of it, in words.
+    """
+
+    p_value: float
+    what: str
+
+
+def plausible_noise(noise: Sequence[Sequence[int]], scale: float) -> Plausible:
+    """Judge noise: exact counts taken from the published ones, c × a.
+
+    Looked at are the largest one, how many are zero and below zero, the sum and the sum of absolute values of the whole
+    table, of every secret and of every input. The whole shows noise that is absent, of another scale or of one sign;
+    lines show what has noise in a part only, or the same noise again and again.
+
+    Notes
+    -----
+    Each tail is bounded by Chernoff's inequality, ``P(S >= s) <= min_θ e^{-θ s} E e^{θ S}``: of the numbers of
+    cells by the binomial law, of the others with ``E e^{θ Z} = (1-α)² / ((1-α e^θ)(1-α e^{-θ}))`` and
+    ``E e^{θ |Z|} = (1-α)(1+α e^θ) / ((1+α)(1-α e^θ))``. A bound on a tail that falls with s is at most t with a
+    probability of at most t; two sides of one sum count twice. Tests of the whole table share one half, those
+    of lines the other.
+    """
+    table = [list(map(int, row)) for row in noise]
+    cells = [count for row in table for count in row]
+    alpha = math.exp(-1 / scale)
+    zero, below = sum(count == 0 for count in cells), sum(count < 0 for count in cells)
+    whole = [
+        (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
+        (_share(zero, len(cells), (1 - alpha) / (1 + alpha)), "how often it is zero"),
+        (_share(below, len(cells), alpha / (1 + alpha)), "how often it is below zero"),
+        *_sums(cells, alpha, "in all"),
+    ]
+    lines = []
+    if len(table) > 1 and len(table[0]) > 1:
+        lines += [one for row in table for one in _sums(row, alpha, "for one secret")]
+        lines += [one for column in zip(*table, strict=True) for one in _sums(column, alpha, "for one published value")]
+    # Half for each family, however many lines there are.
+    found = [(2 * len(family) * p, what) for family in (whole, lines) for p, what in family]
+    smallest, what = min(found)
+    return Plausible(min(1.0, smallest * _ROUNDING), what)
+
+
+def plausible_apart(
+    one: Sequence[Sequence[int]], other: Sequence[Sequence[int]], scales: tuple[float, float]
+) -> Plausible:
+    """Judge two tables of noise, c × a, that were drawn one without the other: how often they are the same."""
+    pairs = [pair for rows in zip(one, other, strict=True) for pair in zip(*rows, strict=True)]
+    first, second = (math.exp(-1 / scale) for scale in scales)
+    # Σ_k P(k) P'(k): one at zero, and two at all others.
+    chance = (1 - first) * (1 - second) * (1 + first * second) / ((1 + first) * (1 + second) * (1 - first * second))
+    equal = sum(left == right for left, right in pairs)
+    return Plausible(
+        min(1.0, _binomial(equal, len(pairs), chance) * _ROUNDING), "how often it is that of another version"
+    )
+
+
+def _sums(line: Sequence[int], alpha: float, where: str) -> list[tuple[float, str]]:
+    return [
+        (2 * _absolute(sum(map(abs, line)), len(line), alpha), f"how large it is {where}"),
+        (2 * _signed(abs(sum(line)), len(line), alpha), f"which way it goes {where}"),
+    ]
+
+
+def _largest(size: int, scale: float) -> float:
+    """P(|Z| >= size)."""
+    return 1.0 if size == 0 else 2 * math.exp(-size / scale) / (1 + math.exp(-1 / scale))
+
+
+def _share(number: int, cells: int, chance: float) -> float:
+    """Not below twice the smaller tail of Bin(cells, chance) at a number."""
+    return 2 * min(_binomial(number, cells, chance), _binomial(cells - number, cells, 1 - chance))
+
+
+def _binomial(number: int, trials: int, chance: float) -> float:
+    """Not below P(Bin(trials, chance) >= number)."""
+    share = number / trials
+    if share <= chance:
+        return 1.0
+    rest = 0.0 if share == 1 else (1 - share) * math.log((1 - share) / (1 - chance))
+    return math.exp(-trials * (share * math.log(share / chance) + rest))
+
+
+def _absolute(total: int, cells: int, alpha: float) -> float:
+    """Not below the smaller of P(Σ|Z| >= total) and P(Σ|Z| <= total)."""
+    if total == 0:
+        return ((1 - alpha) / (1 + alpha)) ** cells
+    mean = total / cells
+    # α e^θ where the tilted mean is the one that was found; the sign of θ says which side it is on.
+    tilted = mean / (1 + math.sqrt(1 + mean * mean))
+    theta = math.log(tilted / alpha)
+    transform = math.log((1 - alpha) / (1 + alpha) * (1 + tilted) / (1 - tilted))
+    return math.exp(min(0.0, cells * transform - theta * total))
+
+
+def _signed(total: int, cells: int, alpha: float) -> float:
+    """Not below P(ΣZ >= total), for a total >= 0."""
+    mean = total / cells
+    low, high = 0.0, -math.log(alpha)
+    for _ in range(60):
+        theta = (low + high) / 2
+        up, down = alpha * math.exp(theta), alpha * math.exp(-theta)
+        slope = up / (1 - up) - down / (1 - down) if up < 1 else math.inf
+        low, high = (theta, high) if slope < mean else (low, theta)
+    up, down = alpha * math.exp(low), alpha * math.exp(-low)
+    return math.exp(min(0.0, cells * math.log((1 - alpha) ** 2 / ((1 - up) * (1 - down))) - low * total))

@@ -1,0 +1,158 @@
+"""The largest ratios of probabilities over a box of counts, in whole numbers, by a search over totals of secrets."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from funnel.recount.channel import Channel
+from funnel.recount.count_box import CountBox
+from funnel.recount.envelopes import Envelope
+from funnel.recount.ratios import Ratio, larger, starting_place
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One secret under one output: the largest sums of ``values`` for every total that it may have.
+
+    Attributes
+    ----------
+    sums : Envelope
+    least, most : int
+        Limits of the total, the first at least 1: without a record nothing is said about the secret.
+    corners : tuple of pairs of int
+        (total, largest sum) between which the largest sum is straight, from no record on if there may be none.
+    """
+
+    sums: Envelope
+    least: int
+    most: int
+    corners: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(
+        cls, values: tuple[int, ...], lower: tuple[int, ...], upper: tuple[int, ...], totals: tuple[int, int]
+    ) -> _Side:
+        sums = Envelope(values, lower, upper)
+        return cls(sums, max(1, totals[0]), totals[1], tuple(sums.corners(*totals)))
+
+    def peak(self) -> int:
+        """The total with the largest mean."""
+        return self.sums.best_mean(self.least, self.most)
+
+    def furthest(self, above: int, below: int) -> tuple[int, int]:
+        """The corner (N, A) with the largest ``A - N above/below``; A is concave, so bisection finds it."""
+        corners = self.corners
+        place = bisect_left(
+            range(len(corners) - 1),
+            True,
+            key=lambda k: (corners[k + 1][1] - corners[k][1]) * below <= (corners[k + 1][0] - corners[k][0]) * above,
+        )
+        return corners[place]
+
+
+def largest_odds_over_counts(channel: Channel, box: CountBox) -> Ratio:
+    """The largest ``P(y|s)/P(y|t)`` over outputs, secrets s other than t, and tables of counts in the box.
+
+    Counts of two secrets vary by themselves, so it is the largest mean of s over the smallest of t.
+    """
+    worst = Ratio(Fraction(1), *starting_place(channel))
+    for y, rows in _rows(channel):
+        means = {}
+        for s in _possible(box):
+            found = []
+            for side in (_side(box, s, rows[s], 1), _side(box, s, rows[s], -1)):
+                total = side.peak()
+                found.append((side.sums(total), total))
+            means[s] = found
+        for s, ((most, of), _) in means.items():
+            for t, (_, (least, among)) in means.items():
+                if s != t:
+                    worst = larger(worst, most * among, -least * of, y, s)
+    return worst
+
+
+def largest_lifts_over_counts(channel: Channel, box: CountBox) -> tuple[Ratio, Ratio]:
+    """The largest ``P(y|s)/P(y)`` and ``P(y)/P(y|s)`` over outputs, secrets and tables of counts in the box.
+
+    Notes
+    -----
+    With N records of s, whose weights add up to A = ρ N, and R others whose weights add up to B, the first ratio is
+    ``ρ (N + R) / (ρ N + B)``. For given ρ and N it exceeds g where ``Σ (ρ - g T_u) n_tu`` over the others exceeds
+    ``ρ N (g - 1)``: linear in every count, so its largest value is at corners, and raising g to what was found until it
+    stays finds it. It grows with ρ, and falls with N where it is above 1; beyond the N with the largest ρ both make it
+    smaller. Up to there an interval of N is ruled out by its largest ρ at its smallest N, or halved. The second ratio
+    is the same with the signs of the weights turned round. Every number is whole; no corner of s itself is assumed to
+    be the worst.
+    """
+    up = down = Ratio(Fraction(1), *starting_place(channel))
+    for y, rows in _rows(channel):
+        above = {s: _side(box, s, rows[s], 1) for s in _possible(box)}
+        below = {s: _side(box, s, rows[s], -1) for s in _possible(box)}
+        for s in above:
+            up = _searched(up, above[s], [below[t] for t in below if t != s], True, y, s)
+            down = _searched(down, below[s], [above[t] for t in above if t != s], False, y, s)
+    return up, down
+
+
+def _searched(best: Ratio, own: _Side, others: list[_Side], rises: bool, y: int, s: int) -> Ratio:
+    """The best ratio so far, or the largest one of a secret if that is larger."""
+    intervals = [(own.least, own.peak())]
+    while intervals and best.value is not None:
+        first, last = intervals.pop()
+        # Up to the peak means only get further from the others', so the last one is the furthest of the interval.
+        found = _raised(best, abs(own.sums(last)), last, first, others, rises, y, s)
+        if found == best:
+            continue
+        if first == last:
+            best = found
+        else:
+            middle = (first + last) // 2
+            intervals += [(first, middle), (middle + 1, last)]
+    return best
+
+
+def _raised(
+    best: Ratio, weighed: int, among: int, total: int, others: list[_Side], rises: bool, y: int, s: int
+) -> Ratio:
+    """The best ratio so far, or if that is larger the largest one where ``total`` records of s have a given mean.
+
+    Parameters
+    ----------
+    weighed, among : int
+        The mean ρ as a fraction.
+    others : list of _Side
+        Of the other secrets: the smallest sums where the first ratio is sought (``rises``), else the largest.
+    """
+    while best.value is not None:
+        g = best.value
+        # The largest of Σ (ρ/g - T_u) n_u for the first ratio, and of Σ (T_u - g ρ) n_u for the second.
+        price = (
+            (-weighed * g.denominator, among * g.numerator) if rises else (weighed * g.numerator, among * g.denominator)
+        )
+        corners = [side.furthest(*price) for side in others]
+        rest, theirs = sum(records for records, _ in corners), sum(abs(part) for _, part in corners)
+        alone, together = weighed * (total + rest), weighed * total + theirs * among
+        found = larger(best, alone, together, y, s) if rises else larger(best, together, alone, y, s)
+        if found == best:
+            break
+        best = found
+    return best
+
+
+def _rows(channel: Channel) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
+    """Every output that is not as likely from all inputs, with its weights by secret."""
+    for y, weights in enumerate(channel.weights):
+        if len(set(weights)) > 1:
+            yield y, [channel.row(y, s) for s in range(channel.c)]
+
+
+def _possible(box: CountBox) -> list[int]:
+    """Secrets that some table in the box has a record of."""
+    return [s for s, (_, most) in enumerate(box.totals) if most > 0]
+
+
+def _side(box: CountBox, s: int, row: tuple[int, ...], sign: int) -> _Side:
+    return _Side.of(tuple(sign * weight for weight in row), box.lower[s], box.upper[s], box.totals[s])

@@ -1,0 +1,70 @@
+"""Parts: pricing over a cone that is the union of several regions, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from funnel.joint import FloatArray
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import Budget
+from funnel.solver.pricing import Priced, Pricer
+from funnel.solver.region import Region
+
+# Nats by which a column must gain for a climb to have gained something.
+_GAIN = 1e-6
+
+
+class PartsPricer:
+    """Searches a union of regions over the same law; has the methods of `Pricer`.
+
+    Parameters
+    ----------
+    regions : sequence of Region
+        At least one; what counts is the same in all.
+    budget : Budget, optional
+        Ends a search with what it has proven so far.
+    """
+
+    def __init__(self, regions: Sequence[Region], budget: Budget | None = None) -> None:
+        self._budget = Budget.of(budget)
+        self._pricers = [Pricer(region, self._budget) for region in regions]
+        # Parts in which the last climb gained something; the others are tried again when it gained nowhere.
+        self._rising = list(range(len(self._pricers)))
+        self.region = regions[0]
+        self.reach: FloatArray = np.max([pricer.reach for pricer in self._pricers], axis=0)
+        self.corners: FloatArray = np.vstack([pricer.corners for pricer in self._pricers])
+
+    @property
+    def programmes(self) -> int:
+        """Linear programmes solved so far."""
+        return sum(pricer.programmes for pricer in self._pricers)
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of what the utility counts of posteriors (k, a); shape (k,)."""
+        return negative_entropy(self.region.counts(posteriors))
+
+    def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ascend in every region from the same posteriors: only their slopes matter; see `Pricer.climb`."""
+        found, values = self._climb(self._rising, starts, prices)
+        if len(self._rising) < len(self._pricers) and values.max() <= _GAIN:
+            others = [k for k in range(len(self._pricers)) if k not in self._rising]
+            more, reached = self._climb(others, starts, prices)
+            found, values = np.vstack([found, more]), np.concatenate([values, reached])
+        return found, values
+
+    def _climb(self, parts: list[int], starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
+        found = [self._pricers[k].climb(starts, prices) for k in parts]
+        rising = [k for k, (_, values) in zip(parts, found, strict=True) if values.max() > _GAIN]
+        self._rising = rising or self._rising
+        return np.vstack([posteriors for posteriors, _ in found]), np.concatenate([values for _, values in found])
+
+    def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
+        """Columns above the target in any region, or a proof for all; see `Pricer.search`."""
+        # Where columns were found last is most to search: others first, so that a budget that ends it leaves a bound.
+        order = sorted(range(len(self._pricers)), key=lambda k: k in self._rising)
+        found = [self._pricers[k].search(prices, target, patience) for k in order]
+        columns = np.vstack([priced.columns for priced in found])
+        best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
+        return Priced(columns[best], max(priced.bound for priced in found), sum(priced.boxes for priced in found))

@@ -1,0 +1,114 @@
+"""What was learned of values under noise is learned once: from the workspace, or from what was published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.frequencies.selection import NOTHING
+from funnel.progress import quiet
+from funnel.release import learned
+from funnel.release.decision import Earlier
+from funnel.release.files import remove_tree
+from funnel.release.frequencies_document import frequencies_document
+from funnel.release.layout import ReleaseFolder
+from funnel.release.learned import learned_codings, recall_values, values_digest
+from funnel.release.preview import preview
+from funnel.release.protected import public_frequencies
+from funnel.release.record import Origin, Record
+from funnel.source import Codings, count_joint, open_source
+from funnel.spec import ReleaseSpec
+from tests.funnel.release.test_decision import SHA
+from tests.projects import spec_of
+
+NOISE = {"protection": "noise", "epsilon": 4.0, "delta": 1e-3}
+# So common that noise of this size leaves all of them their names, and one that nobody may be named by.
+TABLE = pa.table(
+    {"s": ["ill", "well"] * 400, "x": ["a", "b", "b", "c"] * 200} | {"y": ["only here"] + ["elsewhere"] * 799}
+)
+
+
+def project(folder: Path, **changes: object) -> ReleaseSpec:
+    pq.write_table(TABLE, folder / "people.parquet")
+    return spec_of("people.parquet", folder, **{"publish": ["x", "y"], "frequencies": NOISE, **changes})
+
+
+def learn(spec: ReleaseSpec) -> Codings:
+    source = open_source(spec)
+    return learned_codings(spec, source, source.files.digest(), spec.workspace_folder / "test", quiet)
+
+
+def test_names_are_learned_once_for_a_source_and_its_coding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = project(tmp_path)
+    first = learn(spec)
+    assert first.labels["x"] == ("a", "b", "c", "Other", "(missing)")
+    assert first.learned.epsilon > 0
+    calls: list[object] = []
+    real = learned.learn_codings
+
+    def counted(*parts: object, known: object = None) -> Codings:
+        calls.append(known)
+        return real(*parts, known=known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(learned, "learn_codings", counted)
+    assert learn(spec) == first
+    assert calls == [{column: list(labels) for column, labels in first.labels.items()}]
+    # Another epsilon is another learning; another bound is not.
+    learn(project(tmp_path, guarantee="lip:2.0"))
+    learn(project(tmp_path, frequencies={**NOISE, "epsilon": 3.0}))
+    assert calls[1:] == [calls[0], None]
+    # Where all names are declared, nothing is learned and nothing kept.
+    declared = {"s": ["ill", "well"], "x": ["a", "b", "c"], "y": ["elsewhere"]}
+    source = open_source(spec)
+    assert values_digest(project(tmp_path, categories=declared), source.files.digest()) is None
+
+
+def test_where_the_workspace_lost_them_published_names_are_taken(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    workspace = spec.workspace_folder / "test"
+    first = learn(spec)
+    values = values_digest(spec, open_source(spec).files.digest())
+    counted = count_joint(spec, quiet, codings=first)
+    found = public_frequencies(spec, counted, first.learned, (), workspace, values)
+    place = ReleaseFolder(tmp_path / "releases" / "1.0.0")
+    place.root.mkdir(parents=True)
+    place.frequencies.write_bytes(frequencies_document(found.frequencies).to_bytes())
+    origin = Origin(
+        spec=SHA(5), source=SHA(6), snapshot=SHA(7), protocol=SHA(8), fields=("x",), guarantee="lip:1.0", shuffle=True
+    )
+    record = Record(
+        version="1.0.0",
+        created="2026-01-01T00:00:00+00:00",
+        origin=origin,
+        rows=800,
+        fresh=True,
+        frequencies=found.record,
+    )
+    remove_tree(spec.workspace_folder)
+    recall_values([Earlier(record, place.root, True, SHA(9))], workspace)
+    assert learn(spec) == first
+    # Nothing is known of versions that are gone, or had no noise.
+    remove_tree(spec.workspace_folder)
+    plain = record.model_copy(update={"frequencies": None})
+    recall_values([Earlier(record, None, True, SHA(9)), Earlier(plain, place.root, True, SHA(9))], workspace)
+    assert not workspace.exists()
+
+
+def test_a_preview_is_what_the_release_will_be_made_from(tmp_path: Path) -> None:
+    spec = project(tmp_path)
+    first = preview(spec, quiet)
+    assert not first.protected.reused
+    again = preview(spec, quiet)
+    assert again.protected.reused
+    assert again.protected.record == first.protected.record
+    assert (again.counted.counts == first.counted.counts).all()
+    # All combinations of names, whether anybody has them or not.
+    assert len(first.counted.inputs) == 5 * len(learn(spec)["y"].labels)
+    exact = public_frequencies(spec, first.counted, NOTHING, (), tmp_path / "elsewhere")
+    assert exact.record.counted == first.protected.record.counted
+    plain = preview(project(tmp_path, frequencies={"protection": "none"}), quiet)
+    assert plain.protected.frequencies.joint is plain.counted
+    assert len(plain.counted.inputs) < len(first.counted.inputs)

@@ -1,0 +1,63 @@
+"""Sabotage of the protection of frequencies: noise, values, limits, and what is made from which counts."""
+
+from __future__ import annotations
+
+from tests.sabotage.mutant import TOOLS, Mutant
+from tests.sabotage.scenes import PROTECTED
+
+PROTECTING = [
+    Mutant(
+        "noise is not drawn",
+        "exact counts, said to be noisy",
+        "funnel.frequencies.frequencies",
+        "noisy = wide.counts + draw_noise(",
+        "noisy = wide.counts + 0 * draw_noise(",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+    Mutant(
+        "noise of a third of the scale",
+        "counts that cost three times what is told",
+        "funnel.frequencies.frequencies",
+        "draw_noise(wide.counts.size, noise.epsilon)",
+        "draw_noise(wide.counts.size, 3 * noise.epsilon)",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+    Mutant(
+        "limits of counts half as wide",
+        "a bound that does not hold for tables that the noise leaves possible",
+        "funnel.frequencies.limits",
+        "return cell_limit(noise.scale, ",
+        "return cell_limit(noise.scale / 2, ",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+    Mutant(
+        "everything from exact counts",
+        "prior, posteriors, lifts and figures of the exact counts",
+        "funnel.pipeline.tasks.audit",
+        "frequencies, drawn.channel, guarantee, rows.pairs, alpha, drawn_with=drawn.drawing, history=drawn.history",
+        f"{TOOLS}.exact(frequencies, counted), drawn.channel, guarantee, rows.pairs, alpha",
+        "expect_report_to_follow_recount",
+        PROTECTED,
+    ),
+    Mutant(
+        "counts of what occurs alone",
+        "which combinations of values anybody has",
+        "funnel.source.counting",
+        "joint = widened(counted, codings.labels) if",
+        "joint = counted if",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+    Mutant(
+        "every value that occurs is named",
+        "values that one person alone has",
+        "funnel.frequencies.selection",
+        "if count >= least",
+        "if count > -10**9",
+        "expect_frequencies_to_be_protected",
+        PROTECTED,
+    ),
+]
