@@ -39,7 +39,7 @@ from tests.projects import make_project
 
 RESULTS = Path(__file__).parent / "results"
 EPSILON = 1.0
-TRIALS, WEIGHTS, NOISY_WEIGHTS, VALUES = 1500, 100, 30, 4
+TRIALS, WEIGHTS, NOISY_WEIGHTS, VALUES, WHOLE = 1500, 100, 30, 4, 3
 # A measured share is within this of the true one but for one measurement in a thousand.
 CONFIDENCE = 0.999
 RULES = Rules(10, 0.95, 0.0)
@@ -235,6 +235,62 @@ def measured(joint: Joint) -> dict[str, Any]:
     }
 
 
+def whole(folder: Path, others: Joint) -> dict[str, Any]:
+    """Whole releases of tables with one person more: what `protocol.json` and `frequencies.json` tell on a disk.
+
+    Without noise, of how many people only the true secret gives the weights that were published. With noise, whether
+    the weights follow from frequencies.json, so that the likelihood of that file is all there is to use.
+    """
+    c, a = others.counts.shape
+    rng = np.random.default_rng(SEED)
+    listed = {
+        alphabet.columns[0]: [symbol[0] for symbol in alphabet.symbols] for alphabet in (others.secret, others.inputs)
+    }
+    told: dict[str, list[bool]] = {"none": [], "noise": []}
+    for k in range(WHOLE):
+        x = int(rng.choice(a, p=others.p_input))
+        cell = int(rng.integers(c)) * a + x
+        table = _rows_of(with_person(others, cell))
+        for protection, seen in told.items():
+            text = _spec_of(listed, protection)
+            spec = ReleaseSpec.load(make_project(folder / f"{protection}-{k}", text, table))
+            done, _ = go(spec, again=False, rotate=False)
+            files = Path(done["folder"])
+            if protection == "noise":
+                seen.append(follows(files / "frequencies.json", files / "protocol.json"))
+                continue
+            protocol = ProtocolDocument.read(files / "protocol.json").protocol
+            alike = [guess for guess in range(x, c * a, a) if _same(protocol, with_person(others, guess))]
+            if cell not in alike:
+                raise ValueError("the attack misread something: the true counts do not give these weights")
+            seen.append(alike == [cell])
+    return {name: {"yes": sum(seen), "releases": len(seen)} for name, seen in told.items()}
+
+
+def _same(protocol: Protocol, joint: Joint) -> bool:
+    made = coarsened(joint, GUARANTEE, fit("optimal", joint, GUARANTEE))
+    # Outputs may be in another order where the alphabet is: what they are is a label.
+    mine, theirs = (sorted(map(tuple, one.weights_for(joint.inputs).tolist())) for one in (made, protocol))
+    return mine == theirs
+
+
+def _rows_of(joint: Joint) -> pa.Table:
+    s, x = (np.repeat(places, joint.counts.ravel()) for places in np.indices(joint.counts.shape).reshape(2, -1))
+    return pa.table(
+        {
+            alphabet.columns[0]: [alphabet.symbols[place][0] for place in places.tolist()]
+            for alphabet, places in ((joint.secret, s), (joint.inputs, x))
+        }
+    )
+
+
+def _spec_of(listed: Mapping[str, Sequence[str]], protection: str) -> str:
+    secret, publish = listed
+    text = EIGHT_SPEC.replace('"none"', json.dumps(protection))
+    text = text.replace('["disease"]', json.dumps([secret])).replace(json.dumps(list(EIGHT)), json.dumps([publish]))
+    return text + '\n[disclosure]\non_breach = "report"\n' + _section("categories", listed)
+
+
 def thousand(folder: Path) -> dict[str, Any]:
     """Whole releases of a thousand people of eight columns, attacked by their public files."""
     people = eight_columns()
@@ -283,10 +339,7 @@ def judged(people: Sequence[Mapping[str, str]], files: Path, share: float) -> di
     protocol, report = (json.loads((files / name).read_text()) for name in ("protocol.json", "report.json"))
     weights = np.array([[int(weight) for weight in row] for row in protocol["weights"]], dtype=np.float64) / 2.0**63
     rows = report["beliefs"]["rows"]
-    n = report["source"]["records"]
-    told: dict[int, int] = {}
-    if isinstance(n, int):
-        told = deduced(weights, np.array([row["prior"] for row in rows]), n)
+    told = deduced(weights, np.array([row["prior"] for row in rows]), report["source"]["records"])
     columns, symbols = protocol["inputs"]["columns"], [tuple(symbol) for symbol in protocol["inputs"]["symbols"]]
     place = {symbol: x for x, symbol in enumerate(symbols)}
     right = wrong = 0
@@ -296,6 +349,8 @@ def judged(people: Sequence[Mapping[str, str]], files: Path, share: float) -> di
             is_right = rows[told[x]]["label"] == person["disease"]
             right += is_right
             wrong += not is_right
+    if told and not right + wrong:
+        raise ValueError("secrets of groups were deduced, and whose they are was not asked")
     return {"deduced": right, "wrong": wrong, "published values": len(symbols), "share kept": round(share, 3)}
 
 
@@ -396,7 +451,7 @@ def releases_of(results: Mapping[str, Any]) -> str:
 
 def page_of(results: Mapping[str, Any]) -> str:
     """The page of results."""
-    thousand, trials = results["thousand"], results["small"]["noise"]["secret"]["trials"]
+    thousand, whole, trials = results["thousand"], results["whole"], results["small"]["noise"]["secret"]["trials"]
     follows = "follows" if thousand["noise, grouped"]["protocol follows from frequencies.json"] else "does not follow"
     return f"""# What protecting the frequencies withholds
 
@@ -410,7 +465,8 @@ record has), or all cells, are equally likely before.
 
 - *None, threshold*: somebody who knows everybody else makes the release of every guess with the same software, and
   compares weights and figures, byte by byte. No draw is involved, so the share is exact over the people who were tried:
-  all secrets with all published values under none, with {VALUES} values under threshold.
+  all secrets with all published values under none, with {VALUES} values under threshold. A person is told with
+  certainty or not at all: 75 % are half of the people told and the others guessed.
 - *Noise*: the guess that is likeliest given `frequencies.json`; {trials:,} people and draws. *The most that noise
   allows* is what the best attacker reaches who knows everybody else, computed exactly from the law of the noise
   (`optimum`): for two secrets e^ε / (1 + e^ε). It holds whatever else is computed from the same documents, for they are
@@ -420,6 +476,10 @@ record has), or all cells, are equally likely before.
 - *Two versions*: the second lacks the person; the guess is where the difference of the noisy counts is largest.
 - *Counts guessed exactly*: by the noisy count itself, 0 where it is below. What rounding leaves of counts under none is
   [another page](reconstruction.md).
+
+Whole releases of *small* with one person more say the same. For {whole["none"]["yes"]} of {whole["none"]["releases"]}
+people no secret but the true one gives the weights of `protocol.json` under none. Under noise `protocol.json` follows
+from `frequencies.json`, to the last weight, in {whole["noise"]["yes"]} of {whole["noise"]["releases"]} releases.
 
 ## A thousand people of eight columns
 
@@ -461,6 +521,7 @@ def main() -> None:
         results[name] = measured(joint)
         print(name, json.dumps(results[name]), flush=True)
     with tempfile.TemporaryDirectory() as folder:
+        results["whole"] = whole(Path(folder), sources()["small"])
         results["thousand"] = thousand(Path(folder))
     print(json.dumps(results["thousand"]), flush=True)
     (chosen.results / "protection.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
