@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _WIDE = 160
 _CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
-_NO_COST = "a bound for the published frequencies alone, or perfect privacy: no table of what noise costs"
+_NO_COST = "no table of what noise costs: it is for bounds that cover noise, and are not perfect privacy"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 1.0
 

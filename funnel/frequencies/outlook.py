@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,14 @@ from funnel.guarantees import Guarantee
 from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
 from funnel.measures import mutual_information, normalised_mutual_information
+from funnel.mechanisms import mechanism
+from funnel.mechanisms.instead import merging_for
 from funnel.mechanisms.memory import require_memory
 from funnel.mechanisms.optimal import Optimal
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.solver import optimal
+from funnel.solver.budget import Budget
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SIZES = (1_000, 10_000, 100_000)
@@ -272,7 +276,12 @@ def _best(joint: Joint, guarantee: Guarantee, others: Sequence[Protocol], second
     require_memory(Optimal.name, Optimal().memory(joint, guarantee), joint)
     solution = optimal(joint, guarantee, _GAP * max(joint.entropy, _GAP), seconds)
     best, utility = solution.protocol, solution.utility
-    for other in others:
+    merged = []
+    if not solution.finished:
+        # A search that was cut short may be behind what takes next to nothing.
+        with suppress(FunnelError):
+            merged = [mechanism(merging_for(guarantee)).fitted(joint, guarantee, Budget.of(seconds)).protocol]
+    for other in (*others, *merged):
         if (kept := mutual_information(joint, other)) > utility and guarantee.holds(joint, other):
             best, utility = other, kept
     return best, min(1.0, solution.bound / joint.entropy) if joint.entropy else 0.0
