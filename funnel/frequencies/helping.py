@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,11 +34,14 @@ class Help:
         So many records with the same frequencies, to two digits and rounded up; None if no number would do.
     together : tuple of str
         The fewest values of the secret, the rarest, that would do as one, with the records there are; empty if none.
+    then : float or None
+        What the best protocol that was found keeps with these as one, of H(X); None where there are none.
     """
 
     share: float
     n: int | None
     together: tuple[str, ...]
+    then: float | None = None
 
 
 def what_would_help(joint: Joint, guarantee: Guarantee, noise: Noise, plain: Protocol) -> Help | None:
@@ -105,6 +108,12 @@ def _records(counts: Joint, met: Callable[[Joint], bool]) -> int | None:
         middle = int((fewer * more) ** 0.5)
         fewer, more = (fewer, middle) if met(scaled(counts, middle)) else (middle, more)
     return rounded_up(more)
+
+
+def made_one(counts: Joint, values: Sequence[str]) -> Joint:
+    """The same records with these values of the secret as one, without bounds."""
+    secrets = [s for s, label in enumerate(counts.secret.labels) if label in values]
+    return grouped(counts.as_published, np.array(secrets, dtype=np.intp))
 
 
 def _together(counts: Joint, met: Callable[[Joint], bool]) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from funnel.errors import FunnelError
 from funnel.frequencies.expected import expected, scaled
-from funnel.frequencies.helping import Help, what_would_help
+from funnel.frequencies.helping import Help, made_one, what_would_help
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import Guarantee
 from funnel.guarantees.sided import over_set
@@ -140,7 +140,8 @@ class NoiseOutlook:
         if half.n is not None:
             ways.append(f"about {half.n:,} records with the same frequencies")
         if half.together:
-            ways.append(f"the values {', '.join(half.together)} of {', '.join(self.columns)} made one")
+            then = f" (then at least {half.then:.1%})" if half.then is not None else ""
+            ways.append(f"the values {', '.join(half.together)} of {', '.join(self.columns)} made one{then}")
         enough = [one for one in self.epsilons if one > self.epsilon and self._keeps(one, half.share)]
         if enough:
             ways.append(f"an epsilon of {enough[0]:g}")
@@ -267,8 +268,13 @@ def noise_outlook(
     if plain is None or without.kept is None or (now.kept or 0.0) >= without.kept / 2:
         return outlook
     progress("what would help", steps, steps)
-    helps = what_would_help(counts, guarantee, Noise(epsilon * part, 0.0, beta), plain)
-    return NoiseOutlook(**{**vars(outlook), "help": helps})
+    noise = Noise(epsilon * part, 0.0, beta)
+    helps = what_would_help(counts, guarantee, noise, plain)
+    if helps is not None and helps.together:
+        table = expected(made_one(counts, helps.together), noise)
+        best, _ = _best(table, guarantee, [plain], seconds)
+        helps = replace(helps, then=max(helps.share, normalised_mutual_information(table, best)))
+    return replace(outlook, help=helps)
 
 
 def _best(joint: Joint, guarantee: Guarantee, others: Sequence[Protocol], seconds: float) -> tuple[Protocol, float]:
@@ -293,7 +299,7 @@ def _tightened(row: Sequence[Cost]) -> list[Cost]:
     limit, tightened = bare.most, []
     for cost in reversed(noisy):
         if limit is not None and cost.most is not None:
-            cost = Cost(**{**vars(cost), "most": min(cost.most, limit)})
+            cost = replace(cost, most=min(cost.most, limit))
         limit = cost.most if cost.most is not None else limit
         tightened.append(cost)
     return [bare, *reversed(tightened)]

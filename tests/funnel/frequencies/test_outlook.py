@@ -141,7 +141,8 @@ def test_where_the_table_is_too_small_what_helps_is_said_and_does() -> None:
     said = found.sentence
     assert said is not None
     assert f"about {found.help.n:,} records with the same frequencies" in said
-    assert "the values odd, rare of S made one" in said
+    assert f"the values odd, rare of S made one (then at least {found.help.then:.1%})" in said
+    assert found.help.then == pytest.approx(funnel.optimal(together, guarantee).utility / joint.entropy, abs=3e-3)
     assert "an epsilon of 10" in said
     assert said in list(found.lines())
 
