@@ -143,6 +143,7 @@ def main() -> None:
             continue
         rows.append(measured(arguments.data, *case, arguments.seconds))
         print(rows[-1]["case"], f"{rows[-1]['seconds']:.0f} s", flush=True)
+        rows.sort(key=lambda row: [named(*case) for case in CASES].index(row["case"]))
         path.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     write(rows, RESULTS / "frequencies-cost.md")
     mpl.rcParams["svg.hashsalt"] = "funnel"
