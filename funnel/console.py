@@ -205,6 +205,8 @@ class Console:
                 self._print_notes(row)
             if beside is not None:
                 out.print(Text(beside.sentence), soft_wrap=True)
+                if not noise and "noise" in beside.why and beside.kept < beside.nominal_kept / 2:
+                    out.print(Text("That is more than half of it: --frequencies says what would help."))
             for warning in warnings:
                 out.print(
                     Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True

@@ -17,6 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 import funnel
 from funnel import LDP, LIP, Joint, SpecError, parse_guarantee
+from funnel.certainty import Certainty
 from funnel.cli import main
 from funnel.console import Console
 from funnel.frequencies.expected import expected, scaled
@@ -195,3 +196,17 @@ def test_a_console_shows_tables_and_the_sentence(tmp_path: Path, capsys: pytest.
     table = [line.split() for line in found.lines() if line.lstrip().startswith("1,500")]
     assert table[0][2:] == [found.cost(1500, epsilon).share for epsilon in (None, *found.epsilons)]
     assert table[1][2:] == [f"{found.cost(1500, epsilon).ignored:.3g}" for epsilon in found.epsilons]
+
+
+def test_a_plan_that_loses_much_to_noise_points_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    joint, spec, hint = Joint.from_counts(COUNTS), ReleaseSpec.load(make_project(tmp_path)), "--frequencies says what"
+    for why, kept, noise, pointed in (
+        ("noise", 0.4, None, True),
+        ("sample and noise", 0.4, None, True),
+        ("noise", 0.5, None, False),
+        ("sample", 0.4, None, False),
+        ("noise", 0.4, [settled()], False),
+    ):
+        sure = [Certainty("ldp:0.5", "ldp:0.5", why, kept, 0.9, 1.0)]
+        Console(False).print_plan(spec, joint, [("ldp:0.5", ())], [()], [None], UNPROTECTED, sure, None, noise)
+        assert (hint in capsys.readouterr().out) == pointed
