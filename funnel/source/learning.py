@@ -72,9 +72,14 @@ def learn_codings(
         learned_epsilon=math.fsum(share.epsilon for share in learned.values()),
         learned_delta=math.fsum(share.delta for column, share in learned.items() if is_selected(spec, column)),
     )
+    _require_names(spec, codings, learned)
     if any(coding.leaves_out for coding in codings.columns):
         codings = _counted_again(spec, source, codings, batch_rows)
-        _require_rows(spec, source, n_read, codings.n_rows)
+        if codings.n_rows < 2:
+            raise DataError(
+                f"hardly any record has a value of {listed(spec.secret)} that has a category; list the values that may "
+                "occur in [categories]"
+            )
     _require_variation(spec, codings)
     return codings
 
@@ -200,6 +205,25 @@ def _require_rows(spec: ReleaseSpec, source: Source, n_read: int, n_kept: int) -
         raise DataError(
             f'{left} left of the {n_read:,} of {source.name}, since on_missing = "drop" leaves out every row with '
             f'a missing value in {listed(spec.columns)}; set on_missing = "category" in [source]'
+        )
+
+
+def _require_names(spec: ReleaseSpec, codings: Codings, learned: Mapping[str, Share]) -> None:
+    """Refuse a table that is too small for its values to be learned under noise, and say what would help."""
+    named = {
+        column: len({*coding.labels} - {coding.other_label, coding.missing_label}) for column, coding in codings.items()
+    }
+    lacking = [column for column in spec.secret if column in learned and len(codings[column].labels) < 2]
+    if not lacking and all(column in learned and not named[column] for column in spec.publish):
+        lacking = list(spec.publish)
+    if lacking:
+        # The values of a secret column get half of its share.
+        looks = (learned[column].halved() if column in spec.secret else learned[column] for column in lacking)
+        least = max(share.threshold for share in looks)
+        raise DataError(
+            f"too few values of {listed(lacking)} are common enough to be named under the noise, which takes about "
+            f"{least:,} records with each; list the values in [categories], group rare ones in [recode], or raise "
+            "epsilon in [frequencies]"
         )
 
 

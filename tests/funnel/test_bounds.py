@@ -118,6 +118,9 @@ _MADE_BY_HAND = {
     "joint.py": "counted, or with its bounds",
     "frequencies/frequencies.py": "made with them",
     "frequencies/widening.py": "exact counts, before noise",
+    "disclosure/suggest.py": "counts that a suggestion is weighed by; no protocol is made for them",
+    "history/rows.py": "exact counts of rows, before noise",
+    "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
 }

@@ -91,4 +91,6 @@ def test_digests_change_with_what_decides_over_the_counts() -> None:
     threshold = spec(frequencies={"protection": "threshold"})
     assert threshold.coding_digest == plain.coding_digest
     # A setting that is left at its default changes nothing.
-    assert spec(categories={}, frequencies={}).digest == plain.digest
+    assert spec(categories={}).digest == plain.digest
+    assert spec(frequencies={}).digest == spec(frequencies={"protection": "noise"}).digest
+    assert spec(frequencies={}).coding_digest == coded[3].coding_digest

@@ -86,4 +86,4 @@ def test_a_document_that_contradicts_itself_is_damaged(key: str, value: object, 
 
 def test_what_is_not_protected_is_not_told_exactly() -> None:
     with pytest.raises(SpecError, match="only frequencies that are protected by noise"):
-        frequencies_document(protect(OVER, FrequencySettings()))
+        frequencies_document(protect(OVER, FrequencySettings(protection="none")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -217,7 +218,52 @@ class TestUnderNoise:
         noise(1)
         assert learn(spec)["x"].labels == ("a", "b", "c", "Other")
         noise(-100)
-        assert learn_labels_or_refusal(spec) == "has the same category in every row"
+        with pytest.raises(DataError, match="too few values of x are common enough"):
+            learn(spec)
+
+    def test_a_table_too_small_for_its_values_to_be_learned_is_refused_with_what_would_help(
+        self, workshop: Any, noise: Noises
+    ) -> None:
+        columns = {"s": ["u", "v"] * 30, "x": ["a", "b", "c"] * 20}
+        spec = workshop.parquet(columns, frequencies={**NOISE, "epsilon": 1.0})
+        with pytest.raises(DataError, match=r"values of s are common enough .* about 7\d records with each; list"):
+            learn(spec)
+        spec = workshop.parquet(columns, frequencies={**NOISE, "epsilon": 0.5}, categories={"s": ["v", "u"]})
+        with pytest.raises(DataError, match="values of x are common enough"):
+            learn(spec)
+        # Who declares all values is not asked how many records there are, but somebody has to be there.
+        everything: dict[str, Any] = {"frequencies": NOISE, "categories": {"s": ["w", "z"], "x": ["a"]}}
+        with pytest.raises(DataError, match="hardly any record has a value of s that has a category"):
+            learn(workshop.parquet(columns, **everything))
+
+    @pytest.mark.parametrize("on_missing", ["category", "drop"])
+    def test_every_count_that_is_looked_at_has_noise_and_no_record_pays_twice(
+        self, workshop: Any, monkeypatch: pytest.MonkeyPatch, on_missing: str
+    ) -> None:
+        asked: list[tuple[int, float]] = []
+
+        def draw(size: int, epsilon: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+            asked.append((size, epsilon))
+            return np.zeros(size, dtype=np.int64)
+
+        monkeypatch.setattr(selection, "draw_noise", draw)
+        spec = workshop.parquet(
+            {"s": ["u", "v"] * 50, "x": [*"aabbc"] * 20, "z": [*"defgh"] * 20},
+            publish=["x", "z"],
+            categories={"z": ["d", "e"]},
+            recode={"z": {"minimum_count": 5}},
+            frequencies=NOISE,
+            source={"on_missing": on_missing},
+        )
+        learn(spec)
+        share = shares_of(spec)["x"].epsilon
+        rest = 1 if on_missing == "category" else 0
+        # Of the secret its two values for one half, and for the other what is left of them, and what is missing.
+        expected = [(2, share / 2), (1 + rest, share / 2)]
+        # Of a published column its values, and what is missing: nobody is in both.
+        expected += [(3, share)] + [(1, share)] * rest
+        expected += [(2, share)] + [(1, share)] * rest
+        assert [one for one in asked if one[0]] == expected
 
     def test_groups_are_public_and_missing_values_may_be_in_one(self, workshop: Any, noise: Noises) -> None:
         spec = workshop.parquet(
@@ -253,18 +299,12 @@ class TestUnderNoise:
                 codings = learn(spec)
             except DataError as error:
                 # Where so few have a name that nothing varies.
-                if "has the same category in every row" not in str(error):
+                if not re.search("has the same category in every row|common enough to be named", str(error)):
                     raise
                 return
         assert codings.n_rows + codings.n_dropped == len(columns["s"])
         assert None not in {cell for row in consistent(spec, codings) for cell in row}
         assert Codings.from_json(codings.to_json()) == codings
-
-
-def learn_labels_or_refusal(spec: ReleaseSpec) -> str:
-    with pytest.raises(DataError, match="has the same category in every row"):
-        learn(spec)
-    return "has the same category in every row"
 
 
 def test_no_noise_is_asked_for_where_none_is_wanted(workshop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
