@@ -130,7 +130,11 @@ class Finished:
     @cached_property
     def frequencies(self) -> PublicFrequencies | None:
         """The public counts, where noise protects the exact ones."""
-        return PublicFrequencies.parse(self.folder.frequencies.read_bytes()) if self.said.has_noise else None
+        if not self.said.has_noise:
+            return None
+        if not self.folder.frequencies.is_file():
+            raise DataError("frequencies.json, from which all else is to follow, is missing")
+        return PublicFrequencies.parse(self.folder.frequencies.read_bytes())
 
     @cached_property
     def recount(self) -> Recount:

@@ -24,8 +24,11 @@ from funnel.audit.check import Check, judged
 from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
+from funnel.audit.protected import check_noise, public_joint
 from funnel.errors import DataError, FunnelError
 from funnel.joint import IntArray, Joint
+from funnel.recount.count_box import CountBox
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
@@ -100,18 +103,43 @@ def _document(kind: type[T], path: Path) -> T:
     return kind.from_json(content, str(path))
 
 
-def check_evidence(evidence: Evidence, document: ProtocolDocument, table: Table | None) -> list[Check]:
-    """All that can be told with the joint law and the counts of the draw."""
+def check_public(public: PublicFrequencies, document: ProtocolDocument) -> list[Check]:
+    """All that can be told with public counts: whoever has them needs no others."""
+    joint = public_joint(public)
     try:
-        level = _plain_level(evidence.joint, document)
+        level = _plain_level(joint, document, public.possible)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
+    return [
+        _check_leakage(level, joint, document),
+        judged("law", _law_complaints(joint, document), "prior, posterior, utility and marginal follow from it"),
+    ]
+
+
+def check_evidence(
+    evidence: Evidence, document: ProtocolDocument, table: Table | None, public: PublicFrequencies | None = None
+) -> list[Check]:
+    """All that can be told with the joint law and the counts of the draw.
+
+    Parameters
+    ----------
+    public : PublicFrequencies, optional
+        Where noise protects the counts. What follows from them is then judged by `check_public`.
+    """
+    try:
+        level = _plain_level(evidence.joint, document)
+        proven = None if public is None else _plain_level(public_joint(public), document, public.possible)
+    except FunnelError as error:
+        return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
+    law = judged(
+        "law", _law_complaints(evidence.joint, document), "prior, posterior, utility and marginal follow from it"
+    )
+    of_counts = [_check_leakage(level, evidence.joint, document), law]
     checks = [
-        _check_leakage(level, evidence.joint, document),
+        *(of_counts if public is None else [check_noise(public, evidence.joint)]),
         judged(
-            "law", _law_complaints(evidence.joint, document), "prior, posterior, utility and marginal follow from it"
+            "findings", _finding_complaints(level, proven, evidence, document), "what was found then is found again"
         ),
-        judged("findings", _finding_complaints(level, evidence, document), "what was found then is found again"),
         judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
     ]
     if table is not None:
@@ -145,7 +173,7 @@ def _check_leakage(level: PlainLevel, joint: Joint, document: ProtocolDocument) 
     return judged("leakage", complaints(), said)
 
 
-def _plain_level(joint: Joint, document: ProtocolDocument) -> PlainLevel:
+def _plain_level(joint: Joint, document: ProtocolDocument, box: CountBox | None = None) -> PlainLevel:
     """The level by the room that nothing is made with.
 
     Raises
@@ -166,6 +194,7 @@ def _plain_level(joint: Joint, document: ProtocolDocument) -> PlainLevel:
         WHOLE,
         reads_secret=reads,
         published=joint.inputs.symbols,
+        box=box,
     )
 
 
@@ -250,7 +279,9 @@ def _public_share(share: Fraction, step: Fraction) -> Fraction:
     return max(Fraction(round(share / step)), Fraction(1)) * step if share else Fraction()
 
 
-def _finding_complaints(level: PlainLevel, evidence: Evidence, document: ProtocolDocument) -> Iterator[str]:
+def _finding_complaints(
+    level: PlainLevel, proven: PlainLevel | None, evidence: Evidence, document: ProtocolDocument
+) -> Iterator[str]:
     found = evidence.findings
     if found.guarantee != document.guarantee.declared:
         yield "they are about another guarantee"
@@ -260,8 +291,17 @@ def _finding_complaints(level: PlainLevel, evidence: Evidence, document: Protoco
     forgotten = 0 if found.history is None else found.history.forgotten
     if (found.rows, found.outside + forgotten) != (int(evidence.pairs.sum()), int(evidence.pairs[-1].sum())):
         yield "their number of records is not that of the draw"
-    if found.level is None or not math.isclose(found.level, level.nats, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
+    if not _is_level(found.level, level):
         yield "their level is not the one that is found now"
+    if (found.proven_level is not None) if proven is None else not _is_level(found.proven_level, proven):
+        yield "their level over all counts that the noise leaves possible is not the one that is found now"
+
+
+def _is_level(stated: float | None, level: PlainLevel) -> bool:
+    if stated is None:
+        # JSON has no infinity; whoever knows the exact counts may have more to learn than whoever does not.
+        return math.isinf(level.nats)
+    return math.isclose(stated, level.nats, rel_tol=_RELATIVE, abs_tol=_RELATIVE)
 
 
 def _verdict_complaints(evidence: Evidence) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from funnel.audit.arithmetic import WHOLE, output_limits, prior_limits, reads_published_only
+from funnel.audit.arithmetic import WHOLE, Interval, output_limits, prior_limits, reads_published_only
 from funnel.audit.check import Check, judged
 from funnel.release.documents import ProtocolDocument
 
@@ -18,7 +18,9 @@ FALSE_ALARM = 1e-9
 _ROUNDING = 1 + 2.0**-20
 
 
-def check_frequencies(document: ProtocolDocument, counts: npt.NDArray[np.int64]) -> Check:
+def check_frequencies(
+    document: ProtocolDocument, counts: npt.NDArray[np.int64], means: list[Interval] | None = None
+) -> Check:
     """Test the count of every output against its probability, for a user who has only the public files.
 
     Parameters
@@ -26,6 +28,8 @@ def check_frequencies(document: ProtocolDocument, counts: npt.NDArray[np.int64])
     document : ProtocolDocument
     counts : ndarray of int64, shape (b,)
         Released records by output.
+    means : list of Interval, optional
+        What the mean probability of each output can be, where noise protects the shares that are public.
 
     Notes
     -----
@@ -34,10 +38,11 @@ def check_frequencies(document: ProtocolDocument, counts: npt.NDArray[np.int64])
     q = Σ_x (n_x/n) Q(y|x). By Hoeffding (1956, theorem 5) its tails beyond nq ± 1 are at most those of Binomial(n, q),
     and these grow with q above and fall with q below. Each share n_x/n lies within half a step of the public one, so q
     lies between two numbers that are public; the tails at these are tested, each at `FALSE_ALARM` / 2b (Bonferroni).
-    For a protocol that reads the secret q lies within the rounding of its public probability. O(a b).
+    For a protocol that reads the secret q lies within the rounding of its public probability. Where shares have noise,
+    q lies within ``means``, but for as large a probability again. O(a b).
     """
     n = int(counts.sum())
-    low, high = _limits(document, n)
+    low, high = _limits(document, n) if means is None else ([q.low for q in means], [q.high for q in means])
     p_values = []
     for count, least, most in zip(counts.tolist(), low, high, strict=True):
         above = 1.0 if count <= n * most + 1 or most >= 1 else float(betainc(count, n - count + 1, most))

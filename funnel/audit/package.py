@@ -34,6 +34,11 @@ _SCOPES = {
     ),
     "same": "everything published about a person, in this version and in all versions before it about the same people",
 }
+_PROTECTED = {
+    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+    "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
+    "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
+}
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _ORDERS = ("random", "as in the source")
 _FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
@@ -49,7 +54,9 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MOST_SECRETS = 1 << 20
 
 
-def check_package(package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None) -> Check:
+def check_package(
+    package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None, told_of: int | None
+) -> Check:
     """Compare the data package with what follows from everything else that is public.
 
     Parameters
@@ -59,11 +66,17 @@ def check_package(package: dict[str, Any], document: ProtocolDocument, facts: Fa
     facts : mapping
     rows : int or None
         Records in the table; None where they could not be told.
+    told_of : int or None
+        Records that public figures are of: those of the public counts.
     """
-    return judged("package", _complaints(package, document, facts, rows), "every key follows from the other files")
+    return judged(
+        "package", _complaints(package, document, facts, rows, told_of), "every key follows from the other files"
+    )
 
 
-def _complaints(package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None) -> Iterator[str]:
+def _complaints(
+    package: dict[str, Any], document: ProtocolDocument, facts: Facts, rows: int | None, told_of: int | None
+) -> Iterator[str]:
     name, privacy = package.get("name"), package.get("funnel:privacy")
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
@@ -79,7 +92,7 @@ def _complaints(package: dict[str, Any], document: ProtocolDocument, facts: Fact
         yield "its time of publication is no time"
     if privacy.get("rowOrder") not in _ORDERS:
         yield "funnel:privacy.rowOrder is neither random nor that of the source"
-    if rows is not None and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), rows):
+    if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
         yield "funnel:privacy.confidence does not follow from the number of records"
 
 
@@ -113,9 +126,25 @@ def _expected(
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
+            **_frequencies(privacy, document, facts),
             **_scope(privacy),
         },
     }
+
+
+def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
+    """What protects the frequencies, as the protocol says it."""
+    said = document.frequencies
+    if said.protection == "none" and "frequencies" not in privacy:
+        # Releases from before frequencies were protected say nothing of it.
+        return {}
+    told: dict[str, Any] = {"protection": said.protection, "meaning": _PROTECTED[said.protection]}
+    if said.protection == "noise":
+        digest, _ = facts.get("frequencies.json", ("", 0))
+        told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
+        told |= {name: getattr(said, name) for name in ("epsilon", "delta", "beta", "spent")}
+        told["unprotectedVersions"] = said.unprotected
+    return {"frequencies": told}
 
 
 def _scope(privacy: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from funnel.audit.arithmetic import (
 )
 from funnel.audit.check import Check, State, judged, overall, unchecked
 from funnel.audit.encoding import Table, check_csv, check_table
-from funnel.audit.evidence import check_evidence, read_evidence
+from funnel.audit.evidence import check_evidence, check_public, read_evidence
 from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.histories import check_histories
@@ -24,8 +24,10 @@ from funnel.audit.history import check_kept, check_record, check_versions, find_
 from funnel.audit.labels import check_labels
 from funnel.audit.package import Facts, check_package, check_texts
 from funnel.audit.page import Render, check_numbers, check_rendered, check_report
+from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.signing import check_signature, read_signature
 from funnel.errors import DataError, SpecError
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import public_key_of
@@ -34,7 +36,7 @@ from funnel.spec import ReleaseSpec
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
 _NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json"}
+_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json"}
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,12 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     facts = {path: file_facts(folder.root / path) for path in listing.public}
     values, parquet, table = check_table(folder.data, document.outputs.alphabet())
     rows = None if table is None else table.rows
+    public = read_frequencies(folder, document)
+    # Public figures are of so many records: with noise, not of as many as the table has.
+    told_of = rows if public is None else sum(map(sum, public.counts))
     own = _own_key(folder, str(package.get("name"))) if not told.fetched else None
     checks = [
-        _check_files(listing, told),
+        _check_files(listing, told, public is not None),
         check_signature(signature, package, facts, told.key, own),
         _check_documents(folder, listing),
         values,
@@ -106,18 +111,19 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         known = table is not None
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
     checks += [
-        check_package(package, document, facts, rows),
+        check_package(package, document, facts, rows, told_of),
         check_versions(folder, package, in_place=not told.fetched),
         check_guarantee(document),
         check_labels(document),
-        *(_figures(document, table) if table is not None else ()),
+        *([] if public is None else [check_protected(public, document, package), *check_public(public, document)]),
+        *(_figures(document, table, public, told_of) if table is not None and told_of else ()),
         *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),
         check_report(folder, document, package, rows),
     ]
     if folder.numbers.name in facts:
         checks += [check_numbers(folder, document, package, rows), check_rendered(folder, told.render)]
     if not told.public:
-        checks += _internal(folder, document, package, facts, table, told)
+        checks += _internal(folder, document, package, facts, table, told, public)
     return checks
 
 
@@ -133,11 +139,12 @@ def _is_shuffled(package: dict[str, Any]) -> bool:
     return isinstance(privacy, dict) and privacy.get("rowOrder") == "random"
 
 
-def _check_files(listing: Listing, told: Told) -> Check:
+def _check_files(listing: Listing, told: Told, noise: bool) -> Check:
     public = set(listing.public)
+    possible = _POSSIBLE if noise else _POSSIBLE - {"frequencies.json"}
     said = [f"{path} is missing" for path in _NEEDED if path not in public]
     said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
-    said += [f"{path} is no file of a release" for path in sorted(public - _POSSIBLE) + sorted(told.unlisted)]
+    said += [f"{path} is no file of a release" for path in sorted(public - possible) + sorted(told.unlisted)]
     return judged("files", said, f"{len(public)} public files, and nothing else")
 
 
@@ -148,13 +155,14 @@ def _check_documents(folder: ReleaseFolder, listing: Listing) -> Check:
     return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")
 
 
-def _figures(document: ProtocolDocument, table: Table) -> list[Check]:
+def _figures(document: ProtocolDocument, table: Table, public: PublicFrequencies | None, rows: int) -> list[Check]:
+    limits = None if public is None else mean_limits(public, document, table.rows)
     return [
-        check_prior(document, table.rows),
+        check_prior(document, rows),
         *([check_posterior(document)] if reads_published_only(document) else []),
-        check_marginal(document, table.rows),
-        check_utility(document, table.rows),
-        check_frequencies(document, table.counts),
+        check_marginal(document, rows),
+        check_utility(document, rows),
+        check_frequencies(document, table.counts, limits),
     ]
 
 
@@ -165,6 +173,7 @@ def _internal(
     facts: Facts,
     table: Table | None,
     told: Told,
+    public: PublicFrequencies | None,
 ) -> list[Check]:
     name, version = str(package.get("name")), str(package.get("version"))
     if not folder.audit.is_dir():
@@ -181,7 +190,7 @@ def _internal(
         return [whole, kept]
     return [
         whole,
-        *check_evidence(evidence, document, table),
+        *check_evidence(evidence, document, table, public),
         check_texts(package, _said(evidence.spec)),
         check_record(folder, evidence, document, package, facts),
         kept,

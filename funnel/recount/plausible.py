@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # Outweighs the rounding of a few logarithms in floats.
@@ -29,29 +29,36 @@ class Plausible:
 def plausible_noise(noise: Sequence[Sequence[int]], scale: float) -> Plausible:
     """Judge noise: exact counts taken from the published ones, c × a.
 
-    Looked at are the largest one, how many are zero, the sum and the sum of absolute values of the whole table, of
-    every secret and of every input. The whole shows noise that is absent, of another scale or of one sign; lines show
-    what has noise in a part only, or the same noise again and again.
+    Looked at are the largest one, how many are zero and below zero, the sum and the sum of absolute values of the whole
+    table, of every secret and of every input. The whole shows noise that is absent, of another scale or of one sign;
+    lines show what has noise in a part only, or the same noise again and again.
 
     Notes
     -----
-    Each tail is bounded by Chernoff's inequality, ``P(S >= s) <= min_θ e^{-θ s} E e^{θ S}``: of the number of zeros by
-    the binomial law, of the others with ``E e^{θ Z} = (1-α)² / ((1-α e^θ)(1-α e^{-θ}))`` and
+    Each tail is bounded by Chernoff's inequality, ``P(S >= s) <= min_θ e^{-θ s} E e^{θ S}``: of the numbers of
+    cells by the binomial law, of the others with ``E e^{θ Z} = (1-α)² / ((1-α e^θ)(1-α e^{-θ}))`` and
     ``E e^{θ |Z|} = (1-α)(1+α e^θ) / ((1+α)(1-α e^θ))``. A bound on a tail that falls with s is at most t with a
-    probability of at most t; two sides of one sum count twice, and all tests together as many times as they are.
+    probability of at most t; two sides of one sum count twice. Tests of the whole table share one half, those
+    of lines the other.
     """
     table = [list(map(int, row)) for row in noise]
     cells = [count for row in table for count in row]
     alpha = math.exp(-1 / scale)
-    found = [
+    zero, below = sum(count == 0 for count in cells), sum(count < 0 for count in cells)
+    whole = [
         (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
-        (_zeros(sum(count == 0 for count in cells), len(cells), alpha), "how often it is zero"),
+        (_share(zero, len(cells), (1 - alpha) / (1 + alpha)), "how often it is zero"),
+        (_share(below, len(cells), alpha / (1 + alpha)), "how often it is below zero"),
+        *_sums(cells, alpha, "in all"),
     ]
-    for what, line in _lines(table):
-        found.append((2 * _absolute(sum(map(abs, line)), len(line), alpha), f"how large it is {what}"))
-        found.append((2 * _signed(abs(sum(line)), len(line), alpha), f"which way it goes {what}"))
+    lines = []
+    if len(table) > 1 and len(table[0]) > 1:
+        lines += [one for row in table for one in _sums(row, alpha, "for one secret")]
+        lines += [one for column in zip(*table, strict=True) for one in _sums(column, alpha, "for one published value")]
+    # Half for each family, however many lines there are.
+    found = [(2 * len(family) * p, what) for family in (whole, lines) for p, what in family]
     smallest, what = min(found)
-    return Plausible(min(1.0, len(found) * smallest * _ROUNDING), what)
+    return Plausible(min(1.0, smallest * _ROUNDING), what)
 
 
 def plausible_apart(
@@ -68,11 +75,11 @@ def plausible_apart(
     )
 
 
-def _lines(table: list[list[int]]) -> Iterator[tuple[str, list[int]]]:
-    yield "in the whole table", [count for row in table for count in row]
-    if len(table) > 1 and len(table[0]) > 1:
-        yield from (("for one secret", row) for row in table)
-        yield from (("for one published value", list(column)) for column in zip(*table, strict=True))
+def _sums(line: Sequence[int], alpha: float, where: str) -> list[tuple[float, str]]:
+    return [
+        (2 * _absolute(sum(map(abs, line)), len(line), alpha), f"how large it is {where}"),
+        (2 * _signed(abs(sum(line)), len(line), alpha), f"which way it goes {where}"),
+    ]
 
 
 def _largest(size: int, scale: float) -> float:
@@ -80,10 +87,9 @@ def _largest(size: int, scale: float) -> float:
     return 1.0 if size == 0 else 2 * math.exp(-size / scale) / (1 + math.exp(-1 / scale))
 
 
-def _zeros(number: int, cells: int, alpha: float) -> float:
-    chance = (1 - alpha) / (1 + alpha)
-    above, below_it = _binomial(number, cells, chance), _binomial(cells - number, cells, 1 - chance)
-    return 2 * min(above, below_it)
+def _share(number: int, cells: int, chance: float) -> float:
+    """Not below twice the smaller tail of Bin(cells, chance) at a number."""
+    return 2 * min(_binomial(number, cells, chance), _binomial(cells - number, cells, 1 - chance))
 
 
 def _binomial(number: int, trials: int, chance: float) -> float:

@@ -1,0 +1,139 @@
+"""Protected frequencies of a release: what frequencies.json says, and that everything public follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.alphabet import Alphabet
+from funnel.audit.arithmetic import WHOLE, Interval, reads_published_only
+from funnel.audit.check import Check, judged
+from funnel.audit.files import read_document
+from funnel.errors import DataError
+from funnel.joint import Joint
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.noise import cell_limit, scale_of, total_limit
+from funnel.recount.plausible import plausible_noise
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+
+# Of audits of a release that was made as declared, the share that the noise may fail.
+FALSE_ALARM = 1e-9
+_NUMBERS = ("epsilon", "delta", "beta", "spent")
+
+
+def read_frequencies(folder: ReleaseFolder, document: ProtocolDocument) -> PublicFrequencies | None:
+    """The public frequencies, where the protocol says that noise protects the others.
+
+    Raises
+    ------
+    DataError
+        If they cannot be read, or are of other columns or values than the protocol.
+    """
+    if document.frequencies.protection != "noise":
+        return None
+    public = PublicFrequencies.parse(read_document(folder.frequencies))
+    if (public.published_columns, public.inputs) != (document.prior.columns, document.prior.symbols):
+        raise DataError(f"{folder.frequencies} is of other published values than the protocol; the release is damaged")
+    if public.secret_columns != document.guarantee.secret:
+        raise DataError(f"{folder.frequencies} is of another secret than the protocol; the release is damaged")
+    # That there are counts at all.
+    public.as_recount()
+    return public
+
+
+def public_joint(public: PublicFrequencies) -> Joint:
+    """The law that everything public is made from."""
+    return Joint.from_counts(
+        np.array(public.counts),
+        Alphabet(public.secret_columns, public.secret),
+        Alphabet(public.published_columns, public.inputs),
+    )
+
+
+def check_protected(public: PublicFrequencies, document: ProtocolDocument, package: Mapping[str, Any]) -> Check:
+    """What the public frequencies say of their noise, by themselves and beside the other documents."""
+    said = document.frequencies
+    privacy = package.get("funnel:privacy")
+    told = privacy.get("frequencies") if isinstance(privacy, dict) else None
+
+    def complaints() -> Iterator[str]:
+        if not 0 < public.epsilon_counts <= public.epsilon <= public.spent:
+            yield "its epsilons do not follow each other: of the counts, of this version, of all versions"
+        if public.delta > 0 and public.epsilon_counts == public.epsilon:
+            yield "it has a delta for learning values, which cost nothing"
+        if public.scale != scale_of(public.epsilon_counts):
+            yield "its scale costs another epsilon"
+        cells, totals = public.least_limits
+        if public.cells_within != cells or not totals <= public.totals_within <= totals + 1:
+            yield "its limits are not those that the scale and beta prove"
+        if not public.is_whole:
+            yield "it lacks combinations of values, and so tells which of them occur"
+        if any(getattr(said, name) != getattr(public, name) for name in _NUMBERS):
+            yield "the protocol says other numbers of its noise"
+        if not isinstance(told, dict) or any(told.get(name) != getattr(public, name) for name in _NUMBERS):
+            yield "the data package says other numbers of its noise"
+
+    words = f"{public.epsilon:.12g} nats for this version, {public.spent:.12g} for all about these people"
+    return judged("protected frequencies", complaints(), words)
+
+
+def check_noise(public: PublicFrequencies, joint: Joint) -> Check:
+    """Whether the counts of the source and the public ones differ by noise as it is said to have been drawn."""
+    exact = {
+        (s, x): count
+        for s, row in zip(joint.secret.symbols, joint.counts.tolist(), strict=True)
+        for x, count in zip(joint.inputs.symbols, row, strict=True)
+    }
+    places = [[(s, x) for x in public.inputs] for s in public.secret]
+    if {cell for cell, count in exact.items() if count} - {cell for row in places for cell in row}:
+        return judged("noise", ["the source has combinations of values that no public count is of"], "")
+    noise = [
+        [noisy - exact.get(cell, 0) for noisy, cell in zip(*rows, strict=True)]
+        for rows in zip(public.noisy, places, strict=True)
+    ]
+    found = plausible_noise(noise, public.scale)
+    said = f"p = {found.p_value:.3g} over {len(public.secret) * len(public.inputs):,} counts"
+    return judged("noise", [] if found.p_value >= FALSE_ALARM else [f"{said}, by {found.what}"], said)
+
+
+def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int) -> list[Interval]:
+    """What the mean probability of every output can be over the true values of the records of a table.
+
+    The counts of these values are within limits of the noisy ones, which fail with a probability of `FALSE_ALARM`
+    at most, and add up to the records of the table.
+    """
+    tail = Fraction(FALSE_ALARM)
+    noisy = np.array(public.noisy, dtype=np.int64)
+    if reads_published_only(document):
+        c, a = noisy.shape
+        sums, reach = noisy.sum(axis=0), total_limit(public.scale, c, tail / a)
+        weights = document.weights
+    else:
+        sums, reach = noisy.ravel(), cell_limit(public.scale, tail / noisy.size)
+        place = {symbol: x for x, symbol in enumerate(document.inputs.symbols)}
+        read = [place.get(s + x) for s in public.secret for x in public.inputs]
+        weights = tuple(
+            tuple(marginal if x is None else row[x] for x in read)
+            for row, marginal in zip(document.weights, document.marginal, strict=True)
+        )
+    low = np.clip((sums - reach) / rows, 0.0, 1.0)
+    high = np.clip((sums + reach) / rows, 0.0, 1.0)
+    return [_mean(np.array([int(w) / WHOLE for w in row]), low, high) for row in weights]
+
+
+def _mean(row: npt.NDArray[np.float64], low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Interval:
+    """Least and largest Σ p q for shares within limits that add up to one."""
+    found = []
+    for sign in (1, -1):
+        order = np.argsort(sign * row)
+        room = np.cumsum((high - low)[order])
+        left = max(0.0, 1.0 - math.fsum(low))
+        part = np.clip(left - (room - (high - low)[order]), 0.0, (high - low)[order])
+        found.append(float(row @ low + row[order] @ part))
+    return Interval(max(0.0, found[0] - 1e-12), min(1.0, found[1] + 1e-12))

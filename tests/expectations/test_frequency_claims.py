@@ -1,0 +1,299 @@
+"""A release with protected frequencies is judged by its public counts; whatever is spoilt in them is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.pipeline.expectations import Finished, judge
+from funnel.pipeline.flows.way import go
+from funnel.recount import recount
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.spec import ReleaseSpec
+from tests.expectations.test_finished import edit, failures
+from tests.projects import SPEC, make_project
+
+MARITAL = (
+    '["Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married", "Separated", '
+    '"Widowed"]'
+)
+NOISE = 'frequencies.protection = "noise"\nfrequencies.total = 2.0\n'
+TEXT = (
+    SPEC.replace('frequencies.protection = "none"\n', NOISE).replace(
+        'publish = ["relationship"]', 'publish = ["relationship", "race"]'
+    )
+    + f'\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = {MARITAL}\n'
+)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was made, with what it was made from."""
+
+    spec: Path
+    folder: Path
+    snapshot: Snapshot
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    spec = make_project(tmp_path_factory.mktemp("noisy"), TEXT)
+    told, done = go(ReleaseSpec.load(spec), False, False)
+    assert done is not None
+    return Made(spec, Path(told["folder"]), done.snapshot)
+
+
+@pytest.fixture
+def finished(made: Made, tmp_path: Path) -> Finished:
+    """A copy of it that may be spoilt."""
+    root = tmp_path / "incoming"
+    shutil.copytree(made.folder, root)
+    ReleaseFolder(root).signature.unlink()
+    return Finished(ReleaseSpec.load(made.spec), ReleaseFolder(root), "1.0.0", made.snapshot)
+
+
+@pytest.fixture(scope="module")
+def exact(made: Made) -> np.ndarray:
+    """The counts of the source, in the order of the public ones."""
+    spec = ReleaseSpec.load(made.spec)
+    public = PublicFrequencies.parse((made.folder / "frequencies.json").read_bytes())
+    return np.array(recount(spec, public.labels).table(public.secret, public.inputs))
+
+
+def _with_counts(change: Callable[[np.ndarray, np.ndarray], np.ndarray], exact: np.ndarray) -> Callable[[Any], None]:
+    """Exchange the public counts; ``change`` is given the exact ones and the noise."""
+
+    def edited(content: Any) -> None:
+        content["noisy"] = change(exact, np.array(content["noisy"]) - exact).tolist()
+
+    return edited
+
+
+def test_a_whole_folder_meets_everything(finished: Finished) -> None:
+    verdict = judge(finished)
+    assert verdict.failed == ()
+    assert "expect_frequencies_to_be_protected" in {result.name for result in verdict.results}
+    # Most combinations are nobody's, and are among the public counts all the same.
+    public = finished.frequencies
+    assert public is not None
+    assert finished.recount.rows != finished.public.rows
+    assert public.possible.hold(finished.recount.table(public.secret, public.inputs))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n, z: n,
+        lambda n, z: n + np.trunc(z / 2).astype(int),
+        lambda n, z: n + 2 * z,
+        lambda n, z: n + np.abs(z),
+        lambda n, z: np.maximum(n + z, 0),
+        lambda n, z: n + np.where(np.arange(z.shape[1]) % 2, 0, z),
+        lambda n, z: n + z + 50 * (n == n.max()),
+        lambda n, z: (n + z)[::-1],
+    ],
+    ids=["not drawn", "half", "twice", "upwards", "clipped", "on half of the cells", "one count", "of other secrets"],
+)
+def test_noise_that_was_not_drawn_as_it_is_said_is_found(
+    finished: Finished, exact: np.ndarray, change: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> None:
+    edit(finished.folder.frequencies, _with_counts(change, exact))
+    found = failures(finished, "frequencies")
+    assert set(found) == {"noise"}
+    assert "p = " in found["noise"]
+
+
+@pytest.mark.parametrize(
+    ("change", "claim"),
+    [
+        (lambda said: said.update(epsilon=2.0), "settings"),
+        (lambda said: said.update(beta=0.02), "settings"),
+        (lambda said: said.update(delta=0.0), "settings"),
+        (lambda said: said.update(epsilon_counts=1.0), "settings"),
+        (lambda said: said.update(scale=said["scale"] / 2), "scale"),
+        (lambda said: said.update(cells_within=said["cells_within"] - 1), "limits"),
+        (lambda said: said.update(totals_within=said["totals_within"] // 2), "limits"),
+        (lambda said: said.update(spent=0.5), "spent"),
+        (lambda said: said.update(spent=2.5), "spent"),
+        (lambda said: said.update(records=3000), "canonical text"),
+    ],
+)
+def test_numbers_that_are_not_those_of_the_spec_are_found(
+    finished: Finished, change: Callable[[Any], None], claim: str
+) -> None:
+    edit(finished.folder.frequencies, change)
+    assert claim in failures(finished, "frequencies")
+
+
+def test_blanks_are_found_too(finished: Finished) -> None:
+    path = finished.folder.frequencies
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert set(failures(finished, "frequencies")) == {"canonical text"}
+
+
+def test_counts_of_what_occurs_alone_are_refused(finished: Finished, exact: np.ndarray) -> None:
+    def occurring(content: Any) -> None:
+        kept = np.flatnonzero(exact.sum(axis=0))
+        content["inputs"]["symbols"] = [content["inputs"]["symbols"][x] for x in kept]
+        content["noisy"] = [[row[x] for x in kept] for row in content["noisy"]]
+
+    edit(finished.folder.frequencies, occurring)
+    found = failures(finished, "frequencies")
+    assert {"combinations", "values"} & set(found)
+
+
+def test_a_value_that_nobody_has_is_no_selected_one(finished: Finished) -> None:
+    def renamed(content: Any) -> None:
+        symbols = content["inputs"]["symbols"]
+        content["inputs"]["symbols"] = [["Neighbour" if one == "Husband" else one, other] for one, other in symbols]
+
+    edit(finished.folder.frequencies, renamed)
+    assert "values" in failures(finished, "frequencies")
+
+
+def test_a_protocol_of_exact_counts_is_refused(finished: Finished) -> None:
+    # The other way round: figures that follow from the counts that are held to be public do not from the others.
+    cheated = replace(finished)
+    cheated.__dict__["public"] = finished.recount
+    assert failures(cheated, "report")["figures"]
+    assert failures(cheated, "protocol_figures")["utility"]
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "table", "claim"),
+    [
+        ("report.json", lambda said: said["estimation"].update(records=3000), "report", "figures"),
+        ("report.json", lambda said: said["figures"].update(outside=0), "report", "figures"),
+        ("report.json", lambda said: said["source"].update(dropped="none"), "report", "frequencies"),
+        ("report.json", lambda said: said["frequencies"].update(spent=1.5), "report", "frequencies"),
+        ("report.json", lambda said: said["frequencies"].update(covers_noise=False), "report", "frequencies"),
+        (
+            "protocol.json",
+            lambda said: said["frequencies"].update(spent=1.5),
+            "protocol_figures",
+            "frequencies",
+        ),
+        ("protocol.json", lambda said: said["frequencies"].update(unprotected=1), "protocol_figures", "frequencies"),
+        (
+            "datapackage.json",
+            lambda said: said["funnel:privacy"]["frequencies"].update(epsilon=0.5),
+            "package",
+            "frequencies",
+        ),
+        ("audit/findings.json", lambda said: said.update(proven_level=said["level"] / 2), "plain_level", "findings"),
+    ],
+)
+def test_what_other_documents_say_of_it_is_judged(
+    finished: Finished, file: str, change: Callable[[Any], None], table: str, claim: str
+) -> None:
+    edit(finished.folder.root / file, change)
+    assert claim in failures(finished, table)
+
+
+def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:
+    public, released = finished.frequencies, finished.laws.released
+    assert public is not None
+    nominal = released.level(finished.said.promise, finished.public)
+    assert finished.level.holds
+    assert nominal.nats < finished.level.nats
+    # A protocol that was made for the noisy counts as if they were exact keeps the bound for these, and no other.
+    text = finished.spec.text.replace("lip:1.0", f"lip:{(nominal.nats + finished.level.nats) / 2!r}")
+    spec = ReleaseSpec.parse(text, finished.spec.folder / "people.toml")
+    assert "bound" in failures(replace(finished, spec=spec), "plain_level")
+
+
+def test_protection_that_is_declared_and_not_there_is_missed(finished: Finished) -> None:
+    finished.folder.frequencies.unlink()
+    verdict = judge(finished)
+    assert not verdict.passed
+    assert "frequencies.json" in verdict.sentence()
+
+
+def test_public_counts_where_none_are_declared_are_refused(finished: Finished) -> None:
+    text = finished.spec.text.replace(NOISE, 'frequencies.protection = "none"\n')
+    other = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"))
+    assert failures(other, "public_files") == {"no other file": "frequencies.json is not declared"}
+    assert "frequencies" in failures(other, "protocol_figures")
+
+
+class TestVersions:
+    """What earlier versions of a series have told."""
+
+    @staticmethod
+    def _before(finished: Finished, tmp_path: Path) -> ReleaseFolder:
+        root = tmp_path / "before"
+        shutil.copytree(finished.folder.root, root)
+        return ReleaseFolder(root)
+
+    def test_the_same_counts_have_the_same_noise(self, finished: Finished, tmp_path: Path) -> None:
+        before = self._before(finished, tmp_path)
+        again = replace(finished, before=(before,))
+        assert failures(again, "frequencies") == {}
+        edit(before.frequencies, lambda said: said["noisy"][0].reverse())
+        assert "drawn again" in failures(again, "frequencies")["noise of other versions"]
+
+    def test_other_counts_have_other_noise(self, finished: Finished, tmp_path: Path) -> None:
+        before = self._before(finished, tmp_path)
+
+        def moved(content: Any) -> None:
+            content["counts"][0][0] += 7
+            content["counts"][1][0] += 2
+
+        edit(before.joint, moved)
+
+        def moved_too(content: Any) -> None:
+            content["noisy"][0][0] += 7
+            content["noisy"][1][0] += 2
+
+        edit(before.frequencies, moved_too)
+        found = failures(replace(finished, before=(before,)), "frequencies")
+        assert "earlier version on other counts" in found["noise of other versions"]
+
+    def test_what_was_spent_before_is_added(self, finished: Finished, tmp_path: Path) -> None:
+        before = self._before(finished, tmp_path)
+        edit(before.frequencies, lambda said: said["noisy"][0].reverse())
+        text = finished.spec.text.replace('people = "different"', 'people = "same"')
+        text = text.replace("guarantee =", 'record_key = ["fnlwgt"]\nguarantee =', 1)
+        same = replace(finished, spec=ReleaseSpec.parse(text, finished.spec.folder / "people.toml"), before=(before,))
+        assert failures(same, "frequencies")["spent"] == (
+            "epsilon is 1.0, and the versions that are there have spent 2.0"
+        )
+        edit(finished.folder.frequencies, lambda said: said.update(spent=2.0))
+        fresh = replace(same)
+        assert "spent" not in failures(fresh, "frequencies")
+
+
+@pytest.fixture(scope="module")
+def spec(made: Made) -> ReleaseSpec:
+    return ReleaseSpec.load(made.spec)
+
+
+class TestSelection:
+    """Values that were named."""
+
+    def test_what_is_learned_costs_a_quarter(self, spec: ReleaseSpec) -> None:
+        assert learned_columns(spec) == selected_columns(spec) == ("relationship", "race")
+        assert 0.2499999 < learning_cost(spec) <= 0.25
+
+    def test_common_values_are_named_and_rare_ones_are_not(self, spec: ReleaseSpec) -> None:
+        values = {f"common {k}": 5000 for k in range(5)} | {f"rare {k}": 1 for k in range(30)}
+        common = [value for value in values if value.startswith("common")]
+        assert surprise(spec, "race", values, common) > 0.5
+        # All values that occur, or hardly any.
+        assert surprise(spec, "race", values, list(values)) < 1e-30
+        assert surprise(spec, "race", values, common[:2]) < 1e-30
+        assert surprise(spec, "race", values, [*common, "rare 1", "rare 2"]) < 1e-10
+
+    def test_values_near_the_threshold_may_be_either(self, spec: ReleaseSpec) -> None:
+        near = {f"near {k}": 165 for k in range(4)}
+        for named in ([], ["near 1"], list(near)):
+            assert surprise(spec, "race", near, named) > 1e-3
