@@ -221,7 +221,12 @@ class Finished:
             column = drawn.marginal if symbol in forgotten else columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
-        return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
+        # What nobody has is told by the law of the output.
+        common = [sum(column) for column in zip(*sums.values(), strict=True)]
+        nobody = [Fraction(one, sum(records.values()) * drawn.denominator) for one in common]
+        return {x: nobody for x in self.laws.weights} | {
+            x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items() if records[x]
+        }
 
     @cached_property
     def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
@@ -396,6 +401,7 @@ class Finished:
             reserve=self.said.reserve,
             name=f"{self.said.settings['name']}/{self.version}",
             recount=self.recount,
+            public=self.frequencies,
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
             drawn=self.evidence.pair_counts.sum(axis=0).tolist(),

@@ -6,7 +6,7 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.history.observed import Observed
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
 
 # Entries that a solver leaves at its own tolerance, and outputs so rare for every input that they are of no use.
@@ -82,14 +82,13 @@ def distinct_channels(library: WeightArray, drawn_from: IntArray) -> tuple[Weigh
     return library[kept], of_channel[drawn_from]
 
 
-def effective_weights(joint: Joint, observed: Observed, library: WeightArray, channels: IntArray) -> WeightArray:
+def effective_weights(observed: Observed, library: WeightArray, channels: IntArray) -> WeightArray:
     """W(y|x) = Σ_h P(h|x) R(y|x, h) with the shares that histories have among the people of each input, (b, a).
 
     Parameters
     ----------
-    joint : Joint
     observed : Observed
-        Counts of people by history and input.
+        Counts of people by history and input: what they add up to counts here, whatever is published of it.
     library : ndarray of uint64, shape (m, b, a)
     channels : ndarray of int64
         The channel of every entry of ``observed``.
@@ -100,7 +99,8 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
         Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
         nobody has get the law of the output, and so do people who are forgotten.
     """
-    (m, b, a), n = library.shape, joint.counts.sum(axis=0)
+    (m, b, a), joint = library.shape, observed.exact_joint
+    n = joint.counts.sum(axis=0)
     people = np.zeros((m, a), dtype=np.uint64)
     records = observed.records.copy()
     silent = np.zeros(a, dtype=np.int64) if observed.silent is None else observed.silent

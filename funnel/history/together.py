@@ -69,7 +69,7 @@ class _Found:
 def best_together(
     standing: Standing,
     observed: Observed,
-    cone: FloatArray,
+    conditions: FloatArray,
     target: FloatArray,
     solve: Solve,
     begins: Callable[[], bool],
@@ -84,8 +84,8 @@ def best_together(
     standing : Standing
         h histories.
     observed : Observed
-    cone : ndarray, shape (k, c)
-        ``M P(S|y) <= 0`` is what W has to meet for the version alone.
+    conditions : ndarray, shape (k, a)
+        Half-spaces ``G T <= 0`` that every row T of W has to meet for the version alone.
     target : ndarray, shape (b, a)
         Where the first tangent is taken.
     solve : callable
@@ -99,7 +99,6 @@ def best_together(
         If a programme fails.
     """
     joint, p = observed.joint, observed.joint.p_input
-    conditions = cone @ joint.p
     # Everybody says the same: such a W tells nothing, which is allowed.
     silent = np.zeros_like(target)
     silent[int((target @ p).argmax())] = 1.0
@@ -110,7 +109,7 @@ def best_together(
         if most > -np.inf and not begins():
             break
         gains, utility = gains_at(start, p), -np.inf
-        prices = np.zeros((len(target), len(cone)))
+        prices = np.zeros((len(target), len(conditions)))
         for number in range(_TANGENTS):
             weights, prices = _at_tangent(pool, gains, prices, conditions, standing, observed, solve)
             channel = np.tensordot(weights, np.array([found.channel for found in pool]), axes=1)

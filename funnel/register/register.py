@@ -259,6 +259,8 @@ class Register:
         key_columns: tuple[str, ...],
         key_kinds: tuple[Literal["text", "number"], ...],
         fingerprint: str,
+        noise: float | None = None,
+        people_counted: int | None = None,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -275,6 +277,10 @@ class Register:
         key_columns, key_kinds : tuple of str
         fingerprint : str
             Of the release secret.
+        noise : float, optional
+            Epsilon of the noise in the counts of the chapter, where they have some.
+        people_counted : int, optional
+            Everybody in the version, where the counts of the chapter do not tell.
 
         Raises
         ------
@@ -305,15 +311,15 @@ class Register:
                 key_kinds=key_kinds,
                 fingerprint=fingerprint,
                 counts=tuple(map(tuple, joint.counts.tolist())),
+                noise=noise,
                 first=chapter.first,
                 files=write_chapter(working, chapter),
                 previous=earlier[-1][1] if earlier else None,
             )
             shutil.move(people.checked(), working / PEOPLE)
             entry_sha256 = write_whole(working / ENTRY, entry.to_bytes()).sha256
-            known = HeadEntry(
-                folder=entry.folder, entry=entry_sha256, people=people.sha256, missing=int(joint.counts.sum()) - rows
-            )
+            everybody = joint.n if people_counted is None else people_counted
+            known = HeadEntry(folder=entry.folder, entry=entry_sha256, people=people.sha256, missing=everybody - rows)
             before = () if self.head is None else self.head.entries
             head = self.following(
                 entries=(*before, known), forgotten=None if self.head is None else self.head.forgotten
