@@ -221,11 +221,11 @@ class Finished:
             column = drawn.marginal if symbol in forgotten else columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
-        # What nobody has is told by the law of the output.
-        common = [sum(column) for column in zip(*sums.values(), strict=True)]
-        nobody = [Fraction(one, sum(records.values()) * drawn.denominator) for one in common]
-        return {x: nobody for x in self.laws.weights} | {
-            x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items() if records[x]
+        # Of inputs that nobody has, the drawing does not tell: `HistoryEvidence` holds them to the register.
+        told_only = {} if self.frequencies is None else self.laws.weights
+        denominator = self.laws.denominator
+        return {x: [Fraction(weight, denominator) for weight in column] for x, column in told_only.items()} | {
+            x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()
         }
 
     @cached_property

@@ -97,7 +97,8 @@ def effective_weights(observed: Observed, library: WeightArray, channels: IntArr
     -------
     ndarray of uint64, shape (b, a)
         Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
-        nobody has get the law of the output, and so do people who are forgotten.
+        nobody has get the law of the output, and so do people who are forgotten; where noise hides who has what, they
+        get what all people would be drawn from.
     """
     (m, b, a), joint = library.shape, observed.exact_joint
     n = joint.counts.sum(axis=0)
@@ -126,6 +127,12 @@ def effective_weights(observed: Observed, library: WeightArray, channels: IntArr
         # Nobody else: any row that tells nothing will do.
         sums[0] = DENOMINATOR * n.astype(object)
     weights = (sums // sizes).astype(np.uint64)
-    if (n == 0).any():
+    if (n == 0).any() and observed.exact is not None:
+        # Noise hides that nobody has an input, and what its people would be drawn from is no more telling.
+        shares = people.sum(axis=1).astype(object)
+        for x in np.flatnonzero(n == 0).tolist():
+            column = (library[:, :, x].astype(object) * shares[:, None]).sum(axis=0) // max(1, int(shares.sum()))
+            weights[:, x] = column.astype(np.uint64)
+    elif (n == 0).any():
         weights[:, n == 0] = (sums.sum(axis=1) // joint.n).astype(np.uint64)[:, None]
     return np.asarray(balanced(weights[None])[0])

@@ -266,6 +266,20 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silen
             # A unit more an output where the law of all others was rounded too.
             room = chapter.b * (2 if silent[x] else 1)
             wrong += abs(entry.effective[y][x] * count * others - expected) > room * count * others
+    return wrong + (0 if entry.noise is None or any(silent) else _not_of_everybody(entry, by_channel, people))
+
+
+def _not_of_everybody(entry: Entry, by_channel: Mapping[tuple[int, int], int], people: Sequence[int]) -> int:
+    """Weights of inputs that nobody has which are not the mean of all channels, over all people."""
+    chapter, everybody = entry.chapter, sum(people)
+    of_channel: Counter[int] = Counter()
+    for (k, _), count in by_channel.items():
+        of_channel[k] += count
+    wrong = 0
+    for x in (x for x, count in enumerate(people) if not count):
+        for y in range(chapter.b):
+            mean = sum(count * dict(chapter.channels[k][y]).get(x, 0) for k, count in of_channel.items())
+            wrong += abs(entry.effective[y][x] * everybody - mean) > chapter.b * everybody
     return wrong
 
 
