@@ -218,7 +218,8 @@ def _best(
         lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
         progress,
     )
-    library, assigned = _expected(library, assigned, masses)
+    if observed.exact is not None:
+        library, assigned = _expected(library, assigned, masses)
     gains = gains_at(target.matrix, joint.p_input)
     return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
 
