@@ -228,7 +228,12 @@ class Finished:
             column = drawn.marginal if symbol in forgotten else columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
-        return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
+        # Of inputs that nobody has, the drawing does not tell: `HistoryEvidence` holds them to the register.
+        told_only = {} if self.frequencies is None else self.laws.weights
+        denominator = self.laws.denominator
+        return {x: [Fraction(weight, denominator) for weight in column] for x, column in told_only.items()} | {
+            x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()
+        }
 
     @cached_property
     def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
@@ -404,6 +409,7 @@ class Finished:
             reserve=self.said.reserve,
             name=f"{self.said.settings['name']}/{self.version}",
             recount=self.recount,
+            public=self.frequencies,
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
             drawn=self.evidence.pair_counts.sum(axis=0).tolist(),

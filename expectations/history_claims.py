@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.recount import Promise, Recount, ReleasedProtocol
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import FORGOTTEN, Entry
@@ -62,6 +63,8 @@ class HistoryEvidence:
         ``"<series>/<version>"``.
     recount : Recount
         Counts from the source itself.
+    public : PublicFrequencies or None
+        The published counts, where these have noise.
     released : ReleasedProtocol
         What ``protocol.json`` says.
     drawing : mapping or None
@@ -79,6 +82,7 @@ class HistoryEvidence:
     reserve: float
     name: str
     recount: Recount
+    public: PublicFrequencies | None
     released: ReleasedProtocol
     drawing: Mapping[str, Any] | None
     drawn: list[int]
@@ -100,6 +104,11 @@ class HistoryEvidence:
     def version(self) -> VersionHistories:
         """What the coming version tells."""
         return self.found.versions[-1]
+
+    @property
+    def _law(self) -> Recount:
+        """The counts that are published, which is what a reader takes for the law of the version."""
+        return self.recount if self.public is None else self.public.as_recount(self.recount.sha256)
 
     def claims(self) -> list[Claim]:
         """All that has to hold of it."""
@@ -126,8 +135,10 @@ class HistoryEvidence:
         fits = set(chapter.secret) == set(recount.secret) and set(chapter.inputs) == set(recount.inputs)
         yield claim("alphabets", fits, "have other values than the source")
         if fits:
-            counts = [n for row in recount.table(chapter.secret, chapter.inputs) for n in row]
+            law = self._law
+            counts = [n for row in law.table(chapter.secret, chapter.inputs) for n in row]
             yield claim("counts", list(chapter.counts) == counts, "differ from those of the source")
+        yield same("noise", entry.noise, None if self.public is None else self.public.epsilon_counts)
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
@@ -177,7 +188,8 @@ class HistoryEvidence:
         if self.drawing is not None:
             # What the version alone would have told is computed from these weights, and compared with in public.
             target = tuple(tuple(map(int, row)) for row in self.drawing["target"])
-            aimed_at = replace(self.released, weights=target).level(self.promise, self.recount)
+            box = None if self.public is None else self.public.possible
+            aimed_at = replace(self.released, weights=target).level(self.promise, self._law, box)
             yield claim("target", aimed_at.holds, "does not keep the bound, so that nothing was aimed at it")
         yield claim("channels", self._drawn_from_channels(), "that rows were drawn from are not those of the register")
 

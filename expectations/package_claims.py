@@ -44,6 +44,12 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
+# Where there were versions about these people before.
+_FOLLOWED = (
+    "differentially private but for changes: the counts of this version have noise in all public documents; the "
+    "published protocol is what people with histories are drawn from on average, and that depends on exact counts of "
+    "how they changed since earlier versions and of who has which history, which no noise protects"
+)
 _OF_PEOPLE: dict[str | None, tuple[str, ...]] = {None: (), "different": ("people",), "same": ("people", "versions")}
 _FIELD = (
     ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
@@ -125,7 +131,7 @@ def package_claims(
         level_claim("level", privacy["level"], level),
         all_of("channel", _channel(privacy, files, protocol, said, versions)),
         all_of("figures", _figures(privacy, laws, said, rows)),
-        _frequencies(privacy["frequencies"], files, protocol, public, said),
+        _frequencies(privacy["frequencies"], files, protocol, public, said, versions),
         claim("nothing else", not further, f"but for {', '.join(sorted(further))}"),
     ]
 
@@ -231,10 +237,13 @@ def _frequencies(
     protocol: Mapping[str, Any],
     public: PublicFrequencies | None,
     said: Said,
+    versions: int | None,
 ) -> Claim:
     protection = said.frequencies.protection
     expected: dict[str, Any] = {"protection": protection, "meaning": _PROTECTED[protection]}
     if public is not None:
+        if versions is not None and versions > 1:
+            expected["meaning"] = _FOLLOWED
         expected |= {"path": FREQUENCIES, "hash": f"sha256:{files[FREQUENCIES][0]}"}
         expected |= {key: getattr(public, key) for key in ("epsilon", "delta", "beta", "spent")}
         # Which is judged where the protocol says it.

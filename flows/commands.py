@@ -115,7 +115,8 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if (frequencies := result.get("frequencies")) is not None:
-        click.echo(frequencies_line(Protection.model_validate(frequencies)))
+        followed = (result.get("history") or {}).get("versions", 1) > 1
+        click.echo(frequencies_line(Protection.model_validate(frequencies), followed))
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     if result.get("key") is not None:

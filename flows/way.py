@@ -246,7 +246,7 @@ def _go(
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot
-        entry = entry_of(spec, decision, snapshot, followed, rows, register, workspace, secret)
+        entry = entry_of(spec, decision, snapshot, followed, rows, frequencies, register, workspace, secret)
         places = (None, None) if entry is None or register is None else (register.root, entry.folder)
         with pending(register, entry, keep=not holding):
             verdict = validate(spec, decision, snapshot, folder, earlier, secret, given, *places)

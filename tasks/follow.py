@@ -143,7 +143,11 @@ def follow(
         units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
     else:
         people = observe(register, snapshot, counted, work, tell)
-        drift = _told(spec, _drift_of_same(spec, register, counted, people.observed.changes))
+        public_drift = _public_drift(earlier, frequencies)
+        # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
+        changes = people.observed.changes
+        exact = None if frequencies.noise is not None else _drift_of_same(spec, register, counted, changes)
+        drift = _told(spec, exact or public_drift, public_drift)
         tell("following histories")
         found = follow_people(
             register.past,
@@ -196,6 +200,7 @@ def entry_of(
     snapshot: Snapshot,
     followed: Followed,
     rows: Rows,
+    frequencies: Frequencies,
     register: Register | None,
     workspace: Path,
     secret: ReleaseSecret | None,
@@ -231,6 +236,8 @@ def entry_of(
         key_columns=spec.record_key,
         key_kinds=snapshot.key_kinds,
         fingerprint=secret.fingerprint,
+        noise=None if frequencies.noise is None else frequencies.noise.epsilon,
+        people_counted=None if frequencies.noise is None else found.observed.exact_joint.n,
     )
 
 
@@ -385,7 +392,7 @@ def _told(spec: ReleaseSpec, drift: Drift | None, public: Drift | None = None) -
     """
     if drift is None:
         return None
-    decided = drift if spec.frequencies.protection != "noise" or spec.register is not None else public
+    decided = drift if spec.frequencies.protection != "noise" else public
     if decided is not None and decided.drifted and spec.history is not None and spec.history.on_drift == "fail":
         said = decided.sentence.rstrip(".").replace(". ", "; ")
         raise ReleaseRefused(

@@ -8,6 +8,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.sided import over_set
 from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.library import constant_channels, effective_weights, with_constants
 from funnel.history.observed import Observed
@@ -18,7 +19,7 @@ from funnel.history.standing import Standing, stand
 from funnel.history.step import Step
 from funnel.history.together import best_together, constants_needed, gains_at
 from funnel.history.whole import Whole
-from funnel.joint import FloatArray, Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
 from funnel.protocol import WORD_BITS, Protocol, WeightArray
@@ -31,10 +32,14 @@ _INSIDE = 1e-9
 # Seconds of work for the rows of histories; the share of what is left that a search for rows may take, and the share of
 # all of it below which none is begun any more; below which it is not tried again from another start.
 _SECONDS, _SHARE, _LEFT, _AGAIN = 20.0, 0.75, 0.1, 0.5
+# How much more a channel says to find what it is about to break; of how many outputs and half-spaces.
+_SHARPER, _MANY = 0.1, 64
 # Constant rows added to outputs of W that say too much: the least that is tried, and more of what floats ask for.
 _HAIR, _MORE = 2.0**-40, tuple(2.0**bits for bits in (0, 0.25, 1, 4, 10, 20))
 # The same where only some rows of a version are drawn; then how much of the constant row is mixed in.
 _MORE_OF_SOME, _SHARES = (1.0, 1.1, 1.5), (0.01, 0.03, 0.1, 0.2, 0.4, 0.7)
+# The same where the worst tables are found on the way.
+_AGAIN_MORE = (*(1.0,) * 12, *(2.0**bits for bits in (0.01, 0.05, 0.25, 1, 4, 10, 20)))
 
 
 def follow(
@@ -130,7 +135,7 @@ def follow(
     is_protocol_alone = only_new or read_alone
     # A target for the whole budget leaves no reserve, also of new people.
     reserved = declared if reserve == 1 else inner
-    if only_new and reserved.holds_for(joint, target.weights):
+    if only_new and reserved.holds_for(joint, target.weights) and _is_expected(joint, target):
         weights = target.weights[None]
         proven = proven_weights(standing, allowed, declared, weights, np.zeros(1, np.int64), np.zeros(1, np.int64))
     else:
@@ -214,8 +219,11 @@ def _best(
         part = budget.part(_SHARE) if limited else budget
         return search.best(gains, budget=part, progress=progress)
 
-    alone = cone_over(declared.tightened(_INSIDE), (joint if whole is None else whole.joint).counts.sum(axis=1))
-    conditions = alone @ joint.p if whole is None else whole.conditions(alone, joint.counts.sum(axis=0))
+    if whole is None:
+        conditions = _conditions(joint, declared, target.matrix)
+    else:
+        alone = cone_over(declared.tightened(_INSIDE), whole.joint.counts.sum(axis=1))
+        conditions = whole.conditions(alone, joint.counts.sum(axis=0))
     if not read_alone:
         conditions = conditions[:0]
     library, assigned = best_together(
@@ -227,6 +235,8 @@ def _best(
         lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
         progress,
     )
+    if observed.exact is not None:
+        library, assigned = _expected(library, assigned, masses)
     gains = gains_at(target.matrix, joint.p_input)
     return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))
 
@@ -238,6 +248,45 @@ def cone_over(inner: PosteriorGuarantee, prior: np.ndarray) -> FloatArray:
     cone = np.zeros((len(rows), len(prior)))
     cone[:, seen] = rows
     return cone
+
+
+def _conditions(joint: Joint, declared: PosteriorGuarantee, channel: FloatArray) -> FloatArray:
+    """Half-spaces (k, a) that W meets where it meets the guarantee for the version alone.
+
+    Where counts are known up to noise there are many more than can be written down. Those are taken that a channel
+    (b, a) would break if it said a little more.
+    """
+    inner = declared.tightened(_INSIDE)
+    over = over_set(inner, joint)
+    if over is None:
+        return cone_over(inner, joint.counts.sum(axis=1)) @ joint.p
+    common = (channel @ joint.p_input)[:, None]
+    sharper = np.maximum(channel + _SHARPER * (channel - common), 0.0)
+    broken, _, _ = over.half_spaces(joint, sharper, most=1 if len(channel) > _MANY else 4)
+    return np.vstack([over.starting_cone(joint), broken[: _MANY * 4]])
+
+
+def _is_expected(joint: Joint, target: Protocol) -> bool:
+    """Whether whoever knows the counts expects every output that anybody can get."""
+    seen = joint.counts.any(axis=0)
+    return bool((target.weights[:, seen].any(axis=1) | ~target.weights.any(axis=1)).all())
+
+
+def _expected(library: FloatArray, assigned: IntArray, masses: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The same rows, but for inputs that nobody expects of a history: these get what others with it get on average.
+
+    Noise can hide people. If one of them could get an output that nobody expects after their history, a later version
+    could say nothing of what they are.
+    """
+    unexpected = masses <= 0
+    if not unexpected.any():
+        return library, assigned
+    kinds, of = np.unique(np.column_stack([assigned, unexpected]), axis=0, return_inverse=True)
+    rows = library[kinds[:, 0]].copy()
+    for row, hidden in zip(rows, kinds[:, 1:].astype(bool), strict=True):
+        if hidden.any() and not hidden.all():
+            row[:, hidden] = row[:, ~hidden].mean(axis=1, keepdims=True)
+    return rows, np.asarray(of.reshape(-1))
 
 
 def _alone(
@@ -258,8 +307,11 @@ def _alone(
     joint = observed.joint
     places = np.searchsorted(standing.nodes, observed.nodes)
 
+    def as_floats(weights: WeightArray) -> FloatArray:
+        return np.ldexp(weights.astype(np.float64), -WORD_BITS)
+
     def effective(rows: Proven) -> WeightArray:
-        return effective_weights(joint, observed, rows.library, rows.drawn_from[places])
+        return effective_weights(observed, rows.library, rows.drawn_from[places])
 
     weights = effective(proven)
     if read_alone and whole is not None:
@@ -267,18 +319,23 @@ def _alone(
         return proven, _protocol(joint, declared, target, effective(proven))
     if not read_alone or declared.holds_for(joint, weights):
         return proven, _protocol(joint, declared, target, weights)
-    cone = cone_over(declared.tightened(_INSIDE), joint.counts.sum(axis=1))
     likeliest = np.full(len(standing.nodes), int(marginal_weights(joint, weights).argmax()))
-    needed = constants_needed(cone @ joint.p, np.ldexp(weights.astype(np.float64), -WORD_BITS))
-    # What rounds to nothing would stay nothing when there must be more of it.
-    needed = np.where(needed > 0, needed + _HAIR, 0.0)
+    first = as_floats(weights)
+    conditions = _conditions(joint, declared, first)
+    over = over_set(declared.tightened(_INSIDE), joint)
     count = len(proven.library)
-    for more in _MORE:
+    for more in _MORE if over is None else _AGAIN_MORE:
+        needed = constants_needed(conditions, first)
+        # What rounds to nothing would stay nothing when there must be more of it.
+        needed = np.where(needed > 0, needed + _HAIR, 0.0)
         library = with_constants(proven.library, np.tile(more * needed, (count, 1)))
         candidate = proven_weights(standing, allowed, declared, library, proven.drawn_from, likeliest)
         weights = effective(candidate)
         if declared.holds_for(joint, weights):
             return candidate, _protocol(joint, declared, target, weights)
+        if over is not None:
+            # Of all tables that noise leaves open, those that this channel breaks.
+            conditions = np.vstack([conditions, over.half_spaces(joint, as_floats(weights))[0]])
     silent = constant_channels(likeliest[:1], *proven.library.shape[1:])
     everybody = np.zeros(len(standing.nodes), dtype=np.int64)
     candidate = proven_weights(standing, allowed, declared, silent, everybody, likeliest)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.history.exact_law import WholeNumbers
 from funnel.history.observed import Observed
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
 
 # Entries that a solver leaves at its own tolerance, and outputs so rare for every input that they are of no use.
@@ -83,14 +84,13 @@ def distinct_channels(library: WeightArray, drawn_from: IntArray) -> tuple[Weigh
     return library[kept], of_channel[drawn_from]
 
 
-def effective_weights(joint: Joint, observed: Observed, library: WeightArray, channels: IntArray) -> WeightArray:
+def effective_weights(observed: Observed, library: WeightArray, channels: IntArray) -> WeightArray:
     """W(y|x) = Σ_h P(h|x) R(y|x, h) with the shares that histories have among the people of each input, (b, a).
 
     Parameters
     ----------
-    joint : Joint
     observed : Observed
-        Counts of people by history and input.
+        Counts of people by history and input: what they add up to counts here, whatever is published of it.
     library : ndarray of uint64, shape (m, b, a)
     channels : ndarray of int64
         The channel of every entry of ``observed``.
@@ -99,8 +99,10 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
     -------
     ndarray of uint64, shape (b, a)
         Rounded by less than a unit of 2^-63, but for the largest of a column, which has what is missing. Inputs that
-        nobody has get the law of the output, and so do people who are forgotten.
+        nobody has get the law of the output, and so do people who are forgotten; where noise hides who has what, they
+        get what all people would be drawn from.
     """
+    joint = observed.exact_joint
     n = joint.counts.sum(axis=0)
     silent = np.zeros(len(n), dtype=np.int64) if observed.silent is None else observed.silent
     sums = spoken_weights(observed, library, channels)
@@ -114,7 +116,13 @@ def effective_weights(joint: Joint, observed: Observed, library: WeightArray, ch
         # Nobody else: any row that tells nothing will do.
         sums[0] = DENOMINATOR * n.astype(object)
     weights = (sums // sizes).astype(np.uint64)
-    if (n == 0).any():
+    if (n == 0).any() and observed.exact is not None:
+        # Noise hides that nobody has an input, and what its people would be drawn from is no more telling.
+        shares = _people(observed, channels, len(library)).sum(axis=1).astype(object)
+        for x in np.flatnonzero(n == 0).tolist():
+            column = (library[:, :, x].astype(object) * shares[:, None]).sum(axis=0) // max(1, int(shares.sum()))
+            weights[:, x] = column.astype(np.uint64)
+    elif (n == 0).any():
         weights[:, n == 0] = (sums.sum(axis=1) // joint.n).astype(np.uint64)[:, None]
     return np.asarray(balanced(weights[None])[0])
 
@@ -134,12 +142,7 @@ def spoken_weights(observed: Observed, library: WeightArray, channels: IntArray)
     ndarray of Python integers, shape (b, a)
     """
     m, b, a = library.shape
-    people = np.zeros((m, a), dtype=np.uint64)
-    records = observed.records.copy()
-    silent = np.zeros(a, dtype=np.int64) if observed.silent is None else observed.silent
-    new = observed.nodes == 0
-    records[new] -= silent[observed.inputs[new]]
-    np.add.at(people, (channels, observed.inputs), records.astype(np.uint64))
+    people = _people(observed, channels, m)
     high = np.zeros((b, a), dtype=np.uint64)
     low = np.zeros((b, a), dtype=np.uint64)
     step = max(1, _ENTRIES // (b * a))
@@ -149,3 +152,15 @@ def spoken_weights(observed: Observed, library: WeightArray, channels: IntArray)
         high += ((weights >> np.uint64(32)) * here).sum(axis=0, dtype=np.uint64)
         low += ((weights & np.uint64(0xFFFFFFFF)) * here).sum(axis=0, dtype=np.uint64)
     return np.asarray(high.astype(object) * 2**32 + low.astype(object))
+
+
+def _people(observed: Observed, channels: IntArray, m: int) -> npt.NDArray[np.uint64]:
+    """How many draw from which of m channels, by input: shape (m, a); without those who are forgotten."""
+    a = len(observed.joint.inputs)
+    people = np.zeros((m, a), dtype=np.uint64)
+    records = observed.records.copy()
+    silent = np.zeros(a, dtype=np.int64) if observed.silent is None else observed.silent
+    new = observed.nodes == 0
+    records[new] -= silent[observed.inputs[new]]
+    np.add.at(people, (channels, observed.inputs), records.astype(np.uint64))
+    return people

@@ -63,7 +63,7 @@ class Observed:
         if len(np.unique(self.nodes * a + self.inputs)) != len(self.nodes):
             raise DataError("counts of people by history and input must be of distinct pairs")
         people = np.bincount(self.inputs, weights=self.records, minlength=a).astype(np.int64)
-        exact = self.joint if self.exact is None else self.exact
+        exact = self.exact_joint
         if exact.inputs != self.joint.inputs or (people != exact.counts.sum(axis=0)).any():
             raise DataError("the people by history and input are not those of the joint law; count them anew")
         silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.array(self.silent, dtype=np.int64)
@@ -74,6 +74,11 @@ class Observed:
         if silent.shape != (a,) or (silent < 0).any() or (silent > fresh).any():
             raise DataError("more people are said to be forgotten than count as new; count them anew")
 
+    @property
+    def exact_joint(self) -> Joint:
+        """The exact counts of these people, whichever are published."""
+        return self.joint if self.exact is None else self.exact
+
     def known_by(self, public: Joint) -> Observed:
         """The same people for whoever knows the published frequencies: the one place where these become the prior.
 
@@ -82,8 +87,7 @@ class Observed:
         public : Joint
             The published counts of (secret, input) of the version.
         """
-        exact = self.joint if self.exact is None else self.exact
-        return self if public is self.joint else replace(self, joint=public, exact=exact)
+        return self if public is self.joint else replace(self, joint=public, exact=self.exact_joint)
 
     @classmethod
     def counted(

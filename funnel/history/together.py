@@ -85,7 +85,7 @@ def best_together(
         h histories.
     observed : Observed
     conditions : ndarray, shape (k, a)
-        ``conditions @ W(y|·) <= 0`` is what W has to meet for the version alone: ``M P(S, X)``.
+        Half-spaces ``G T <= 0`` that every row T of W has to meet for the version alone.
     target : ndarray, shape (b, a)
         Where the first tangent is taken.
     solve : callable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,8 @@ class Entry:
     secret_columns, input_columns, output_columns : tuple of str
     digest, previous : str or None
         SHA-256 of this ``entry.json``, and what it says of the one before.
+    noise : float or None
+        Epsilon (nats) of the noise that its counts of secret and input are said to have; None where they have none.
     """
 
     folder: Path
@@ -63,6 +66,7 @@ class Entry:
     output_columns: tuple[str, ...]
     digest: str
     previous: str | None
+    noise: float | None = None
 
     @property
     def people(self) -> Path:
@@ -166,6 +170,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         output_columns=tuple(said["outputs"]["columns"]),
         digest=digest,
         previous=said["previous"],
+        noise=None if said.get("noise") is None else _positive(said["noise"]),
     )
 
 
@@ -195,6 +200,13 @@ def _symbols(said: dict[str, Any]) -> Symbols:
     if not symbols or len(set(symbols)) != len(symbols):
         raise ValueError
     return symbols
+
+
+def _positive(number: object) -> float:
+    found = float(str(number))
+    if not 0 < found < math.inf:
+        raise ValueError
+    return found
 
 
 def _whole(number: object) -> int:

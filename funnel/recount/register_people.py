@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ from funnel.recount.register_files import Entry, damaged, require_columns
 
 if TYPE_CHECKING:
     import duckdb
+
+
+# A register is never said to be damaged because of noise that is as it should be.
+_NEVER = 1e-12
 
 
 @dataclass(frozen=True)
@@ -254,7 +259,12 @@ def counted_complaints(
     counted = counts_of(database, entry)
     stated = {cell: count for cell, count in enumerate(chapter.counts) if count}
     gone = missing[chapter.ordinal]
-    if _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
+    if entry.noise is not None:
+        # What is stated is clipped at zero, which never takes it further away.
+        limit = _limit(entry.noise, len(chapter.counts))
+        if any(not -limit <= count - counted[cell] <= limit + gone for cell, count in enumerate(chapter.counts)):
+            yield "its counts of secret and input are further from those of its people than their noise is"
+    elif _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
         yield "its counts of secret and input are not those of its people"
     if without := last - set(chapter.changes):
         yield f"it lacks the changes from version number {min(without)}, which people come from"
@@ -302,12 +312,17 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
     seen: Counter[int] = Counter()
     for (_, x), count in followed.by_channel.items():
         seen[x] += count
-    silent = [max(0, sum(chapter.counts[x :: chapter.a]) - seen[x]) for x in range(chapter.a)]
+    known = coming or not missing
+    if entry.noise is None:
+        silent = [max(0, sum(chapter.counts[x :: chapter.a]) - seen[x]) for x in range(chapter.a)]
+    else:
+        # Noisy counts do not tell how many with an input are forgotten.
+        silent, known = [missing] * chapter.a, not missing
     new = {NEW} if missing else set()
     had, has = set(followed.people) - new, set(chapter.followed) - new
     if not had <= has or (had != has and (coming or not missing)):
         yield "it has channels for other histories than its people had"
-    if wrong := _not_the_mean(entry, by_channel, silent, known=coming or not missing):
+    if wrong := _not_the_mean(entry, by_channel, silent, known):
         yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
 
@@ -344,7 +359,27 @@ def _not_the_mean(entry: Entry, by_channel: Mapping[tuple[int, int], int], silen
             # A unit more an output where the law of all others was rounded too.
             room = chapter.b * (2 if silent[x] else 1)
             wrong += abs(entry.effective[y][x] * count * others - expected) > room * count * others
+    return wrong + (0 if entry.noise is None or any(silent) else _not_of_everybody(entry, by_channel, people))
+
+
+def _not_of_everybody(entry: Entry, by_channel: Mapping[tuple[int, int], int], people: Sequence[int]) -> int:
+    """Weights of inputs that nobody has which are not the mean of all channels, over all people."""
+    chapter, everybody = entry.chapter, sum(people)
+    of_channel: Counter[int] = Counter()
+    for (k, _), count in by_channel.items():
+        of_channel[k] += count
+    wrong = 0
+    for x in (x for x, count in enumerate(people) if not count):
+        for y in range(chapter.b):
+            mean = sum(count * dict(chapter.channels[k][y]).get(x, 0) for k, count in of_channel.items())
+            wrong += abs(entry.effective[y][x] * everybody - mean) > chapter.b * everybody
     return wrong
+
+
+def _limit(epsilon: float, cells: int) -> int:
+    """What the noise of some cells exceeds anywhere with a probability below `_NEVER`."""
+    # P(|Z| >= k) = 2 e^(-k ε) / (1 + e^(-ε)) <= 2 e^(-k ε).
+    return math.ceil(math.log(2 * cells / _NEVER) / epsilon)
 
 
 def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool) -> bool:

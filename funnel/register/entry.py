@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -64,7 +64,10 @@ class RegisterEntry(Document):
     fingerprint : str
         Of the release secret that people are known by.
     counts : tuple of tuples of int
-        Records by secret (rows) and input, of everybody in the version.
+        Records by secret (rows) and input, of everybody in the version, as they are published: what later versions take
+        for the law of this one.
+    noise : float or None
+        Epsilon (nats) of the noise that is in these counts; None where they are exact. Changes are exact always.
     first : int
         Number of the first history (node) that this version added; 0 is the history of new people.
     units : tuple of tuples of int or None
@@ -77,7 +80,7 @@ class RegisterEntry(Document):
     """
 
     described: ClassVar[str] = "the register entry"
-    schema_: Literal["funnel/register-entry/1"] = Field(default="funnel/register-entry/1", alias="schema")
+    schema_: Literal["funnel/register-entry/2"] = Field(default="funnel/register-entry/2", alias="schema")
     ordinal: Count
     series: Name
     version: VersionText
@@ -94,9 +97,17 @@ class RegisterEntry(Document):
     fingerprint: str = Field(pattern=r"^[0-9a-f]{32}$")
     counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
     units: tuple[tuple[Count, ...], ...] | None = None
+    noise: float | None = Field(gt=0)
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Version 1 has exact counts."""
+        if version != 1:
+            return super().upgraded(version, content)
+        return {**content, "noise": None}
 
     @cached_property
     def joint(self) -> Joint:

@@ -275,6 +275,8 @@ class Register:
         key_columns: tuple[str, ...],
         key_kinds: tuple[Literal["text", "number"], ...],
         fingerprint: str,
+        noise: float | None = None,
+        people_counted: int | None = None,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -287,6 +289,10 @@ class Register:
         key_columns, key_kinds : tuple of str
         fingerprint : str
             Of the release secret.
+        noise : float, optional
+            Epsilon of the noise in the counts of the chapter, where they have some.
+        people_counted : int, optional
+            Everybody in the version, where the counts of the chapter do not tell.
 
         Raises
         ------
@@ -321,6 +327,7 @@ class Register:
                 fingerprint=fingerprint,
                 counts=tuple(map(tuple, joint.counts.tolist())),
                 units=None if noted.first is None else tuple(map(tuple, noted.first.counts.tolist())),
+                noise=noise,
                 first=chapter.first,
                 files=write_chapter(
                     working, chapter, since if noted.within is None else {**since, len(earlier): noted.within}
@@ -331,12 +338,13 @@ class Register:
             if noted.unit_rows is not None:
                 shutil.move(noted.unit_rows.checked(), working / ROWS)
             entry_sha256 = write_whole(working / ENTRY, entry.to_bytes()).sha256
+            everybody = int(joint.counts.sum()) if people_counted is None else people_counted
             known = HeadEntry(
                 folder=entry.folder,
                 entry=entry_sha256,
                 people=noted.people.sha256,
                 rows=None if noted.unit_rows is None else noted.unit_rows.sha256,
-                missing=int(joint.counts.sum()) - noted.rows,
+                missing=everybody - noted.rows,
             )
             before = () if self.head is None else self.head.entries
             head = self.following(

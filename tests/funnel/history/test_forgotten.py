@@ -30,7 +30,7 @@ def library() -> np.ndarray:
 
 def test_they_draw_from_the_law_of_the_output_of_all_others() -> None:
     people, channels = observed([2, 0, 1]), library()
-    found = effective_weights(people.joint, people, channels, np.array([0, 0, 0, 1, 1]))
+    found = effective_weights(people, channels, np.array([0, 0, 0, 1, 1]))
     speaking = np.array([[2, 4, 1], [1, 0, 3]])
     drawn = [[sum(int(speaking[k][x]) * int(channels[k][y][x]) for k in (0, 1)) for x in range(3)] for y in range(3)]
     law = [Fraction(sum(row), 11) for row in drawn]
@@ -48,7 +48,7 @@ def test_all_of_them_may_be_forgotten() -> None:
     joint = Joint.from_counts(COUNTS)
     sizes = COUNTS.sum(axis=0)
     everybody = Observed(joint, {}, np.zeros(3, dtype=np.int64), np.arange(3), sizes, sizes)
-    found = effective_weights(joint, everybody, library(), np.zeros(3, dtype=np.int64))
+    found = effective_weights(everybody, library(), np.zeros(3, dtype=np.int64))
     assert (found == found[:, :1]).all()
     assert (found.sum(axis=0) == DENOMINATOR).all()
 

@@ -607,3 +607,22 @@ def test_the_effective_channel_is_of_the_people_and_not_of_their_laws(tmp_path: 
     rewritten(last, "effective.parquet", lambda old: old.__setitem__(slice(None), rows))
     complaints = recount_histories(tmp_path / "register").versions[-1].complaints
     assert any("not the mean" in complaint for complaint in complaints)
+
+
+def noisy(folder: Path, more: int, epsilon: float | None) -> None:
+    """Say of an entry that its counts have noise, and add some to one of them."""
+    said = json.loads((folder / "entry.json").read_text())
+    said["noise"] = epsilon
+    said["counts"][0][0] += more
+    seal(folder, said)
+
+
+@pytest.mark.parametrize(("more", "epsilon", "told"), [(3, 1.0, False), (3, None, True), (200, 1.0, True)])
+def test_counts_differ_from_people_by_what_noise_may_be(
+    tmp_path: Path, more: int, epsilon: float | None, told: bool
+) -> None:
+    published(History(0.5)).write(tmp_path / "register")
+    (last,) = tmp_path.glob("register/0003-*")
+    noisy(last, more, epsilon)
+    complaints = recount_histories(tmp_path / "register").versions[-1].complaints
+    assert any("counts of secret and input" in said for said in complaints) is told
