@@ -293,15 +293,16 @@ def _finding_complaints(
         yield "their number of records is not that of the draw"
     if not _is_level(found.level, level):
         yield "their level is not the one that is found now"
-    if (found.proven_level is not None) if proven is None else not _is_level(found.proven_level, proven):
+    # Where a release is made that level is bounded from above; here it is exact.
+    if (found.proven_level is not None) if proven is None else not _is_level(found.proven_level, proven, 0.01):
         yield "their level over all counts that the noise leaves possible is not the one that is found now"
 
 
-def _is_level(stated: float | None, level: PlainLevel) -> bool:
+def _is_level(stated: float | None, level: PlainLevel, above: float = _RELATIVE) -> bool:
     if stated is None:
         # JSON has no infinity; whoever knows the exact counts may have more to learn than whoever does not.
         return math.isinf(level.nats)
-    return math.isclose(stated, level.nats, rel_tol=_RELATIVE, abs_tol=_RELATIVE)
+    return level.nats * (1 - _RELATIVE) - _RELATIVE <= stated <= level.nats * (1 + above) + _RELATIVE
 
 
 def _verdict_complaints(evidence: Evidence) -> Iterator[str]:

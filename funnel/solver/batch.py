@@ -98,6 +98,10 @@ class BatchProgramme:
         self._compiled = _compiled() if self._matrix.size >= _LARGE else None
         self._pool: ThreadPoolExecutor | None = None
 
+    def charge(self, budget: Budget) -> None:
+        """Charge another budget from now on."""
+        self._budget = budget
+
     def slack_basis(self) -> Bases:
         """The basis in which every row's activity is basic; shape N = 1."""
         n, m = self._size, self._rows

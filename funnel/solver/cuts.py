@@ -149,6 +149,7 @@ class LevelCuts(Cuts):
     def __init__(self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> None:
         super().__init__(read, guarantee, image)
         self._limit = capped_exp(guarantee.sides.pairs)
+        self._pricer: PartsPricer | None = None
         self._laws = guarantee.laws(read)
         self._secrets = np.flatnonzero(self._laws.possible)
         self._high: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
@@ -164,7 +165,9 @@ class LevelCuts(Cuts):
 
     def pricer(self, budget: Budget) -> PartsPricer:
         """Of one region for every secret that may be the one with the least lo."""
-        return PartsPricer([self._region(t) for t in self._secrets.tolist()], budget)
+        rising = None if self._pricer is None else self._pricer.rising
+        self._pricer = PartsPricer([self._region(t) for t in self._secrets.tolist()], budget, rising)
+        return self._pricer
 
     def _region(self, least: int) -> Region:
         """The region where lo of one secret is at most the others': levels m, and n in units of e^ε."""

@@ -30,6 +30,8 @@ Places = npt.NDArray[np.intp]
 _CLIMBING, _FINISHING = 0.6, 0.1
 # Climbing goes on until what the relaxation has above what is inside is this share of the gap; the proof has the rest.
 _APART, _PROOF = 0.4, 0.5
+# What a climb must gain to go on: a share of the gap, or of what is to be cut off, up to so many nats.
+_FINE, _ROUGH = 0.1, 0.02
 # Rounds without progress worth speaking of, as a share of the gap, after which a proof is due anyway.
 _STILL, _UNCHANGED = 8, 0.02
 _ROUNDS = 400
@@ -93,11 +95,13 @@ def optimum_over_laws(
         pricer = cuts.pricer(current)
         search = ColumnGeneration(pricer.region, current, pricer)
         search.start_from(inside.columns)
-        left = max(_PROOF * gap, gap - (best - inside.value)) if proving else 0.1 * gap
+        # While much is to be cut off yet, the last digits of a relaxation are not worth their time.
+        apart = best - inside.value
+        left = max(_PROOF * gap, gap - apart) if proving else max(_FINE * gap, min(_ROUGH, _FINE * apart))
         mixture = search.run(left, None, proving)
         split = mixture.split
         bound = min(bound, split.bound)
-        apart_before = best - inside.value
+        before = apart
         inside.take(split.posteriors)
         best = split.value
         budget.spend(100 * CALL + 2 * levels_work(read, guarantee, len(split.mass)))
@@ -113,7 +117,7 @@ def optimum_over_laws(
         if proving and mixture.finished and not added:
             finished = True
             break
-        still = still + 1 if apart_before - apart < _UNCHANGED * gap else 0
+        still = still + 1 if before - apart < _UNCHANGED * gap else 0
         proving = apart <= _APART * gap or not added or still > _STILL or climbing.expired
     weights = _weights(cuts, split, inside, gap, finishing)
     return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))

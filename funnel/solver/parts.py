@@ -14,6 +14,8 @@ from funnel.solver.region import Region
 
 # Nats by which a column must gain for a climb to have gained something.
 _GAIN = 1e-6
+# The share of a budget that searching such a part may take.
+_FIRST = 0.7
 
 
 class PartsPricer:
@@ -25,13 +27,17 @@ class PartsPricer:
         At least one; what counts is the same in all.
     budget : Budget, optional
         Ends a search with what it has proven so far.
+    rising : sequence of int, optional
+        The parts to climb in first; all by default.
     """
 
-    def __init__(self, regions: Sequence[Region], budget: Budget | None = None) -> None:
+    def __init__(
+        self, regions: Sequence[Region], budget: Budget | None = None, rising: Sequence[int] | None = None
+    ) -> None:
         self._budget = Budget.of(budget)
         self._pricers = [Pricer(region, self._budget) for region in regions]
         # Parts in which the last climb gained something; the others are tried again when it gained nowhere.
-        self._rising = list(range(len(self._pricers)))
+        self.rising = list(range(len(self._pricers)) if rising is None else rising)
         self.region = regions[0]
         self.reach: FloatArray = np.max([pricer.reach for pricer in self._pricers], axis=0)
         self.corners: FloatArray = np.vstack([pricer.corners for pricer in self._pricers])
@@ -47,9 +53,9 @@ class PartsPricer:
 
     def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ascend in every region from the same posteriors: only their slopes matter; see `Pricer.climb`."""
-        found, values = self._climb(self._rising, starts, prices)
-        if len(self._rising) < len(self._pricers) and values.max() <= _GAIN:
-            others = [k for k in range(len(self._pricers)) if k not in self._rising]
+        found, values = self._climb(self.rising, starts, prices)
+        if len(self.rising) < len(self._pricers) and values.max() <= _GAIN:
+            others = [k for k in range(len(self._pricers)) if k not in self.rising]
             more, reached = self._climb(others, starts, prices)
             found, values = np.vstack([found, more]), np.concatenate([values, reached])
         return found, values
@@ -57,14 +63,20 @@ class PartsPricer:
     def _climb(self, parts: list[int], starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         found = [self._pricers[k].climb(starts, prices) for k in parts]
         rising = [k for k, (_, values) in zip(parts, found, strict=True) if values.max() > _GAIN]
-        self._rising = rising or self._rising
+        self.rising = rising or self.rising
         return np.vstack([posteriors for posteriors, _ in found]), np.concatenate([values for _, values in found])
 
     def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
         """Columns above the target in any region, or a proof for all; see `Pricer.search`."""
-        # Where columns were found last is most to search: others first, so that a budget that ends it leaves a bound.
-        order = sorted(range(len(self._pricers)), key=lambda k: k in self._rising)
-        found = [self._pricers[k].search(prices, target, patience) for k in order]
+        # Where columns were found last the most can be gained. The others need no proof below what is left open there.
+        order = sorted(range(len(self._pricers)), key=lambda k: k not in self.rising)
+        found = []
+        for k in order:
+            share = _FIRST if k in self.rising and len(order) > 1 else 1.0
+            self._pricers[k].charge(self._budget.part(share))
+            found.append(self._pricers[k].search(prices, target, patience))
+            self._pricers[k].charge(self._budget)
+            target = max(target, found[-1].bound)
         columns = np.vstack([priced.columns for priced in found])
         best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
         return Priced(columns[best], max(priced.bound for priced in found), sum(priced.boxes for priced in found))

@@ -82,6 +82,11 @@ class Pricer:
         """Linear programmes solved so far."""
         return self._programme.solved
 
+    def charge(self, budget: Budget) -> None:
+        """Charge another budget from now on, and end with it."""
+        self._budget = budget
+        self._programme.charge(budget)
+
     def _start(self) -> Bases:
         """A basis of the whole region to start from."""
         answer = self._programme.maximise(

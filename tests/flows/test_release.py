@@ -111,6 +111,7 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
     steps = (
         "ingest",
         "estimate",
+        "protect",
         "optimise",
         "follow",
         "sanitise",

@@ -34,15 +34,6 @@ PROTECTING = [
         PROTECTED,
     ),
     Mutant(
-        "a protocol for the noisy counts alone",
-        "a bound that does not hold for whoever knows the true counts",
-        "funnel.pipeline.tasks.optimise",
-        "asked, joint = spec.mechanism, frequencies.joint",
-        "asked, joint = spec.mechanism, frequencies.joint.as_published",
-        "expect_plain_level_to_meet_bound",
-        PROTECTED,
-    ),
-    Mutant(
         "everything from exact counts",
         "prior, posteriors, lifts and figures of the exact counts",
         "funnel.pipeline.tasks.audit",

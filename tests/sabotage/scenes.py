@@ -65,6 +65,8 @@ FOLLOWED_SPEC = (
 NOISY = (
     SPEC.replace('protection = "none"', 'protection = "noise"')
     .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
+    .replace('["marital-status", "sex"]', '["marital-status"]')
+    .replace("lip:1.0", "lip:2.0")
     .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
     .replace("[output]", '[mechanism]\nname = "grr"\n\n[output]')
 )

@@ -44,7 +44,8 @@ def _document(content: PublicContent) -> PublicReport:
         licence=content.licence,
         source=Source(
             title=content.source.title,
-            records=content.findings.rows,
+            # Counts have noise, and the table shows this number anyway.
+            records=content.findings.rows if content.protection.protection == "noise" else laws.n,
             dropped=None if content.source.rows_dropped is None else count_of_records(content.source.rows_dropped),
             references=content.source.references,
         ),

@@ -250,6 +250,7 @@ def test_the_browser_shows_every_section_and_complains_of_nothing(visit: Visit, 
     assert sections == [
         "summary",
         "person",
+        "frequencies",
         "limits",
         "rare",
         "utility",

@@ -30,6 +30,7 @@ JOINT = Joint.from_counts(
 SECTIONS = [
     "summary",
     "person",
+    "frequencies",
     "limits",
     "rare",
     "utility",

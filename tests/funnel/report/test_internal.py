@@ -66,6 +66,7 @@ def test_the_page_is_a_function_of_its_document_alone(content: ReportContent, re
     page = read_page(render_internal(made))
     assert list(page.sections) == [
         "summary",
+        "frequencies",
         "attacks",
         "versions",
         "exact",

@@ -1,0 +1,139 @@
+"""An audit of a release with protected frequencies: what a reader can tell, and what only the publisher can."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.audit.protected import mean_limits, read_frequencies
+from funnel.audit.recheck import Told, recheck
+from funnel.errors import DataError
+from funnel.pipeline.flows.way import go
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.spec import ReleaseSpec
+from tests.expectations.test_finished import edit
+from tests.projects import SPEC, make_project
+
+TEXT = (
+    SPEC.replace('protection = "none"', 'protection = "noise"')
+    + '\n[mechanism]\nname = "grr"\n\n[categories]\nmarital-status = ["Divorced", "Married-civ-spouse", '
+    + '"Never-married", "Separated", "Widowed", "Other"]\n'
+)
+# What the digests and the signature tell besides.
+SEALS = {"signature", "package", "record"}
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    spec = make_project(tmp_path_factory.mktemp("protected"), TEXT)
+    told, _ = go(ReleaseSpec.load(spec), False, False)
+    return Path(told["folder"])
+
+
+@pytest.fixture
+def folder(released: Path, tmp_path: Path) -> ReleaseFolder:
+    """A copy, away from the workspace."""
+    root = tmp_path / released.name
+    shutil.copytree(released, root)
+    return ReleaseFolder(root)
+
+
+def _failed(folder: ReleaseFolder, public: bool = True) -> set[str]:
+    return {check.name for check in recheck(folder, Told(public=public, fetched=public)) if check.state == "failed"}
+
+
+def test_a_reader_can_tell_the_bound_over_all_that_the_noise_leaves_possible(folder: ReleaseFolder) -> None:
+    checks = {check.name: check for check in recheck(folder, Told(public=True, fetched=True))}
+    assert {name for name, check in checks.items() if check.state == "failed"} == set()
+    assert {"protected frequencies", "leakage", "law"} <= set(checks)
+    document = ProtocolDocument.read(folder.protocol)
+    public = read_frequencies(folder, document)
+    assert public is not None
+    assert "noise" not in checks
+    assert "1 nats for this version" in checks["protected frequencies"].detail
+
+
+def test_the_publisher_can_tell_the_noise_too(released: Path) -> None:
+    checks = {check.name: check for check in recheck(ReleaseFolder(released))}
+    assert {name for name, check in checks.items() if check.state == "failed"} == set()
+    assert "p = " in checks["noise"].detail
+
+
+@pytest.mark.parametrize(
+    ("change", "failed"),
+    [
+        (lambda said: said.update(scale=said["scale"] * 2), {"protected frequencies"}),
+        (lambda said: said.update(cells_within=said["cells_within"] - 3), {"protected frequencies"}),
+        (lambda said: said.update(spent=3.0), {"protected frequencies"}),
+        (lambda said: said.update(beta=0.5), {"protected frequencies"}),
+        (lambda said: said.update(noisy=[[2 * n for n in row] for row in said["noisy"][::-1]]), {"law"}),
+    ],
+)
+def test_frequencies_that_are_not_those_of_the_other_documents(
+    folder: ReleaseFolder, change: Callable[[Any], None], failed: set[str]
+) -> None:
+    edit(folder.frequencies, change)
+    assert failed <= _failed(folder) - SEALS
+
+
+def test_counts_that_make_the_bound_false(folder: ReleaseFolder) -> None:
+    def apart(said: Any) -> None:
+        # All records of a secret have one value, and no other record has it.
+        noisy = np.array(said["noisy"])
+        s, x = noisy.sum(axis=1).argmax(), noisy.sum(axis=0).argmax()
+        noisy[:, x] -= noisy[:, x]
+        noisy[s] = 0
+        noisy[s, x] = 5000
+        said["noisy"] = noisy.tolist()
+
+    edit(folder.frequencies, apart)
+    assert "leakage" in _failed(folder)
+
+
+def test_exact_counts_are_no_noisy_ones(released: Path, folder: ReleaseFolder) -> None:
+    def exact(said: Any) -> None:
+        said["noisy"] = [[0 if n < 30 else n for n in row] for row in said["noisy"]]
+
+    edit(folder.frequencies, exact)
+    assert "noise" not in _failed(folder)
+    from funnel.audit.protected import check_noise
+    from funnel.release.documents import JointDocument
+
+    joint = JointDocument.read(folder.joint).joint
+    document = ProtocolDocument.read(folder.protocol)
+    honest = read_frequencies(ReleaseFolder(released), document)
+    assert honest is not None
+    assert check_noise(honest, joint).state == "passed"
+    edit(folder.frequencies, lambda said: said.update(noisy=[[n + 40 for n in row] for row in said["noisy"]]))
+    spoilt = read_frequencies(folder, document)
+    assert spoilt is not None
+    assert check_noise(spoilt, joint).state == "failed"
+
+
+def test_frequencies_of_other_values_cannot_be_judged(folder: ReleaseFolder) -> None:
+    edit(folder.frequencies, lambda said: said["inputs"]["symbols"][0].__setitem__(0, "Cousin"))
+    with pytest.raises(DataError, match="of other published values"):
+        recheck(folder, Told(public=True, fetched=True))
+
+
+def test_a_release_without_its_counts_is_damaged(folder: ReleaseFolder) -> None:
+    folder.frequencies.unlink()
+    with pytest.raises(DataError, match=r"frequencies\.json is missing"):
+        recheck(folder, Told(public=True, fetched=True))
+
+
+def test_true_shares_are_within_their_limits(released: Path) -> None:
+    folder = ReleaseFolder(released)
+    document = ProtocolDocument.read(folder.protocol)
+    public = read_frequencies(folder, document)
+    assert public is not None
+    limits = mean_limits(public, document, sum(map(sum, public.counts)))
+    for entry, mean in zip(document.posterior, limits, strict=True):
+        assert mean.low - 0.02 <= entry.probability <= mean.high + 0.02
+        assert mean.high - mean.low < 0.2

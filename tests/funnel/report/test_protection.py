@@ -1,0 +1,111 @@
+"""What both reports say of the protection of the frequencies: with noise, with grouping, and with nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from funnel import LIP, Joint, fit, parse_guarantee
+from funnel.audit import Audited, audit_release
+from funnel.frequencies import Frequencies, protect
+from funnel.frequency_settings import FrequencySettings
+from funnel.release.protection import Protection
+from funnel.report import ReportContent, public_report, render_internal, render_public
+from tests.funnel.report.conftest import Page, expected_pairs
+from tests.funnel.report.test_internal import document as internal_of
+
+Builder = Callable[..., ReportContent]
+Reader = Callable[[str], Page]
+
+COUNTED = Joint.from_counts([[300, 100, 250], [100, 500, 400]], secret=["ill", "well"])
+SETTINGS = FrequencySettings(protection="noise", epsilon=1.0, beta=0.01)
+
+
+def noisy_content(make_content: Builder, bound: Any, spent_before: float = 0.0, unprotected: int = 0) -> ReportContent:
+    frequencies = protect(COUNTED, SETTINGS, spent_before=spent_before)
+    protocol = fit("grr", frequencies.joint, bound)
+    pairs = expected_pairs(COUNTED, protocol)
+    audited = Audited.of(frequencies, protocol, bound, pairs)
+    content = make_content(
+        COUNTED,
+        protocol,
+        bound,
+        findings=audit_release(COUNTED, protocol, bound, pairs, audited=audited),
+        audited=audited,
+        protection=Protection.of(frequencies, unprotected),
+    )
+    return replace(content, source=replace(content.source, rows_dropped=None))
+
+
+def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
+    make_content: Builder, read_page: Reader
+) -> None:
+    content = noisy_content(make_content, LIP(1.0), spent_before=1.5, unprotected=2)
+    numbers = public_report(content)
+    page = read_page(render_public(numbers))
+    said = page.sections["frequencies"]
+    for words in (
+        "made from noisy counts and never from the exact ones",
+        "frequencies.json",
+        "ε = 1: one record more or less",
+        "at most 2.72 times",
+        "one record with another value, at most 7.39 times",
+        "ε = 2.5; 2 versions before this one were published without noise",
+        "for whoever knows the public counts, and for whoever knows the exact ones",
+        "at most 0.01 (β)",
+        "two versions show whether their counts are the same",
+    ):
+        assert words in said, words
+    assert "as counts with noise" in page.sections["limits"]
+    # What is counted exactly of people is not told.
+    assert (numbers.figures.outside, numbers.figures.consistency, numbers.source.dropped) == (None, None, None)
+    assert "unknown value" not in page.sections["judged"]
+    assert "left out" not in page.sections["provenance"]
+    assert numbers.source.records == content.audited.rows
+
+
+def test_a_guarantee_that_is_not_decided_over_noise_says_so(make_content: Builder, read_page: Reader) -> None:
+    said = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee("mi:0.05"))))).sections[
+        "frequencies"
+    ]
+    assert "for whoever knows the public counts." in said
+    assert "is not proven over the noise" in said
+    assert "for whoever knows the exact ones" not in said
+
+
+def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
+    make_content: Builder, read_page: Reader
+) -> None:
+    content = noisy_content(make_content, LIP(1.0))
+    bounds = content.audited.frequencies.joint.bounds
+    assert bounds is not None
+    said = read_page(render_internal(internal_of(content))).sections["frequencies"]
+    assert ("are among those" in said) == bounds.hold(COUNTED.counts)
+    assert f"{content.audited.law.level!r} nats for every table of counts" in said
+    assert f"{content.findings.level!r} for whoever knows the exact counts" in said
+    outside = replace(content, joint=Joint.from_counts(COUNTED.counts + 1000, COUNTED.secret, COUNTED.inputs))
+    said = read_page(render_internal(internal_of(outside))).sections["frequencies"]
+    assert "are not among those" in said
+
+
+@pytest.mark.parametrize(
+    ("protection", "loud"),
+    [("none", "Nothing but rounding."), ("threshold", "Grouping of rare combinations, and rounding.")],
+)
+def test_what_is_not_protected_is_said_first(
+    protection: Any, loud: str, make_content: Builder, read_page: Reader
+) -> None:
+    content = make_content(COUNTED, fit("grr", COUNTED, LIP(1.0)), LIP(1.0))
+    frequencies = Frequencies(COUNTED, protection)
+    content = replace(
+        content,
+        audited=replace(content.audited, frequencies=frequencies),
+        protection=Protection.of(frequencies),
+    )
+    for html in (render_public(public_report(content)), render_internal(internal_of(content))):
+        said = read_page(html).sections["frequencies"]
+        assert said.split("frequencies", 1)[1].strip().startswith(loud)
+        assert "exact counts" in said
