@@ -102,8 +102,8 @@ def write(rows: list[dict[str, Any]], path: Path) -> None:
         "Made by `python -m benchmarks.signed`. *Kept* and *at most*: share of H(X), in %, that the optimum of the "
         "bound keeps, and that no other can exceed. The levels are of local information privacy, in nats: under the "
         "counts, over the set of laws that the sample does not rule out at significance 0.05, by χ² (a proven bound, "
-        "and what a law in the set attains) and by boxes, and over boxes that allow for the noise besides. *Noise*: ε_c = 1, "
-        "β = 0.01.",
+        "and what a law in the set attains) and by boxes, and over boxes that allow for the noise besides. *Noise*: "
+        "ε_c = 1, β = 0.01.",
     ]
     for case in dict.fromkeys(row["case"] for row in rows):
         lines += [

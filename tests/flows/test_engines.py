@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -96,11 +97,11 @@ def project(folder: Path, adult: pa.Table, engine: str = "") -> Path:
         '"../releases"': '"releases"',
         '"../.funnel"': '".funnel"',
         "csv = false": "csv = true",
-        # Every release of its own draws noise of its own, and its protocol with it.
-        'protection = "noise"': 'protection = "none"',
     }.items():
         assert before in text
         text = text.replace(before, after)
+    # Every release would draw noise of its own, and have a protocol of its own.
+    text = re.sub(r"^\[frequencies\]\n(?:[^\n]+\n)+", '[frequencies]\nprotection = "none"\n', text, flags=re.MULTILINE)
     return make_project(folder, f"{text}\n[engine]\n{engine}\n", adult)
 
 
