@@ -159,12 +159,16 @@ def _sentence(result: dict[str, Any]) -> str:
 def _of_history(history: dict[str, Any]) -> str:
     """What all versions about the same people tell together, as a further part of a sentence."""
     versions, moved = history["versions"], ""
+    people = "people" if history.get("units") is None else "units"
     if history["moved"]:
-        moved = f" but for {history['outside']:,} people whom frequencies, and no draw, had moved out of it"
-    first = "the first version about these people" if versions == 1 else f"all {versions} versions about these people"
+        moved = f" but for {history['outside']:,} {people} whom frequencies, and no draw, had moved out of it"
+    first = "the first version about" if versions == 1 else f"all {versions} versions about"
+    these = (
+        f"these {people}" if history.get("units") is None else f"these {history['units']:,} units, in all their rows"
+    )
     many = f"{history['histories']:,} {'history' if history['histories'] == 1 else 'histories'}"
     return (
-        f"; {first} together: level {history['level']:.12g} over {many}{moved}, "
+        f"; {first} {these} together: level {history['level']:.12g} over {many}{moved}, "
         f"{history['share']:.1%} kept before rounding, {history['share_alone']:.1%} if this version stood alone"
     )
 

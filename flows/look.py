@@ -78,7 +78,9 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
     if spec.register is not None and history is not None and history.head is not None:
         register = Register.of(spec.workspace_folder, spec.register)
         register.require_head(history.head)
-        register.require_published(spec.name, {str(version): str(history.entry)})
+        # Rows that were taken over are in the register as those of the version that they were drawn for.
+        _, _, drawn_for = str(history.name).rpartition("/")
+        register.require_published(spec.name, {drawn_for: str(history.entry)})
     tell(f"unchanged: version {version} already is this release")
     folder, report = series.shown(version)
     key = signer_of(series.folder(version))

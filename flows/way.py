@@ -359,6 +359,7 @@ def _told_of_history(findings: Findings) -> dict[str, Any] | None:
         "versions": found.versions,
         "histories": found.histories,
         "people_known": found.known,
+        "units": found.units,
         "level": found.level,
         "moved": found.moved,
         "outside": found.outside,

@@ -63,7 +63,8 @@ class ReleaseSpec(Section):
         "environment:NAME" or "prefect:NAME-OF-A-SECRET-BLOCK".
     unit : tuple of str
         Columns whose values together are unique to a person or another unit that several rows could be of; by default
-        none, and every row is of a person of its own.
+        none, and every row is of a person of its own. Several rows of one are drawn under one bound where the history
+        says that people are the same, and refused otherwise.
     source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
         Sections of `funnel.settings`; history is None where the spec does not say who its people are.
     frequencies : FrequencySettings

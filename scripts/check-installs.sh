@@ -83,12 +83,14 @@ refused="funnel: the pipeline is not installed (prefect is missing): pip install
 check() {
     local version=$1 python=$2 env=$work/env-$1
     "$bin/uv" venv --quiet --python "$python" "$env"
-    local install=("$bin/uv" pip install --quiet --python "$env/bin/python" "${built[@]}" --constraint requirements.lock)
+    local install=("$bin/uv" pip install --quiet --python "$env/bin/python" "${built[@]}" --constraint "$root/requirements.lock")
     "${install[@]}" "$wheel"
     (
         cd "$somewhere"
         "$env/bin/python" "$root/scripts/check_library.py" data/adult.parquet
         "$env/bin/funnel" --help >/dev/null
+        # The plan is made of the noisy counts that a release would be made of.
+        "${install[@]}" "funnel[noise] @ file://$wheel"
         "$env/bin/funnel" plan data/adult.toml >said 2>progress || { cat progress; refuse "funnel plan failed"; }
         grep -q '^grr ' said || refuse "funnel plan shows no mechanism"
         if "$env/bin/funnel" release data/adult.toml 2>said; then refuse "a library install released something"; fi

@@ -97,7 +97,7 @@ def optimum_over_laws(
         search.start_from(inside.columns)
         # While much is to be cut off yet, the last digits of a relaxation are not worth their time.
         apart = best - inside.value
-        left = max(_PROOF * gap, gap - apart) if proving else max(_FINE * gap, min(_ROUGH, _FINE * apart))
+        left = max(_PROOF * gap, gap - max(apart, 0.0)) if proving else max(_FINE * gap, min(_ROUGH, _FINE * apart))
         mixture = search.run(left, None, proving)
         split = mixture.split
         bound = min(bound, split.bound)

@@ -148,7 +148,7 @@ def test_draws_exchanged_with_both_margins_kept_fail(adult: Evidence) -> None:
     assert set(sentences) == {DRAWS}
     p_value = draw_consistency(pairs, adult.protocol).p_value
     assert p_value < 1e-9
-    assert sentences[DRAWS].startswith(f"p-value {p_value:.3g} is below 2.5e-09 over ")
+    assert sentences[DRAWS].startswith(f"p-value {p_value:.3g} is below 2e-09 over ")
 
 
 def test_an_output_that_the_protocol_forbids_fails(adult: Evidence) -> None:

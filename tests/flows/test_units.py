@@ -294,3 +294,14 @@ def test_the_report_tells_of_units_and_rows(made: Made) -> None:
     assert "version 2 about the same units" in page
     assert "% of the rows" in page
     assert "of the people" not in page
+
+
+def test_rows_of_an_earlier_source_are_taken_over_and_then_nothing_happens(made: Made, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    shutil.copytree(made.path.parent, folder, symlinks=True)
+    path = project(folder, version=0)
+    told, _ = go(ReleaseSpec.load(path), False, False)
+    assert (told["status"], told["drawn"]) == ("published", False)
+    assert len(Register.of(ReleaseSpec.load(path).workspace_folder, "encounters").entries) == 2
+    again, _ = go(ReleaseSpec.load(path), False, False)
+    assert (again["status"], again["version"]) == ("unchanged", told["version"])

@@ -30,7 +30,7 @@ def spec(tmp_path: Path) -> ReleaseSpec:
     )
 
 
-@pytest.mark.parametrize("text", ["lip:0.5", "ldp:0.8", "srlip:0.5", "rldp:1.5,0.05", "mi:0.02"])
+@pytest.mark.parametrize("text", ["lip:0.5", "ldp:0.8", "srlip:0.5", "rldp:1.5,0.05,chi2", "mi:0.02"])
 @pytest.mark.parametrize("reads_secret", [False, True])
 def test_level_and_information(spec: ReleaseSpec, text: str, reads_secret: bool) -> None:
     joint = count_joint(spec, quiet)
