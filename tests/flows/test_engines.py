@@ -101,7 +101,10 @@ def project(folder: Path, adult: pa.Table, engine: str = "") -> Path:
         assert before in text
         text = text.replace(before, after)
     # Every release would draw noise of its own, and have a protocol of its own.
-    text = re.sub(r"^\[frequencies\]\n(?:[^\n]+\n)+", '[frequencies]\nprotection = "none"\n', text, flags=re.MULTILINE)
+    text, found = re.subn(
+        r"^\[frequencies\].*\n(?:.+\n)+", '[frequencies]\nprotection = "none"\n', text, flags=re.MULTILINE
+    )
+    assert found == 1
     return make_project(folder, f"{text}\n[engine]\n{engine}\n", adult)
 
 
