@@ -364,7 +364,7 @@ bound, under the very same weights.
 
 What this does not show: somebody who knows all others and runs the optimiser on every guess compares the weights
 themselves, which tell whatever the last rows do, and more where the optimum moves (*other weights*). Rounding cannot
-end that; noise would.
+end that. Noise does: [what protecting the frequencies withholds](protection.md).
 """
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from funnel.audit.check import Check
     from funnel.certainty import Certainty
     from funnel.disclosure.outlook import DisclosureOutlook
+    from funnel.frequencies.outlook import NoiseOutlook
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _WIDE = 160
 _CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
+_NO_COST = "no table of what noise costs: it is for bounds that cover noise, and are not perfect privacy"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 1.0
 
@@ -155,17 +157,22 @@ class Console:
         protection: Protection,
         sure: Sequence[Certainty | None] | None = None,
         disclosure: DisclosureOutlook | None = None,
+        noise: Sequence[NoiseOutlook | None] | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
         sure: what each bound costs and buys beside the same for the frequencies as they are, where it is more.
+        noise: what noise on the frequencies costs under each bound, if asked for.
 
         Where versions are about the same people, also what can be kept given everything published before.
         """
         sure = sure or [None] * len(compared)
         if self.as_json:
             # One guarantee a line: the form is the same however many there are.
-            for (guarantee, rows), warnings, found, beside in zip(compared, doubts, outlooks, sure, strict=True):
+            costs = noise or [None] * len(compared)
+            for (guarantee, rows), warnings, found, beside, cost in zip(
+                compared, doubts, outlooks, sure, costs, strict=True
+            ):
                 self.print_json(
                     {
                         "guarantee": guarantee,
@@ -173,7 +180,10 @@ class Console:
                         "secret": list(spec.secret),
                         "publish": list(spec.publish),
                         "entropy": joint.entropy,
-                        "frequencies": protection.model_dump(),
+                        "frequencies": {
+                            **protection.model_dump(),
+                            "outlook": None if cost is None else cost.to_dict(),
+                        },
                         "mechanisms": [row.to_dict() for row in rows],
                         "certainty": None if beside is None else beside.to_dict(),
                         "history": None if found is None else found.to_dict(),
@@ -201,6 +211,8 @@ class Console:
                 self._print_notes(row)
             if beside is not None:
                 out.print(Text(beside.sentence), soft_wrap=True)
+                if not noise and "noise" in beside.why and beside.kept < beside.nominal_kept / 2:
+                    out.print(Text("That is more than half of it: --frequencies says what would help."))
             for warning in warnings:
                 out.print(
                     Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True
@@ -208,7 +220,8 @@ class Console:
         for outlook in outlooks:
             if outlook is not None:
                 self._print_outlook(outlook, several)
-        for line in () if disclosure is None else disclosure.lines():
+        told = [line for cost in noise or () for line in (cost.lines() if cost else (_NO_COST,))]
+        for line in (*told, *(() if disclosure is None else disclosure.lines())):
             out.print(Text(printable(line)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:

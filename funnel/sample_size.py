@@ -82,7 +82,7 @@ def records_needed(joint: Joint, guarantee: Guarantee) -> Need:
     while more > fewer * _PRECISION:
         middle = (fewer * more) ** 0.5
         fewer, more = (fewer, middle) if enough(middle) else (middle, more)
-    return Need(_rounded_up(joint.n * more), share)
+    return Need(rounded_up(joint.n * more), share)
 
 
 def values_to_group(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def values_to_group(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
     matrix, _ = _half_of_grr(joint, guarantee)
     order = np.argsort(joint.counts.sum(axis=1), kind="stable")
     for number in range(2, len(order)):
-        if _met(_grouped(joint, order[:number]), guarantee, matrix):
+        if _met(grouped(joint, order[:number]), guarantee, matrix):
             return tuple(joint.secret.labels[int(s)] for s in order[:number])
     return ()
 
@@ -118,7 +118,7 @@ def _met(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> bool:
     return over is not None and float(over.output_levels(joint, matrix).max()) <= guarantee.budget * (1 - 1e-9)
 
 
-def _grouped(joint: Joint, secrets: npt.NDArray[np.intp]) -> Joint:
+def grouped(joint: Joint, secrets: npt.NDArray[np.intp]) -> Joint:
     """The same records with some values of the secret made one."""
     group = np.arange(len(joint.secret))
     group[secrets] = secrets.min()
@@ -206,6 +206,7 @@ def warnings(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> tup
     return doubts(joint, guarantee) + (() if few is None else (few,))
 
 
-def _rounded_up(records: float) -> int:
+def rounded_up(records: float) -> int:
+    """A number of records to two digits, rounded up."""
     step = 10 ** max(0, len(str(int(records))) - 2)
     return int(-(-records // step) * step)

@@ -71,6 +71,11 @@ class Frequencies:
         noisy.setflags(write=False)
         object.__setattr__(self, "noisy", noisy)
 
+    @property
+    def part(self) -> float:
+        """Of what this version spends, the part that the noise of the counts has; 1 without noise."""
+        return 1.0 if self.noise is None else self.noise.epsilon / self.epsilon
+
 
 def protect(
     counted: Joint,
