@@ -82,6 +82,8 @@ def _together(findings: PublicFindings) -> list[str]:
 
 
 def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findings: PublicFindings) -> str:
+    # Under noise nobody is told how many values the public counts do not have.
+    outside = "" if findings.outside is None else f", of them {findings.outside:,} outside the alphabet"
     return "\n".join(
         [
             f"# {plain(spec.title)} {published.version}",
@@ -91,7 +93,7 @@ def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findin
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
             *_together(findings),
             f"- **Mechanism**: {protocol.mechanism}",
-            f"- **Records**: {findings.rows:,}, of them {findings.outside:,} outside the alphabet",
+            f"- **Records**: {findings.rows:,}{outside}",
             f"- **Report**: `{published.report}`",
         ]
     )

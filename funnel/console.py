@@ -44,10 +44,16 @@ def frequencies_line(protection: Protection, followed: bool = False) -> str:
     ``followed``: rows are drawn given what earlier versions said of the same people.
     """
     if protection.protection != "noise":
-        what = "nothing but rounding protects" if protection.protection == "none" else "grouping and rounding protect"
+        more = 'protection = "noise" in [frequencies] protects them.'
+        if protection.protection == "threshold":
+            return (
+                "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
+                "public files are made from the exact counts of the groups; two versions that differ by one person can "
+                f"give that person away. {more}"
+            )
         return (
-            f"FREQUENCIES ARE NOT PROTECTED: {what} the exact counts that all public files are made from; single "
-            'people can be read from these. protection = "noise" in [frequencies] protects them.'
+            "FREQUENCIES ARE NOT PROTECTED: nothing but rounding protects the exact counts that all public files are "
+            f"made from; single people can be read from these. {more}"
         )
     unprotected = f", and {protection.unprotected} without noise" if protection.unprotected else ""
     return (

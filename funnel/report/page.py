@@ -115,11 +115,19 @@ def tint(cell: LiftCell) -> str:
     return f"{'up' if cell.lift > 1 else 'down'}{shade}" if shade else ""
 
 
+_LETTERS = {"epsilon": "ε", "alpha": "α"}
+
+
 def bound(guarantee: Guarantee) -> str:
-    """The numbers and words of a guarantee: ε = 1, or each by its name."""
-    values = [(field.name, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
-    told = {name: value if isinstance(value, str) else numbers.plain(value) for name, value in values}
-    texts = [f"{'ε' if name == 'epsilon' else name} = {value}" for name, value in told.items()]
+    """The numbers of a guarantee, and its words that are not the usual ones: ε = 1, or each by its name."""
+    values = [(field, getattr(guarantee, field.name)) for field in fields(guarantee)]  # type: ignore[arg-type]
+    told = [
+        (_LETTERS.get(field.name, field.name), value if isinstance(value, str) else numbers.plain(value))
+        for field, value in values
+        if not isinstance(value, str) or value != field.default
+    ]
+    # No line ends between a name and its value.
+    texts = [f"{name}\u00a0=\u00a0{value}" for name, value in told]
     return ", ".join(texts) or "none at all"
 
 

@@ -16,9 +16,11 @@ from rich.console import Console as RichConsole
 
 from funnel import LIP, Joint, fit
 from funnel.cli import main
-from funnel.console import Console
+from funnel.console import Console, frequencies_line
+from funnel.frequencies import Frequencies
 from funnel.history.outlook import outlook
 from funnel.planning import plan
+from funnel.release.protection import Protection
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
@@ -61,6 +63,17 @@ def test_plan_fits_what_the_spec_does_not_allow_only_where_asked(tmp_path: Path)
         assert (row["utility"] is not None) is fitted
         both = funnel("plan", spec, "--guarantee", "lip:0.5", "--guarantee", "lip:2", *options).stdout
         assert ("(" in both[both.index("conditional-reporting") :].split("\n")[0]) is fitted
+
+
+def test_what_does_not_protect_frequencies_is_said_in_capitals_and_in_words_of_its_own() -> None:
+    none, threshold = (
+        frequencies_line(Protection.of(Frequencies(Joint.from_counts([[30, 10], [10, 30]]), kind)))
+        for kind in ("none", "threshold")
+    )
+    assert none.startswith("FREQUENCIES ARE NOT PROTECTED: nothing but rounding")
+    assert threshold.startswith("FREQUENCIES ARE GROUPED, BUT EXACT")
+    assert "differ by one person" in threshold
+    assert all('protection = "noise"' in line for line in (none, threshold))
 
 
 def test_rows_of_a_plan_are_shown_as_they_come_on_a_terminal(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ def test_the_example_says_what_its_readers_expect() -> None:
     spec = ReleaseSpec.load(EXAMPLE)
     assert spec.name == "adult-education"
     assert spec.columns == ("marital-status", "education")
-    assert spec.guarantee.canonical == "lip:1.0"
+    assert spec.guarantee.canonical == "rlip:1.0,0.05"
+    assert (spec.frequencies.protection, spec.frequencies.epsilon) == ("noise", 1.0)
     assert spec.mechanism.name == "auto"
     assert not spec.mechanism.reads_secret
     assert spec.source_path == EXAMPLE.parent / "adult.parquet"

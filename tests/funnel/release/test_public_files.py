@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,20 @@ def test_what_the_orchestrator_shows_is_no_finer(
     plan.plan.fn(str(spec.resolve("people.toml")))
     assert len(told) == 4
     assert too_fine("artifacts.json", json.dumps(told).encode()) == []
+
+
+def test_nobody_is_told_what_is_outside_the_alphabet_where_noise_hides_it(
+    spec: ReleaseSpec, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(artifacts, "create_markdown_artifact", lambda text, **_: told.append(text))
+    for name in ("table", "link"):
+        monkeypatch.setattr(artifacts, f"create_{name}_artifact", lambda *_, **named: None)
+    hidden = replace(done.public, findings=replace(done.public.findings, outside=None))
+    artifacts.describe_run(spec, done.published, done.channel, done.public)
+    artifacts.describe_run(spec, done.published, done.channel, hidden)
+    assert ["outside the alphabet" in text for text in told] == [True, False]
+    assert all(f"{done.public.findings.rows:,}" in text for text in told)
 
 
 def test_numbers_of_too_many_digits_are_noticed_wherever_they_stand() -> None:

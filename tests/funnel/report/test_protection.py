@@ -54,7 +54,7 @@ def test_noise_is_explained_with_what_it_costs_and_for_whom_the_bound_holds(
         "at most 2.72 times",
         "one record with another value, at most 7.39 times",
         "ε = 2.5; 2 versions before this one were published without noise",
-        "for whoever knows the public counts, and for whoever knows the exact ones",
+        "For whoever knows the public counts, and for whoever knows the exact ones",
         "at most 0.01 (β)",
         "two versions show whether their counts are the same",
     ):
@@ -71,7 +71,7 @@ def test_a_guarantee_that_is_not_decided_over_noise_says_so(make_content: Builde
     said = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee("mi:0.05"))))).sections[
         "frequencies"
     ]
-    assert "for whoever knows the public counts." in said
+    assert "For whoever knows the public counts." in said
     assert "is not proven over the noise" in said
     assert "for whoever knows the exact ones" not in said
 

@@ -94,8 +94,9 @@ def test_coding_is_counting_row_by_row(
 
 
 def example() -> ReleaseSpec:
-    """The embedded release, were its exact frequencies public."""
-    return ReleaseSpec.load(EXAMPLE).model_copy(update={"frequencies": FrequencySettings(protection="none")})
+    """The embedded release, were its exact frequencies public and its values not grouped."""
+    exact = {"frequencies": FrequencySettings(protection="none"), "categories": {}, "recode": {}}
+    return ReleaseSpec.load(EXAMPLE).model_copy(update=exact)
 
 
 def test_the_example_has_the_counts_its_source_documents() -> None:
