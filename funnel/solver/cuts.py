@@ -44,12 +44,17 @@ class Cuts(ABC):
     guarantee : SetGuarantee
     image : ndarray, shape (d, inputs that occur), optional
         What the utility counts of a posterior.
+    seen : ndarray of bool, shape (a,), optional
+        The inputs that are told apart, by default those that occur; all others get the marginal of these.
     """
 
-    def __init__(self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> None:
+    def __init__(
+        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+    ) -> None:
         self.read, self.guarantee, self.image = read, guarantee, image
-        self.seen: Flags = np.asarray(read.p_input > 0)
-        self.law: FloatArray = read.p_input[self.seen]
+        self.seen: Flags = np.asarray(read.p_input > 0) if seen is None else seen
+        law = read.p_input[self.seen]
+        self.law: FloatArray = law / law.sum()
 
     @abstractmethod
     def __len__(self) -> int:
@@ -114,8 +119,10 @@ class Cuts(ABC):
 class PlainCuts(Cuts):
     """Cuts as half-spaces on rows, whatever the guarantee."""
 
-    def __init__(self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> None:
-        super().__init__(read, guarantee, image)
+    def __init__(
+        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+    ) -> None:
+        super().__init__(read, guarantee, image, seen)
         self._spaces = self.on_seen(guarantee.starting_cone(read))
 
     def __len__(self) -> int:
@@ -146,8 +153,10 @@ class LevelCuts(Cuts):
     levels m and n as variables, in which a law of one secret is one condition, not one with every law of every other.
     """
 
-    def __init__(self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> None:
-        super().__init__(read, guarantee, image)
+    def __init__(
+        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+    ) -> None:
+        super().__init__(read, guarantee, image, seen)
         self._limit = capped_exp(guarantee.sides.pairs)
         self._pricer: PartsPricer | None = None
         self._laws = guarantee.laws(read)
@@ -215,8 +224,8 @@ class LevelCuts(Cuts):
         return 1
 
 
-def cuts_for(read: Joint, guarantee: SetGuarantee, image: FloatArray | None) -> Cuts:
+def cuts_for(read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None) -> Cuts:
     """Law by law where only pairs of secrets are compared, else as half-spaces."""
     sides = guarantee.sides
     pairs = sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf
-    return LevelCuts(read, guarantee, image) if pairs else PlainCuts(read, guarantee, image)
+    return LevelCuts(read, guarantee, image, seen) if pairs else PlainCuts(read, guarantee, image, seen)

@@ -17,7 +17,7 @@ from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
-from funnel.solver.cuts import Cuts, cuts_for
+from funnel.solver.cuts import Cuts, Flags, cuts_for
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.polish import repaired
 from funnel.solver.robust import RobustOptimum
@@ -52,6 +52,7 @@ def optimum_over_laws(
     image: Callable[[Places], FloatArray | None],
     trace: Trace | None = None,
     start: WeightArray | None = None,
+    seen: Flags | None = None,
 ) -> RobustOptimum:
     """Maximise the utility over all channels that meet a guarantee under every law of a set.
 
@@ -75,6 +76,8 @@ def optimum_over_laws(
         Told (value, bound) as they improve; the value is that of protocols that hold.
     start : ndarray of uint64, shape (b, a), optional
         Weights of a protocol that meets the guarantee, to start from.
+    seen : ndarray of bool, shape (a,), optional
+        The inputs that are told apart, by default those that occur; the value and the bound are of the law of these.
 
     Raises
     ------
@@ -82,7 +85,8 @@ def optimum_over_laws(
         If a linear programme fails.
     """
     finishing = budget.reserve(_FINISHING)
-    cuts = cuts_for(read, guarantee, image(np.flatnonzero(read.p_input > 0)))
+    apart_from = np.asarray(read.p_input > 0) if seen is None else seen
+    cuts = cuts_for(read, guarantee, image(np.flatnonzero(apart_from)), apart_from)
     inside = _Inside(cuts, budget)
     if start is not None:
         inside.take(_posteriors(start, cuts))

@@ -45,6 +45,8 @@ _ROUNDING_SHARE = 0.05
 _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 # The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
 _BLIND, _ASCENT = 0.3, 0.2
+# The largest share of all records that noise may have made up, of inputs which are then not told apart.
+_MADE_UP = 0.05
 # Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
 # that it may take whatever the limit.
 _FLOOR_OF_MANY, _FLOOR, _MERGING = 0.25, 0.05, 0.5
@@ -66,7 +68,7 @@ class Solution:
         I(X;Y) of that protocol, in nats.
     bound : float
         Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats. Over a set of laws: and that gives
-        inputs which never occurred the marginal.
+        the marginal to inputs which never occurred, or, if these are few of all records, which noise may have made up.
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
         the work that the limit allows, the same in every run; ``"clock"`` if it was the safety stop far beyond;
@@ -389,9 +391,13 @@ def _robust(
         seen = np.flatnonzero(joint.counts.any(axis=0))
         return np.asarray(seen[:, None] == inputs % a, dtype=np.float64)
 
+    seen = None if reads_secret else _expected(joint)
+    # Of the information: what the other inputs would add is left alone.
+    share, kept = (1.0, entropy) if seen is None else (float(joint.p_input[seen].sum()), _entropy_of(joint, seen))
+
     def trace(value: float, bound: float) -> None:
         if progress is not None:
-            progress(f"{entropy + value:.5f} nats, at most {min(entropy, entropy + bound):.5f}", 0, None)
+            progress(f"{share * (kept + value):.5f} nats, at most {share * min(kept, kept + bound):.5f}", 0, None)
 
     floor = _set_aside(budget, len(joint.inputs))
     over = over_set(guarantee, read)
@@ -404,7 +410,7 @@ def _robust(
             # Combinations that never occurred may occur under some law: they too get what their input gets.
             lifted = np.tile(best.weights, len(read.secret))
             blind = lifted if over.holds_for(read, lifted) else None
-        found = optimum_over_laws(read, over, gap, budget, image, trace, blind)
+        found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, seen)
     elif isinstance(guarantee, RLDP):
         found = robust_weights(read, guarantee, gap, budget, image, trace)
     else:
@@ -415,18 +421,39 @@ def _robust(
         whole_x = _protocol(joint, read, guarantee, blind)
         if (most := mutual_information(joint, whole_x, counts)) > utility:
             protocol, utility = whole_x, most
-    if entropy + found.bound - utility > gap:
+    most_of_all = share * min(kept, kept + found.bound)
+    if most_of_all - utility > gap:
         merged = _protocol(joint, read, guarantee, greedy_weights(joint, read, guarantee, floor))
         if (most := mutual_information(joint, merged, counts)) > utility:
             protocol, utility = merged, most
     rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
-    bound = max(utility, min(entropy, entropy + found.bound) + rounding)
+    bound = max(utility, most_of_all + rounding)
     ended = None if found.finished else budget.ended_by
     if found.finished and found.fell_short:
         ended = "work"
     status = _status(bound - utility <= gap, found.finished, ended)
     seconds = time.perf_counter() - started
     return Solution(protocol, utility, bound, status, seconds, found.cuts, "cutting planes")
+
+
+def _expected(joint: Joint) -> npt.NDArray[np.bool_] | None:
+    """The inputs, shape (a,), that some people have whatever the noise was; None where all are told apart.
+
+    Noise makes people up: of combinations that nobody has, about half seem to have some. To tell them apart helps
+    nobody, and a search over hundreds of them does not end. Where they are more than a few of all records, they are
+    told apart nevertheless.
+    """
+    if joint.bounds is None:
+        return None
+    seen = np.asarray(joint.bounds.lower.any(axis=0) & joint.counts.any(axis=0))
+    made_up = int(joint.counts[:, ~seen].sum())
+    return seen if 0 < made_up <= _MADE_UP * joint.n else None
+
+
+def _entropy_of(joint: Joint, seen: npt.NDArray[np.bool_]) -> float:
+    """H(X) given that X is one of these, nats."""
+    law = joint.p_input[seen] / joint.p_input[seen].sum()
+    return float(-(law * np.log(law)).sum())
 
 
 def _protocol(joint: Joint, read: Joint, guarantee: Guarantee, weights: WeightArray) -> Protocol:
