@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from funnel.alphabet import Alphabet
 from funnel.audit.independence import Independence, independence
 from funnel.drawn import DrawnCounts
 from funnel.pipeline.expectations.custom.base import EvidenceMetric, Finding, ReleaseExpectation, counted
@@ -40,21 +41,24 @@ class SecretIndependence(EvidenceMetric):
         digest = channel.protocol.digest
         if drawing.counts is None or drawing.secret is None:
             return MeasuredIndependence(None, "", None, drawing.taken_over, digest)
-        if (wrong := _wrong_margin(drawing.counts, channel, drawing.secret == channel.joint.secret)) is not None:
+        if (wrong := _wrong_margin(drawing.counts, channel, drawing.secret)) is not None:
             return MeasuredIndependence(None, "", wrong, drawing.taken_over, digest)
         found = independence(drawing.counts, channel.protocol)
-        secrets, inputs = channel.joint.secret.labels, channel.protocol.inputs.labels
+        secrets, inputs = drawing.secret.labels, channel.protocol.inputs.labels
         secret = f"secret {secrets[found.worst_secret]!r}"
         outside = found.worst_input == len(inputs)
         worst = f"{secret} outside the alphabet" if outside else f"{secret} and input {inputs[found.worst_input]!r}"
         return MeasuredIndependence(found, worst, None, drawing.taken_over, digest)
 
 
-def _wrong_margin(counts: DrawnCounts, channel: Channel, same_secret: bool) -> str | None:
+def _wrong_margin(counts: DrawnCounts, channel: Channel, secret: Alphabet) -> str | None:
     """How counts by secret differ from what else is known of the draws; None if they do not."""
     b, a = channel.protocol.size
     joint = channel.joint.read_by(channel.protocol.inputs.columns)
     c = len(joint.secret)
+    # Values that the spec lists come in its order, and are counted again in another.
+    places = [secret.get(symbol) for symbol in joint.secret.symbols]
+    same_secret = secret.columns == joint.secret.columns and sorted(places) == list(range(len(secret)))
     if not same_secret or counts.shape != (c + 1, a + 1, b):
         return "draws were counted by other secrets, inputs or outputs than those of the snapshot and the protocol"
     if not np.array_equal(counts.pairs, channel.drawn):
@@ -62,7 +66,7 @@ def _wrong_margin(counts: DrawnCounts, channel: Channel, same_secret: bool) -> s
     expected = np.zeros((c + 1, a + 1), dtype=np.int64)
     for x, symbol in enumerate(joint.inputs.symbols):
         place = channel.protocol.inputs.get(symbol)
-        expected[:c, place if place >= 0 else a] += joint.counts[:, x]
+        expected[places, place if place >= 0 else a] += joint.counts[:, x]
     different = np.abs(counts.inputs - expected)
     if different.any():
         return (

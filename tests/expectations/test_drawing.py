@@ -328,10 +328,16 @@ def test_counts_by_secret_have_to_agree_with_all_else_that_is_known(clean: Evide
     fewer = DrawnCounts(counts.shape, counts.cells[1:].copy(), counts.records[1:].copy())
     found = failures(changed(clean, counts=fewer))
     assert found[INDEPENDENCE] == "the counts by secret do not add up to the drawn pairs"
-    other = Alphabet(secret.columns, secret.symbols[::-1])
+    other = Alphabet(secret.columns, [("nobody's",), *secret.symbols[1:]])
     assert "by other secrets" in failures(changed(clean, secret=other))[INDEPENDENCE]
+    turned = Alphabet(secret.columns, secret.symbols[::-1])
+    assert "other than as often" in failures(changed(clean, secret=turned))[INDEPENDENCE]
     table = np.zeros(counts.shape, dtype=np.int64)
     table.reshape(-1)[counts.cells] = counts.records
+    # The order of the spec may be another than that of the recount, as long as the counts are in it.
+    places = np.r_[np.arange(len(secret))[::-1], len(secret)]
+    in_its_order = DrawnCounts.of(table[places])
+    assert INDEPENDENCE not in failures(changed(clean, counts=in_its_order, secret=turned))
     # All records of one secret are said to be of another: pairs stay, and so do all draws.
     table[0] += table[1]
     table[1] = 0
