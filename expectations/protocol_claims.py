@@ -119,9 +119,6 @@ def _far(laws: Laws, exact: Mapping[Symbol, Sequence[Fraction]], unit: int) -> S
         # The largest has what is left. Whole numbers that the channels were added up in may each be off by one.
         rest = exact[x].index(max(exact[x]))
         others = [gap for y, gap in enumerate(gaps) if y != rest]
-        # What is mixed in leaves zeros as they are, so that shares need not add up to one.
-        left = 1 - sum(share for y, share in enumerate(exact[x]) if y != rest)
-        gaps[rest] = abs(column[rest] - laws.denominator * left)
         if any(gap > unit + b for gap in others) or gaps[rest] > b * (unit + b):
             return x
         if any(bool(weight) != bool(share) for weight, share in zip(column, exact[x], strict=True)):
