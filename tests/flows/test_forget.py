@@ -29,8 +29,8 @@ FORGETFUL = (
     ),
     Patch(
         "funnel.register.following",
-        "joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records, silent",
-        "joint, {v: _changes(changed[v], cells) for v in sorted(last)}, codes // a, codes % a, records",
+        "        silent,",
+        "        None,",
     ),
     Patch("funnel.register.following", "nodes[among] = FORGOTTEN_NODE", "nodes[among] = nodes[among]"),
     Patch(

@@ -112,6 +112,7 @@ def test_a_run_leaves_its_summary_in_the_orchestrator(tmp_path: Path, server: di
         "ingest",
         "estimate",
         "protect",
+        "disclose",
         "optimise",
         "follow",
         "sanitise",

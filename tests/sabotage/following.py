@@ -115,7 +115,7 @@ FOLLOWING = [
         "a smaller share of people outside",
         "more people are outside the bound than is said",
         "funnel.release.public.findings",
-        "        steps = max(1, math.ceil(history.outside / laws.n / laws.step))",
+        "        steps = max(1, math.ceil(history.outside / (history.units or laws.n) / laws.step))",
         "        steps = 3",
         "expect_report_to_follow_recount",
         SECOND_YEAR,
