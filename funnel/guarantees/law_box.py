@@ -118,7 +118,10 @@ class LawBox(Laws):
         gains[secret] = own
         average = self._exact_average(gains, largest=not upward)
         if upward:
-            return Fraction(0) if own == 0 else Fraction(own * UNIT, average)
+            if own == 0:
+                return Fraction(0)
+            # Nobody at all may have what the output says for certain: no factor is too large.
+            return Fraction(own * UNIT, average) if average else None
         if own == 0:
             return None if average else Fraction(0)
         return Fraction(average, own * UNIT)

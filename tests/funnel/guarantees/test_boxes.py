@@ -377,3 +377,14 @@ def test_the_set_is_a_word() -> None:
         GuaranteeSettings.model_validate({"kind": "rldp", "epsilon": 1.0, "set": 2})
     with pytest.raises(SpecError, match="a number after the colon"):
         funnel.parse_guarantee("rldp:1,chi2")
+
+
+@pytest.mark.parametrize("text", ["rlip:1.0", "ralip:1.0,1.0", "rpml:1.0", "rldp:1.0"])
+def test_a_secret_that_nobody_may_have_is_told_without_limit(text: str) -> None:
+    known = Joint.from_counts([[3, 0], [0, 4]])
+    bounds = Bounds(np.zeros((2, 2)).astype(int), np.full((2, 2), 12), np.array([[0, 14], [0, 14]]), 0.01)
+    joint = Joint(known.counts, known.secret, known.inputs, bounds)
+    weights = np.diag([DENOMINATOR, DENOMINATOR]).astype(np.uint64)
+    guarantee = funnel.parse_guarantee(text)
+    assert guarantee.level_for(joint, weights).value == math.inf
+    assert not guarantee.holds_for(joint, weights)
