@@ -21,6 +21,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.record import Record
 from funnel.spec import ReleaseSpec
+from tests.audits import recheck
 from tests.projects import adult_rows, make_project
 from tests.tasks.test_neighbours import DECLARED, released, require_the_same, told_alike, with_another_secret
 from tests.waves import WAVES, wave
@@ -82,6 +83,12 @@ def test_counts_in_the_register_are_the_published_ones(panel: Path) -> None:
     assert [(version.complaints, version.broken) for version in found.versions] == [((), ())] * 2
     assert all(version.level <= 1 for version in found.versions)
     assert found.versions[0].histories == 1 < found.versions[1].histories
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+def test_an_audit_passes_though_nobody_has_some_values(panel: Path, version: str) -> None:
+    checks = recheck(ReleaseFolder(panel / "releases" / "panel" / version))
+    assert [check for check in checks if check.failed] == []
 
 
 def test_only_versions_with_histories_say_that_changes_are_not_protected(panel: Path) -> None:
