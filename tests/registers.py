@@ -100,6 +100,7 @@ def write_example(folder: Path) -> Path:
             key_kinds=("number",),
             fingerprint="0" * 32,
             counts=tuple(map(tuple, joint.counts.tolist())),
+            noise=None,
             first=(1, 3)[ordinal],
             files=digests,
             previous=previous,

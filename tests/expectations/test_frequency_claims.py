@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -70,10 +71,12 @@ def exact(made: Made) -> np.ndarray:
 
 
 def _with_counts(change: Callable[[np.ndarray, np.ndarray], np.ndarray], exact: np.ndarray) -> Callable[[Any], None]:
-    """Exchange the public counts; ``change`` is given the exact ones and the noise."""
+    """Exchange the public counts; ``change`` is given the exact ones and noise of their epsilon, always the same."""
 
     def edited(content: Any) -> None:
-        content["noisy"] = change(exact, np.array(content["noisy"]) - exact).tolist()
+        rng, success = np.random.default_rng(5), 1 - math.exp(-content["epsilon_counts"])
+        noise = rng.geometric(success, exact.shape) - rng.geometric(success, exact.shape)
+        content["noisy"] = change(exact, noise).tolist()
 
     return edited
 

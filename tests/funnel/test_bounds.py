@@ -118,6 +118,7 @@ _MADE_BY_HAND = {
     "joint.py": "counted, or with its bounds",
     "frequencies/frequencies.py": "made with them",
     "frequencies/widening.py": "exact counts, before noise",
+    "frequencies/expected.py": "the same frequencies in other numbers of records, and with the bounds expected of them",
     "disclosure/suggest.py": "counts that a suggestion is weighed by; no protocol is made for them",
     "history/rows.py": "exact counts of rows, before noise",
     "sample_size.py": "with bounds, or as many times the published counts",
