@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from funnel.console import Console, json_line
+from funnel.console import Console, frequencies_line, json_line
 from funnel.errors import FunnelError, PipelineError, SpecError
 from funnel.termination import terminable
 from funnel.wording import printable
@@ -22,6 +22,7 @@ INTERRUPTED, TERMINATED = 130, 143
 _JSON = "funnel.json"
 # What became of the work of a command that was stopped, where it is not what became of a release.
 STOPPED = "funnel.stopped"
+_ALONE = "This page is about a version that stands alone; what is kept given earlier versions is in the plan itself."
 _THROWN_AWAY = "what was not yet published was thrown away"
 
 
@@ -177,11 +178,30 @@ json_option = click.option(
     is_flag=True,
     help="Also show what noise on the frequencies costs, by its epsilon and for 1,000, 10,000 and 100,000 records.",
 )
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write the page; by default plan.html in the private workspace of SPEC, and none with --json.",
+)
+@click.option("--no-page", is_flag=True, help="Write no page: the table alone, sooner.")
 @json_option
 def plan_command(
-    spec: Path, guarantees: tuple[str, ...], everything: bool, suggesting: bool, costing: bool, as_json: bool
+    spec: Path,
+    guarantees: tuple[str, ...],
+    everything: bool,
+    suggesting: bool,
+    costing: bool,
+    page: Path | None,
+    no_page: bool,
+    as_json: bool,
 ) -> None:
     """Show what every mechanism would give under the bound of SPEC; no record is drawn and nothing is released.
+
+    A page, plan.html, draws what every mechanism keeps at smaller and larger budgets below the most that any protocol
+    could, says what each budget means for one person, and what every column and rare value costs, with the lines for
+    SPEC. It is made on all cores, and what was looked at is remembered, so that a run that was stopped goes on where it
+    was.
 
     Where noise is to protect the frequencies, all figures are those of the noisy counts that the release would be made
     from: the noise is drawn if it was not before, and kept in the private workspace, so that looking again, and the
@@ -214,10 +234,17 @@ def plan_command(
     from funnel.planning import plan
     from funnel.register.planning import plan_version
     from funnel.release.preview import preview
+    from funnel.rendering import plan_writer
     from funnel.sample_size import warnings
     from funnel.spec import ReleaseSpec
 
+    if page is not None and no_page:
+        raise SpecError("--page says where to write a page and --no-page to write none; give one of them")
     described = ReleaseSpec.load(spec)
+    # A library that was installed without the extra "pipeline" has nothing to render pages with.
+    write_page = None if no_page or (as_json and page is None) else plan_writer()
+    if page is not None and write_page is None:
+        raise PipelineError("what renders pages is not installed (jinja2 is missing): pip install 'funnel[pipeline]'")
     bounds = [parse_guarantee(text) for text in dict.fromkeys(guarantees) or (described.guarantee.canonical,)]
     with Console(as_json) as console:
         found = preview(described, console.progress)
@@ -257,8 +284,26 @@ def plan_command(
             noise_outlook(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)
             for bound in (bounds if costing else ())
         ]
+        written = None
+        alone = [_ALONE] if described.history is not None and described.history.people == "same" else []
+        if write_page is not None:
+            told_of = [
+                (bound, [*([] if beside is None else [beside.sentence]), *said, *alone])
+                for bound, beside, said in zip(bounds, sure, doubts, strict=True)
+            ]
+            protects = frequencies_line(found.protected.protection)
+            written = write_page(described, found, told_of, protects, page, console.progress)
     console.print_plan(
-        described, joint, compared, doubts, outlooks, found.protected.protection, sure, disclosure, noise or None
+        described,
+        joint,
+        compared,
+        doubts,
+        outlooks,
+        found.protected.protection,
+        sure,
+        disclosure,
+        noise or None,
+        written,
     )
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -166,11 +167,13 @@ class Console:
         sure: Sequence[Certainty | None] | None = None,
         disclosure: DisclosureOutlook | None = None,
         noise: Sequence[NoiseOutlook | None] | None = None,
+        page: Path | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
         sure: what each bound costs and buys beside the same for the frequencies as they are, where it is more.
         noise: what noise on the frequencies costs under each bound, if asked for.
+        page: where the page was written, if it was.
 
         Where versions are about the same people, also what can be kept given everything published before.
         """
@@ -196,6 +199,7 @@ class Console:
                         "certainty": None if beside is None else beside.to_dict(),
                         "history": None if found is None else found.to_dict(),
                         "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
+                        "page": None if page is None else str(page),
                         "warnings": list(warnings),
                     }
                 )
@@ -231,6 +235,11 @@ class Console:
         told = [line for cost in noise or () for line in (cost.lines() if cost else (_NO_COST,))]
         for line in (*told, *(() if disclosure is None else disclosure.lines())):
             out.print(Text(printable(line)), soft_wrap=True)
+        if page is not None:
+            out.print(
+                Text(printable(f"budgets, what they mean for one person, and what columns cost: {page}")),
+                soft_wrap=True,
+            )
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
         about = "about " if protection.protection == "noise" else ""

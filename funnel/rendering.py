@@ -1,10 +1,19 @@
-"""Rendering: the public page made again from the bytes of its figures, where templates can be rendered at all."""
+"""Rendering: pages, where templates can be rendered at all: the public one made again from its figures, and plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from funnel.guarantees import Guarantee
+from funnel.progress import Progress
+from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
+from funnel.spec import ReleaseSpec
+
+PlanWriter = Callable[
+    [ReleaseSpec, Preview, Sequence[tuple[Guarantee, Sequence[str]]], str, Path | None, Progress], Path
+]
 
 
 def page_renderer() -> Callable[[bytes], str] | None:
@@ -18,3 +27,12 @@ def page_renderer() -> Callable[[bytes], str] | None:
         return render_public(PublicReport.from_json(numbers, "report.json"))
 
     return render
+
+
+def plan_writer() -> PlanWriter | None:
+    """What writes the page of a plan; None in such a library."""
+    try:
+        from funnel.report.plan.writing import write_plan
+    except ImportError:
+        return None
+    return write_plan

@@ -41,9 +41,12 @@ def printable(text: str) -> str:
 
 def toml_key(name: str) -> str:
     """A name as a TOML key: bare where that is allowed, in quotes otherwise."""
-    # TOML allows what JSON escapes, but not the one control character that JSON leaves as it is.
-    quoted = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
+
+
+def toml_text(value: str) -> str:
+    """A text as a basic string of TOML, which escapes as JSON does, but also what is no ASCII control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def plain_number(value: int | float) -> str:

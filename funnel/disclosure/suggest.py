@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
-from funnel.disclosure.grouping import Grouping, best_grouping
+from funnel.disclosure.grouping import Grouping, best_grouping, information
 from funnel.disclosure.naming import group_names
 from funnel.disclosure.rules import Rules
 from funnel.disclosure.table import Axis, Table
@@ -24,7 +23,7 @@ from funnel.settings import Recode
 from funnel.source.cells import NUMBER
 from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec
-from funnel.wording import plain_number, toml_key
+from funnel.wording import plain_number, toml_key, toml_text
 
 IntArray = npt.NDArray[np.int64]
 
@@ -88,6 +87,33 @@ def suggest(spec: ReleaseSpec, joint: Joint, rules: Rules, named_from: int = 0) 
         column: _recode(spec, _ColumnOf(column, grouping), groups, named_from)
         for column, groups in grouping.groups().items()
     }
+    return Suggestion(recode, grouping, _renamed(joint, grouping, recode, spec))
+
+
+def made_one(spec: ReleaseSpec, joint: Joint, column: str, values: Sequence[str]) -> Suggestion:
+    """Some values of one column as one, as lines of the spec; of a column in order they have to be neighbours.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    joint : Joint
+        Public counts after the recoding of the spec.
+    column : str
+        Secret or published.
+    values : sequence of str
+        Two at least.
+    """
+    table = table_of(spec, joint)
+    finest = tuple(np.arange(len(axis.values), dtype=np.int64) for axis in table.axes)
+    number = next(j for j, axis in enumerate(table.axes) if axis.column == column)
+    places = [table.axes[number].values.index(value) for value in values]
+    apart = finest[number].copy()
+    apart[places] = min(places)
+    of = np.unique(apart, return_inverse=True)[1].astype(np.int64)
+    grouped = (*finest[:number], of, *finest[number + 1 :])
+    kept = information(table, grouped)
+    grouping = Grouping(table, grouped, kept, information(table, finest), kept)
+    recode = {column: _recode(spec, _ColumnOf(column, grouping), grouping.groups()[column], 0)}
     return Suggestion(recode, grouping, _renamed(joint, grouping, recode, spec))
 
 
@@ -231,14 +257,9 @@ def _section(column: str, recode: Recode) -> str:
     if recode.minimum_count is not None:
         lines.append(f"minimum_count = {recode.minimum_count}")
     if "other" in recode.model_fields_set:
-        lines.append(f"other = {_text(recode.other)}")
+        lines.append(f"other = {toml_text(recode.other)}")
     said = [f"[{head}]", *lines] if lines else []
     if recode.groups is not None:
         said.append(f"[{head}.groups]")
-        said += [f"{toml_key(name)} = [{', '.join(map(_text, values))}]" for name, values in recode.groups.items()]
+        said += [f"{toml_key(name)} = [{', '.join(map(toml_text, values))}]" for name, values in recode.groups.items()]
     return "\n".join(said) + "\n"
-
-
-def _text(value: str) -> str:
-    """A text as a basic string of TOML, which escapes as JSON does, but also what is no ASCII control character."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -43,7 +43,7 @@ def funnel(*arguments: str | Path) -> Result:
 
 def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) -> None:
     spec = make_project(tmp_path)
-    shown = funnel("plan", spec)
+    shown = funnel("plan", spec, "--no-page")
     assert shown.exit_code == 0
     for word in ("optimal", "grr", "conditional-reporting is not used: reads the secret", "identity is not used: "):
         assert word in shown.stdout
@@ -61,7 +61,7 @@ def test_plan_fits_what_the_spec_does_not_allow_only_where_asked(tmp_path: Path)
         row = next(row for row in rows if row["mechanism"] == "conditional-reporting")
         assert not row["usable"]
         assert (row["utility"] is not None) is fitted
-        both = funnel("plan", spec, "--guarantee", "lip:0.5", "--guarantee", "lip:2", *options).stdout
+        both = funnel("plan", spec, "--guarantee", "lip:0.5", "--guarantee", "lip:2", "--no-page", *options).stdout
         assert ("(" in both[both.index("conditional-reporting") :].split("\n")[0]) is fitted
 
 
@@ -121,7 +121,7 @@ def test_a_plan_about_the_same_people_weighs_reserves_and_beginnings(tmp_path: P
     spec = spec.replace('guarantee = "lip:1.0"', 'guarantee = "lip:0.5"\nrecord_key = ["id"]')
     table = adult_rows(0, 500)
     project = make_project(tmp_path, spec, table.append_column("id", pa.array(range(500))))
-    shown = funnel("plan", project)
+    shown = funnel("plan", project, "--no-page")
     assert shown.exit_code == 0
     assert "the first version about these people: " in shown.stdout
     assert "at a reserve of 0.9" in shown.stdout
@@ -294,7 +294,7 @@ def test_a_defect_shows_its_place_but_no_message_and_no_traceback(
 
 def test_a_plan_proposes_groups_that_meet_the_rules(tmp_path: Path) -> None:
     spec = make_project(tmp_path)
-    shown = funnel("plan", spec, "--suggest")
+    shown = funnel("plan", spec, "--suggest", "--no-page")
     assert shown.exit_code == 0
     assert "; a release would tell of it\n" in shown.stdout
     assert "published combinations are left" in shown.stdout

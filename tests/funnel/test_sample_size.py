@@ -61,7 +61,7 @@ def test_a_plan_warns_of_few_records_and_of_rare_combinations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = project(tmp_path, 1)
-    shown = CliRunner().invoke(main, ["plan", str(spec)]).stdout
+    shown = CliRunner().invoke(main, ["plan", str(spec), "--no-page"]).stdout
     few, useless = (line.removeprefix("warning: ") for line in shown.splitlines() if line.startswith("warning: "))
     assert few.startswith("3 of the 4 combinations of marital-status, relationship have fewer than 5 records, or would")
     assert useless.startswith("the data are too few for this bound: from 20 records")

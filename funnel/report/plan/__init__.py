@@ -1,0 +1,125 @@
+"""The page of a plan: what every bound costs, what it means for one person, and what else could be published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.joint import Joint
+from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
+from funnel.report.page import render
+from funnel.spec import ReleaseSpec
+from funnel.tradeoff import Alternative, Belief, Point, Sweep, beliefs
+from funnel.tradeoff.sweep import SECONDS
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedBound:
+    """All that is looked at under one guarantee.
+
+    Attributes
+    ----------
+    sweep : Sweep
+    alternatives : tuple of Alternative
+        What the spec says first.
+    notes : tuple of str
+        Sentences that the console says too.
+    """
+
+    sweep: Sweep
+    alternatives: tuple[Alternative, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """One budget as the page tells of it.
+
+    Attributes
+    ----------
+    guarantee : str
+    chosen : bool
+        Whether it is the one of the spec.
+    best : Point or None
+    beliefs : tuple of Belief
+    factor : float or None
+        The largest by which any probability may rise, where the guarantee limits lifts one by one.
+    """
+
+    guarantee: str
+    chosen: bool
+    best: Point | None
+    beliefs: tuple[Belief, ...]
+    factor: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A bound as the template takes it."""
+
+    guarantee: Guarantee
+    text: str
+    chart: TradeoffChart
+    sweep: Sweep
+    budgets: tuple[Budget, ...]
+    alternatives: tuple[Alternative, ...]
+    as_it_is: Alternative | None
+    notes: tuple[str, ...]
+
+
+def render_plan(
+    spec: ReleaseSpec, joint: Joint, bounds: Sequence[PlannedBound], frequencies: str, software: str
+) -> str:
+    """The page of a plan, as one HTML file that needs nothing else: no network, no script, no second file.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    joint : Joint
+        The counts (c, a) that the plan was made from.
+    bounds : sequence of PlannedBound
+    frequencies : str
+        What protects the frequencies, in one line.
+    software : str
+        Which funnel.
+    """
+    return render(
+        "plan.html.jinja",
+        {
+            "spec": spec,
+            "joint": joint,
+            "about": "about " if spec.frequencies.protection == "noise" else "",
+            "parts": [_part(joint, one) for one in bounds],
+            "frequencies": frequencies,
+            "software": software,
+            "seconds": f"{SECONDS:g}",
+        },
+    )
+
+
+def _part(joint: Joint, one: PlannedBound) -> _Part:
+    guarantee = parse_guarantee(one.sweep.guarantee)
+    return _Part(
+        guarantee,
+        one.sweep.guarantee,
+        tradeoff_chart(one.sweep, guarantee.budget),
+        one.sweep,
+        tuple(_budget(joint, one.sweep, guarantee, budget) for budget in one.sweep.budgets),
+        tuple(other for other in one.alternatives if other.kind != "as it is"),
+        next((other for other in one.alternatives if other.kind == "as it is"), None),
+        one.notes,
+    )
+
+
+def _budget(joint: Joint, sweep: Sweep, guarantee: Guarantee, budget: float) -> Budget:
+    named = next(point.guarantee for point in sweep.at(budget))
+    here = parse_guarantee(named)
+    limits = here.lift_limits
+    return Budget(
+        named,
+        budget == guarantee.budget,
+        sweep.best(budget),
+        beliefs(joint, here),
+        None if limits is None else limits[1],
+    )

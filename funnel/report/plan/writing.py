@@ -1,0 +1,83 @@
+"""Writing the page of a plan: everything is looked at on all cores, remembered, and written as one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from funnel.guarantees import Guarantee
+from funnel.progress import Progress
+from funnel.release.cache import Cache
+from funnel.release.files import private_folder, write_whole
+from funnel.release.preview import Preview
+from funnel.release.provenance import software_name
+from funnel.report.plan import PlannedBound, render_plan
+from funnel.sampling.engine import OneWorker, Processes, Workers
+from funnel.spec import ReleaseSpec
+from funnel.tradeoff import alternatives, sweep
+
+PAGE = "plan.html"
+
+
+def page_of(spec: ReleaseSpec) -> Path:
+    """Where the page of a spec is written unless somebody says otherwise: in its private workspace."""
+    return spec.workspace_folder / spec.name / PAGE
+
+
+def write_plan(
+    spec: ReleaseSpec,
+    found: Preview,
+    bounds: Sequence[tuple[Guarantee, Sequence[str]]],
+    frequencies: str,
+    path: Path | None,
+    progress: Progress,
+) -> Path:
+    """Look at every mechanism at several budgets and at what else could be published, and write the page.
+
+    What was looked at before, for the same counts and by the same code, is taken from the workspace: a run that was
+    stopped goes on where it was.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    found : Preview
+    bounds : sequence of (Guarantee, sentences)
+        With what the console says of each.
+    frequencies : str
+        What protects the frequencies, in one line.
+    path : Path or None
+        By default `page_of` the spec.
+    progress : callable
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    PipelineError
+        If worker processes keep dying.
+    """
+    joint, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
+    cache = Cache(private_folder(spec.workspace_folder / spec.name) / "tradeoff")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def looked_at(workers: Workers) -> list[PlannedBound]:
+        reads = spec.mechanism.reads_secret
+        return [
+            PlannedBound(
+                sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress),
+                alternatives(spec, joint, bound, noise, workers, cache, progress=progress),
+                tuple(notes),
+            )
+            for bound, notes in bounds
+        ]
+
+    if cores > 1:
+        with Processes(cores) as processes:
+            planned = looked_at(processes)
+    else:
+        planned = looked_at(OneWorker())
+    path = page_of(spec) if path is None else path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, render_plan(spec, joint, planned, frequencies, software_name()).encode())
+    return path

@@ -1,0 +1,7 @@
+"""What a bound costs: every mechanism at every budget, and what other columns and values would cost."""
+
+from funnel.tradeoff.alternatives import Alternative, alternatives
+from funnel.tradeoff.meaning import Belief, beliefs
+from funnel.tradeoff.sweep import Point, Sweep, sweep
+
+__all__ = ["Alternative", "Belief", "Point", "Sweep", "alternatives", "beliefs", "sweep"]

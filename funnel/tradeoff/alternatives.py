@@ -1,0 +1,200 @@
+"""Alternatives: what would be kept with a column left out, or with rare values made one, and the lines for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+import numpy as np
+
+from funnel.alphabet import Alphabet
+from funnel.disclosure.suggest import made_one, table_of
+from funnel.disclosure.table import Axis
+from funnel.errors import FunnelError
+from funnel.frequencies.expected import expected
+from funnel.frequencies.noise import Noise
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.joint import Joint
+from funnel.mechanisms.instead import best_for
+from funnel.planning import choose, contenders
+from funnel.progress import Progress, quiet
+from funnel.release.cache import Cache
+from funnel.sampling.engine import Workers
+from funnel.settings import OTHER
+from funnel.spec import ReleaseSpec
+from funnel.tradeoff.sweep import SECONDS, digest_of, remembered
+from funnel.wording import toml_text
+
+# Values that together have at most this share of the records are rare.
+RARE = 0.1
+# Groups that are looked at in one column.
+_GROUPS = 4
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Something else that could be published, and what would be kept of it.
+
+    Attributes
+    ----------
+    kind : "as it is", "without" or "together"
+    column : str
+        Empty for what the spec says.
+    values : tuple of str
+        That are made one.
+    records : float
+        Share of the records that have these values; 0 where none are made one.
+    secret : bool
+        Whether the column is secret.
+    lines : str
+        To write into the spec.
+    kept : float or None
+        Share of H(X) of what is published then; None where nothing can be.
+    nats : float or None
+        The same as I(X;Y).
+    entropy : float
+        H(X) of what is published then, nats.
+    """
+
+    kind: Literal["as it is", "without", "together"]
+    column: str
+    values: tuple[str, ...]
+    records: float
+    secret: bool
+    lines: str
+    kept: float | None
+    nats: float | None
+    entropy: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """An alternative before it is known what it keeps."""
+
+    said: Alternative
+    joint: Joint
+
+
+def alternatives(
+    spec: ReleaseSpec,
+    joint: Joint,
+    guarantee: Guarantee,
+    noise: Noise | None,
+    workers: Workers,
+    cache: Cache | None = None,
+    *,
+    seconds: float = SECONDS,
+    progress: Progress = quiet,
+) -> tuple[Alternative, ...]:
+    """What the best protocol that reads the published columns alone keeps of everything else that could be published.
+
+    Every published column left out, where there are several; rare values of every column made one, the rarest first.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    joint : Joint
+        Public counts (c, a) after the recoding of the spec.
+    guarantee : Guarantee
+    noise : Noise or None
+        With which these counts, and those of an alternative, are protected. What such noise would leave open of an
+        alternative is taken, with the counts that are public now; nothing is drawn.
+    workers, cache, seconds, progress
+        As for `sweep`.
+
+    Returns
+    -------
+    tuple of Alternative
+        What the spec says first, then by what is kept.
+    """
+    tables = [_as_it_is(joint), *_without(spec, joint), *_together(spec, joint)]
+    known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]
+    tasks = [(one, str(guarantee), seconds) for one in known]
+    keys: list[list[object]] = [[digest_of(one), str(guarantee), seconds] for one in known]
+    found = remembered(_kept, tasks, keys, Kept, workers, cache, progress)
+    made = [_told(table, kept) for table, kept in zip(tables, found, strict=True)]
+    return (made[0], *sorted(made[1:], key=lambda one: -(one.kept or 0.0)))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """I(X;Y) in nats that the best protocol keeps; None where there is none."""
+
+    nats: float | None
+
+
+def _kept(joint: Joint, text: str, seconds: float) -> Kept:
+    guarantee = parse_guarantee(text)
+    try:
+        best = choose(contenders(joint, guarantee, best_for(guarantee), False, seconds))
+    except FunnelError:
+        return Kept(None)
+    return Kept(best.utility)
+
+
+def _told(table: _Table, found: Kept) -> Alternative:
+    entropy = table.joint.entropy
+    said = {**vars(table.said), "nats": found.nats, "entropy": entropy}
+    kept = None if found.nats is None or entropy == 0 else min(1.0, found.nats / entropy)
+    return Alternative(**{**said, "kept": kept})
+
+
+def _as_it_is(joint: Joint) -> _Table:
+    said = Alternative("as it is", "", (), 0.0, False, "", None, None, 0.0)
+    return _Table(said, joint.as_published)
+
+
+def _without(spec: ReleaseSpec, joint: Joint) -> Iterator[_Table]:
+    columns = joint.inputs.columns
+    for j, column in enumerate(columns if len(columns) > 1 else ()):
+        left = tuple(other for other in columns if other != column)
+        of = {symbol: symbol[:j] + symbol[j + 1 :] for symbol in joint.inputs.symbols}
+        symbols = {symbol: place for place, symbol in enumerate(dict.fromkeys(of.values()))}
+        counts = np.zeros((len(joint.secret), len(symbols)), dtype=np.int64)
+        places = np.array([symbols[of[symbol]] for symbol in joint.inputs.symbols])
+        np.add.at(counts.T, places, joint.counts.T)
+        lines = f"publish = [{', '.join(map(toml_text, (one for one in spec.publish if one != column)))}]"
+        said = Alternative("without", column, (), 0.0, False, lines, None, None, 0.0)
+        yield _Table(said, Joint(counts, joint.secret, Alphabet(left, tuple(symbols))))
+
+
+def _together(spec: ReleaseSpec, joint: Joint) -> Iterator[_Table]:
+    table = table_of(spec, joint)
+    for j, axis in enumerate(table.axes):
+        counts = np.bincount(table.places[:, j], table.counts, len(axis.values))
+        # What stands for other values, or for none, is no value that a group could name.
+        recode = spec.recode.get(axis.column)
+        unnamed = {spec.source.missing_label, OTHER if recode is None else recode.other}
+        named = np.array([value not in unnamed for value in axis.values])
+        for places in _rare(axis, np.where(named, counts / table.n, 1.0)):
+            values = tuple(axis.values[place] for place in places)
+            found = made_one(spec, joint.as_published, axis.column, values)
+            records = float(counts[list(places)].sum() / table.n)
+            lines = found.toml.strip()
+            said = Alternative("together", axis.column, values, records, axis.secret, lines, None, None, 0.0)
+            yield _Table(said, found.joint)
+
+
+def _rare(axis: Axis, shares: np.ndarray) -> Iterator[tuple[int, ...]]:
+    """Places of rare values to be made one: the rarest two, three, …; of values in order, those at either end."""
+    size = len(axis.values)
+    if axis.ordered:
+        ends = (range(size), range(size - 1, -1, -1))
+        for end in ends:
+            number = _within(shares[list(end)])
+            if 2 <= number < size:
+                yield tuple(sorted(list(end)[:number]))
+        return
+    order = np.argsort(shares, kind="stable")
+    most = min(_within(shares[order]), size - 1)
+    numbers = [*range(2, most + 1)]
+    # The smallest groups, and the largest.
+    for number in dict.fromkeys([*numbers[: _GROUPS - 1], *numbers[-1:]]):
+        yield tuple(sorted(int(place) for place in order[:number]))
+
+
+def _within(shares: np.ndarray) -> int:
+    """How many of these, from the first on, are rare together."""
+    return sum(total <= RARE for total in accumulate(shares.tolist()))

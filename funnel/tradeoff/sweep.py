@@ -1,0 +1,246 @@
+"""Sweep: every mechanism at several budgets, side by side on all cores, each kept once it is known."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.joint import Joint
+from funnel.mechanisms import mechanism, names
+from funnel.planning import PlanRow, plan
+from funnel.progress import Progress, quiet
+from funnel.release.cache import Cache
+from funnel.sampling.engine import Workers
+
+PARTS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+"""Budgets that are looked at, as parts of the one of the spec."""
+SECONDS = 2.0
+"""Seconds for one optimisation of one point, as work that is counted."""
+_FILE = "point.json"
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One mechanism at one budget.
+
+    Attributes
+    ----------
+    mechanism : str
+    guarantee : str
+    budget : float
+        Nats.
+    kept : float or None
+        I(X;Y) / H(X); None where the mechanism cannot be used, for ``reason``.
+    level : float or None
+        Exact, nats.
+    most : float or None
+        Share that no protocol which reads the same exceeds, where that is certified.
+    reason : str or None
+    """
+
+    mechanism: str
+    guarantee: str
+    budget: float
+    kept: float | None
+    level: float | None
+    most: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All points of one guarantee, by mechanism as they are registered and by ascending budget.
+
+    Attributes
+    ----------
+    guarantee : str
+        As the spec, or the command, has it.
+    budgets : tuple of float
+        Nats, ascending; the one of the guarantee is among them.
+    points : tuple of Point
+    """
+
+    guarantee: str
+    budgets: tuple[float, ...]
+    points: tuple[Point, ...]
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Those that can be used at some budget, the one that keeps most in all first."""
+        usable = [name for name in dict.fromkeys(point.mechanism for point in self.points) if self.of(name)]
+        return tuple(sorted(usable, key=lambda name: -sum(point.kept or 0.0 for point in self.of(name))))
+
+    def of(self, name: str) -> tuple[Point, ...]:
+        """The points of a mechanism where it can be used, by ascending budget."""
+        return tuple(point for point in self.points if point.mechanism == name and point.kept is not None)
+
+    def at(self, budget: float) -> tuple[Point, ...]:
+        """All points of one budget."""
+        return tuple(point for point in self.points if point.budget == budget)
+
+    def best(self, budget: float) -> Point | None:
+        """What keeps most at one budget; None where nothing can be used."""
+        usable = [point for point in self.at(budget) if point.kept is not None]
+        return max(usable, key=lambda point: point.kept or 0.0, default=None)
+
+    def frontier(self) -> tuple[tuple[float, float], ...]:
+        """Budget and the least certified bound on what is kept there, where there is one, by ascending budget."""
+        found = ((budget, [one.most for one in self.at(budget) if one.most is not None]) for budget in self.budgets)
+        return tuple((budget, min(1.0, *most)) for budget, most in found if most)
+
+
+def sweep(
+    joint: Joint,
+    guarantee: Guarantee,
+    workers: Workers,
+    cache: Cache | None = None,
+    *,
+    reads_secret: bool = False,
+    parts: Sequence[float] = PARTS,
+    seconds: float = SECONDS,
+    progress: Progress = quiet,
+) -> Sweep:
+    """Fit every mechanism that may be used at several budgets.
+
+    Parameters
+    ----------
+    joint : Joint
+        Public counts (c, a).
+    guarantee : Guarantee
+        Several numbers keep their proportion. Where there is no budget to vary, such as for perfect privacy, it is
+        looked at as it is.
+    workers : Workers
+    cache : Cache, optional
+        Points that were made of the same counts by the same code are taken from it, and new ones kept as they are
+        there: a sweep that was stopped goes on where it was.
+    reads_secret : bool
+        Whether protocols that read the secret may be used.
+    parts : sequence of float
+        Of the budget.
+    seconds : float
+        For each point, as work that is counted: the same points on every machine.
+    progress : callable
+
+    Raises
+    ------
+    SpecError
+        If the guarantee cannot be asked of this joint law at all.
+    PipelineError
+        If workers keep dying.
+
+    Notes
+    -----
+    O(mechanisms × budgets) fits of at most ``seconds`` each.
+    """
+    varied = _varied(guarantee, parts)
+    chosen = [name for name in names() if reads_secret or not mechanism(name).reads_secret]
+    # Optima take longest, so they begin first.
+    chosen.sort(key=lambda name: not mechanism(name).optimises)
+    tasks = [(joint, str(one), name, seconds) for name in chosen for one in varied]
+    found = remembered(_point, tasks, [_key(joint, *task[1:]) for task in tasks], Point, workers, cache, progress)
+    order = {name: place for place, name in enumerate(names())}
+    points = sorted(found, key=lambda point: (order[point.mechanism], point.budget))
+    return Sweep(str(guarantee), tuple(one.budget for one in varied), tuple(points))
+
+
+def remembered(
+    function: Callable[..., R],
+    tasks: Sequence[tuple[Any, ...]],
+    keys: Sequence[list[object]],
+    kind: Callable[..., R],
+    workers: Workers,
+    cache: Cache | None,
+    progress: Progress,
+) -> list[R]:
+    """What a function makes of tasks, in their order; from the cache where it is there.
+
+    Parameters
+    ----------
+    function : callable
+        At the top of a module, of a task's values; returns a ``kind``.
+    tasks, keys : sequences
+        Tasks, and all that the result of each depends on, as JSON values.
+    kind : frozen dataclass of plain values
+    workers : Workers
+    cache : Cache or None
+    progress : callable
+    """
+    made: dict[int, R] = {}
+    names_of = [None if cache is None else cache.key(function.__qualname__, *key) for key in keys]
+    for i, name in enumerate(names_of):
+        kept = None if cache is None or name is None else cache.find(name)
+        if kept is not None:
+            made[i] = kind(**json.loads(kept[_FILE]))
+    missing = [i for i in range(len(tasks)) if i not in made]
+    progress("comparing budgets", len(made), len(tasks))
+    for place, result in workers.run(function, [tasks[i] for i in missing]):
+        i = missing[place]
+        made[i] = result
+        if cache is not None and (name := names_of[i]) is not None:
+            cache.keep(name, {_FILE: json.dumps(asdict(result)).encode()})  # type: ignore[call-overload]
+        progress("comparing budgets", len(made), len(tasks))
+    return [made[i] for i in range(len(tasks))]
+
+
+def digest_of(joint: Joint) -> str:
+    """SHA-256 (hex) of counts, bounds and labels."""
+    digest = hashlib.sha256()
+    bounds = joint.bounds
+    tables = [joint.counts] if bounds is None else [joint.counts, bounds.lower, bounds.upper, bounds.totals]
+    for table in tables:
+        digest.update(repr(table.shape).encode() + np.ascontiguousarray(table).tobytes())
+    names_of = [[alphabet.columns, alphabet.symbols] for alphabet in (joint.secret, joint.inputs)]
+    digest.update(json.dumps(names_of).encode())
+    return digest.hexdigest()
+
+
+def _varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
+    if guarantee.is_perfect or not math.isfinite(guarantee.budget):
+        return [guarantee]
+    # As decimal numbers that people would write, and the one of the spec as it is.
+    budgets = {part: float(f"{part * guarantee.budget:.4g}") for part in sorted({*parts, 1.0})}
+    made: list[Guarantee] = []
+    for part, budget in budgets.items():
+        try:
+            one = guarantee if part == 1.0 else guarantee.with_budget(budget)
+        except SpecError:
+            # Not every budget is one: some have a largest.
+            continue
+        made.append(one)
+    return made
+
+
+def _key(joint: Joint, *rest: object) -> list[object]:
+    return [digest_of(joint), *rest]
+
+
+def _point(joint: Joint, text: str, name: str, seconds: float) -> Point:
+    """One mechanism at one budget, by whatever worker."""
+    guarantee = parse_guarantee(text)
+    (row,) = plan(joint, guarantee, [name], mechanism(name).reads_secret, seconds)
+    return point_of(row, guarantee, joint)
+
+
+def point_of(row: PlanRow, guarantee: Guarantee, joint: Joint) -> Point:
+    """A row of a plan as a point; what cannot be used keeps nothing."""
+    usable = row.reason is None
+    certified = row.bound if usable and not row.reads_secret else None
+    return Point(
+        mechanism=row.mechanism,
+        guarantee=str(guarantee),
+        budget=guarantee.budget,
+        kept=row.share if usable else None,
+        level=row.level if row.level is not None and math.isfinite(row.level) else None,
+        most=None if certified is None or joint.entropy == 0 else min(1.0, certified / joint.entropy),
+        reason=row.reason,
+    )
