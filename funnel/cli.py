@@ -208,7 +208,8 @@ def plan_command(
     release itself, spend nothing more.
 
     For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
-    time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first.
+    time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first,
+    and it is said how exactly its release would let shares be estimated: information that is kept is no accuracy.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
 
     Where the bound holds for more than the frequencies as they are, for all laws that the sample leaves open or all
@@ -229,9 +230,10 @@ def plan_command(
     """
     from funnel.certainty import certainty
     from funnel.disclosure.outlook import disclosure_outlook
+    from funnel.estimation import expected_errors
     from funnel.frequencies.outlook import noise_outlook
     from funnel.guarantees import parse_guarantee
-    from funnel.planning import plan
+    from funnel.planning import best_first, plan
     from funnel.register.planning import plan_version
     from funnel.release.preview import preview
     from funnel.rendering import plan_writer
@@ -277,6 +279,10 @@ def plan_command(
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
+        usable = [best_first(rows)[0] for _, rows in compared]
+        errors = [
+            None if row.reason or row.protocol is None else expected_errors(joint, row.protocol) for row in usable
+        ]
         outlooks = plan_version(described, found.counted, joint, tuple(compared), console.progress)
         disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
@@ -288,8 +294,8 @@ def plan_command(
         alone = [_ALONE] if described.history is not None and described.history.people == "same" else []
         if write_page is not None:
             told_of = [
-                (bound, [*([] if beside is None else [beside.sentence]), *said, *alone])
-                for bound, beside, said in zip(bounds, sure, doubts, strict=True)
+                (bound, [*([] if beside is None else [beside.sentence]), *said, *alone], found_errors)
+                for bound, beside, said, found_errors in zip(bounds, sure, doubts, errors, strict=True)
             ]
             protects = frequencies_line(found.protected.protection)
             written = write_page(described, found, told_of, protects, page, console.progress)
@@ -304,6 +310,7 @@ def plan_command(
         disclosure,
         noise or None,
         written,
+        errors,
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from funnel.audit.check import Check
     from funnel.certainty import Certainty
     from funnel.disclosure.outlook import DisclosureOutlook
+    from funnel.estimation import ExpectedErrors
     from funnel.frequencies.outlook import NoiseOutlook
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
@@ -168,21 +169,23 @@ class Console:
         disclosure: DisclosureOutlook | None = None,
         noise: Sequence[NoiseOutlook | None] | None = None,
         page: Path | None = None,
+        errors: Sequence[ExpectedErrors | None] | None = None,
     ) -> None:
         """Print the comparison of mechanisms under one guarantee or several, and what there is to doubt about each.
 
         sure: what each bound costs and buys beside the same for the frequencies as they are, where it is more.
         noise: what noise on the frequencies costs under each bound, if asked for.
         page: where the page was written, if it was.
+        errors: how exactly shares could be estimated from the best mechanism's release, under each bound.
 
         Where versions are about the same people, also what can be kept given everything published before.
         """
         sure = sure or [None] * len(compared)
         if self.as_json:
             # One guarantee a line: the form is the same however many there are.
-            costs = noise or [None] * len(compared)
-            for (guarantee, rows), warnings, found, beside, cost in zip(
-                compared, doubts, outlooks, sure, costs, strict=True
+            costs, worth = noise or [None] * len(compared), errors or [None] * len(compared)
+            for (guarantee, rows), warnings, found, beside, cost, exact in zip(
+                compared, doubts, outlooks, sure, costs, worth, strict=True
             ):
                 self.print_json(
                     {
@@ -199,6 +202,7 @@ class Console:
                         "certainty": None if beside is None else beside.to_dict(),
                         "history": None if found is None else found.to_dict(),
                         "disclosure": None if disclosure is None else disclosure.to_dict(guarantee),
+                        "estimates": None if exact is None else exact.to_dict(),
                         "page": None if page is None else str(page),
                         "warnings": list(warnings),
                     }
@@ -229,6 +233,9 @@ class Console:
                 out.print(
                     Text(f"warning ({guarantee}): {warning}" if several else f"warning: {warning}"), soft_wrap=True
                 )
+        for (guarantee, _), exact in zip(compared, errors or [None] * len(compared), strict=True):
+            if exact is not None:
+                out.print(Text(f"{guarantee}: {exact.sentence}" if several else exact.sentence), soft_wrap=True)
         for outlook in outlooks:
             if outlook is not None:
                 self._print_outlook(outlook, several)

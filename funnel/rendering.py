@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
 from funnel.progress import Progress
 from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 
-PlanWriter = Callable[
-    [ReleaseSpec, Preview, Sequence[tuple[Guarantee, Sequence[str]]], str, Path | None, Progress], Path
-]
+PlannedFor = tuple[Guarantee, Sequence[str], ExpectedErrors | None]
+PlanWriter = Callable[[ReleaseSpec, Preview, Sequence[PlannedFor], str, Path | None, Progress], Path]
 
 
 def page_renderer() -> Callable[[bytes], str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
@@ -25,11 +26,14 @@ class PlannedBound:
         What the spec says first.
     notes : tuple of str
         Sentences that the console says too.
+    errors : ExpectedErrors or None
+        Of the best mechanism; None where there is none, or too many values.
     """
 
     sweep: Sweep
     alternatives: tuple[Alternative, ...]
     notes: tuple[str, ...] = ()
+    errors: ExpectedErrors | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,7 @@ class _Part:
     alternatives: tuple[Alternative, ...]
     as_it_is: Alternative | None
     notes: tuple[str, ...]
+    errors: ExpectedErrors | None
 
 
 def render_plan(
@@ -109,6 +114,7 @@ def _part(joint: Joint, one: PlannedBound) -> _Part:
         tuple(other for other in one.alternatives if other.kind != "as it is"),
         next((other for other in one.alternatives if other.kind == "as it is"), None),
         one.notes,
+        one.errors,
     )
 
 

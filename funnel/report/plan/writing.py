@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
 from funnel.progress import Progress
 from funnel.release.cache import Cache
@@ -28,7 +29,7 @@ def page_of(spec: ReleaseSpec) -> Path:
 def write_plan(
     spec: ReleaseSpec,
     found: Preview,
-    bounds: Sequence[tuple[Guarantee, Sequence[str]]],
+    bounds: Sequence[tuple[Guarantee, Sequence[str], ExpectedErrors | None]],
     frequencies: str,
     path: Path | None,
     progress: Progress,
@@ -42,8 +43,8 @@ def write_plan(
     ----------
     spec : ReleaseSpec
     found : Preview
-    bounds : sequence of (Guarantee, sentences)
-        With what the console says of each.
+    bounds : sequence of (Guarantee, sentences, ExpectedErrors or None)
+        With what the console says of each, and how exactly the best release would let shares be estimated.
     frequencies : str
         What protects the frequencies, in one line.
     path : Path or None
@@ -68,8 +69,9 @@ def write_plan(
                 sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress),
                 alternatives(spec, joint, bound, noise, workers, cache, progress=progress),
                 tuple(notes),
+                errors,
             )
-            for bound, notes in bounds
+            for bound, notes, errors in bounds
         ]
 
     if cores > 1:
