@@ -1,6 +1,6 @@
-"""Pictures of both reports, of the embedded sample and of the fifth version of a panel: `make pictures`.
+"""Pictures of the plan of the embedded sample, and of both reports of it and of the fifth version of a panel.
 
-The panel is the one that FUNNEL_PANEL names; without it, one drawn like it (``tests/waves.py``).
+`make pictures` takes them. The panel is the one that FUNNEL_PANEL names; without it, one drawn like it (``tests/waves.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ SAMPLE = (
     ("internal-desktop", "audit/report.html", DESK, False, None),
     ("internal-phone", "audit/report.html", PHONE, False, None),
 )
+PLAN = (("plan", "plan.html", (1100, 2900), False, None),)
 PANEL = (
     ("panel-public", "report.html", DESK, False, "history"),
     ("panel-internal", "audit/report.html", (1100, 2600), False, "history"),
@@ -79,6 +80,9 @@ def sample(target: Path) -> None:
             text = text.replace(before, after)
         spec = place / "adult.toml"
         spec.write_text(text, encoding="utf-8")
+        page = place / "plan.html"
+        subprocess.run([str(_command()), "plan", str(spec), "--page", str(page)], check=True)
+        _take(PLAN, place, place, target)
         _release(spec)
         _take(SAMPLE, (place / "releases" / "adult-education" / "latest").resolve(), place, target)
 
@@ -96,7 +100,11 @@ def panel(target: Path) -> None:
 
 
 def _release(spec: Path) -> None:
-    subprocess.run([str(Path(sys.executable).with_name("funnel")), "release", str(spec)], check=True)
+    subprocess.run([str(_command()), "release", str(spec)], check=True)
+
+
+def _command() -> Path:
+    return Path(sys.executable).with_name("funnel")
 
 
 def _take(
