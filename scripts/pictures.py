@@ -1,6 +1,7 @@
 """Pictures of the plan of the embedded sample, and of both reports of it and of the fifth version of a panel.
 
-`make pictures` takes them. The panel is the one that FUNNEL_PANEL names; without it, one drawn like it (``tests/waves.py``).
+`make pictures` takes them. The panel is the one that FUNNEL_PANEL names; without it, one drawn like it
+(``tests/waves.py``).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ workspace = "work"
 licence = "CC-BY-4.0"
 """
 _ONE = "<style>main > section:not(#{section}), nav {{ display: none }}</style></head>"
-_COLOURS = 64
+_COLOURS = 256
 
 
 def make(target: Path) -> None:
