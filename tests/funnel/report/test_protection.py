@@ -12,10 +12,10 @@ from funnel import LIP, Joint, fit, parse_guarantee
 from funnel.audit import Audited, audit_release
 from funnel.frequencies import Frequencies, protect
 from funnel.frequency_settings import FrequencySettings
-from funnel.release.protection import Protection
 from funnel.report import ReportContent, public_report, render_internal, render_public
 from tests.funnel.report.conftest import Page, expected_pairs
 from tests.funnel.report.test_internal import document as internal_of
+from tests.public import protection_of
 
 Builder = Callable[..., ReportContent]
 Reader = Callable[[str], Page]
@@ -35,7 +35,7 @@ def noisy_content(make_content: Builder, bound: Any, spent_before: float = 0.0, 
         bound,
         findings=audit_release(COUNTED, protocol, bound, pairs, audited=audited),
         audited=audited,
-        protection=Protection.of(frequencies, unprotected),
+        protection=protection_of(frequencies, unprotected),
     )
     return replace(content, source=replace(content.source, rows_dropped=None))
 
@@ -103,7 +103,7 @@ def test_what_is_not_protected_is_said_first(
     content = replace(
         content,
         audited=replace(content.audited, frequencies=frequencies),
-        protection=Protection.of(frequencies),
+        protection=protection_of(frequencies),
     )
     for html in (render_public(public_report(content)), render_internal(internal_of(content))):
         said = read_page(html).sections["frequencies"]
