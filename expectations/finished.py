@@ -420,9 +420,10 @@ class Finished:
         return evidence.claims()
 
     def _frequencies(self) -> list[Claim]:
-        text, public = self.folder.frequencies.read_bytes(), self.frequencies
+        public = self.frequencies
         if public is None:
             return [Claim(name, "cannot be judged: no noise is declared") for name in FREQUENCY_CLAIMS]
+        text = self.folder.frequencies.read_bytes()
         content = _json(text, self.folder.frequencies)
         known = [_told_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
         return frequency_claims(content, text == _canonical(content), public, self.recount, self.spec, self.said, known)

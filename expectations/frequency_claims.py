@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.audit.false_alarms import SHARES
-from funnel.errors import DataError
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
@@ -109,6 +108,11 @@ def frequency_claims(
         What the text of the spec says.
     before : sequence of Before
         Earlier versions of the series with noise.
+
+    Raises
+    ------
+    DataError
+        If records have values that no count is of.
     """
     plain = canonical and set(content) == _KEYS
     return [
@@ -187,11 +191,7 @@ def _selected(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) ->
 
 
 def _noise(public: PublicFrequencies, counted: Recount) -> Claim:
-    try:
-        noise = public.noise(counted)
-    except DataError:
-        return Claim("noise", "cannot be told: records have values that no count is of")
-    found = plausible_noise(noise, public.scale)
+    found = plausible_noise(public.noise(counted), public.scale)
     words = f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}"
     return claim("noise", found.p_value >= SIGNIFICANCE, words)
 
@@ -209,10 +209,7 @@ def _apart(public: PublicFrequencies, counted: Recount, before: Sequence[Before]
             words = "was drawn again for the same counts, which tells more of them"
             yield claim("noise", not alike or told.noisy == public.noisy, words)
             continue
-        try:
-            found = plausible_apart(public.noise(counted), one.noise, (public.scale, told.scale))
-        except DataError:
-            continue
+        found = plausible_apart(public.noise(counted), one.noise, (public.scale, told.scale))
         enough = found.p_value * len(before) >= SIGNIFICANCE
         yield claim("noise", enough, f"is that of an earlier version on other counts: p = {found.p_value:.2e}")
 

@@ -1,46 +1,50 @@
-"""The plan flow: every mechanism compared for one spec, as an artifact."""
+"""The plan flow: what mechanisms would give for a spec, what would refuse it and what noise costs, as artifacts."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from prefect import flow
-from prefect.artifacts import create_table_artifact
 
+from funnel.disclosure.outlook import disclosure_outlook
+from funnel.frequencies.outlook import noise_outlook
 from funnel.guarantees import parse_guarantee
+from funnel.pipeline.flows.artifacts import Planned, describe_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
 from funnel.register.planning import plan_version
 from funnel.release.preview import preview
-from funnel.release.public import compared, share_step, weighed
 from funnel.sample_size import warnings
 from funnel.spec import ReleaseSpec
 
 
 @flow(name="plan", persist_result=False)
-def plan(spec: str) -> list[dict[str, Any]]:
+def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[dict[str, Any]]:
     """Compare every mechanism under the bound of a spec; nothing is drawn or released.
 
     What a run leaves in the orchestrator is read by others than the steward, so the figures are rounded as for a
     release, and where the spec asks for noise they are those of noisy counts.
+
+    Parameters
+    ----------
+    spec : str
+        Path of the spec.
+    suggest : bool
+        Also propose the grouping that [disclosure] needs; its values are named only where noise protects the counts.
+    frequencies : bool
+        Also tell what noise on the frequencies costs, by its epsilon and for several numbers of records.
 
     Raises
     ------
     FunnelError
         With one clear sentence.
     """
-    rows, reserves = _plan(spec)
-    create_table_artifact(rows, key="funnel-plan", description="Utility of every mechanism, in nats")
-    if reserves:
-        create_table_artifact(
-            reserves, key="funnel-plan-history", description="Shares kept given everything published before, by reserve"
-        )
-    return rows
+    return describe_plan(_plan(spec, suggest, frequencies))
 
 
 @plain_errors
-def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
     spec = ReleaseSpec.load(spec_path)
     found = preview(spec, tell)
     joint = found.protected.frequencies.joint
@@ -51,7 +55,17 @@ def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     )
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
-    step = share_step(joint.n)
     (outlook,) = plan_version(spec, found.counted, joint, ((str(guarantee), rows),), tell, read_from_vault)
-    told = [compared(row.to_dict(), step, guarantee) for row in rows]
-    return told, [] if outlook is None else weighed(outlook.to_dict(), step)
+    settings, part = spec.frequencies, found.protected.frequencies.part
+    return Planned(
+        spec=spec,
+        guarantee=guarantee,
+        n=joint.n,
+        rows=rows,
+        history=outlook,
+        disclosure=disclosure_outlook(spec, joint, ((str(guarantee), rows),), suggest, tell),
+        costing=frequencies,
+        noise=noise_outlook(joint, guarantee, settings.epsilon, settings.beta, part, progress=tell)
+        if frequencies
+        else None,
+    )

@@ -15,6 +15,7 @@ from funnel.joint import Joint
 from funnel.mechanisms.instead import best_for
 from funnel.planning import PlanRow, contenders
 from funnel.progress import Progress, quiet
+from funnel.wording import confidence
 
 # Shares closer than this are told as the same.
 _SAME = 5e-5
@@ -34,6 +35,8 @@ class Certainty:
         Shares of H(X) that the best usable protocols keep.
     nominal_level : float
         What the nominal one's protocol reaches over the set, nats; may be infinite.
+    missed : tuple of float
+        Probabilities, at most, that the truth is not in the set: α of the sample, β of the noise, as far as there are.
     """
 
     guarantee: str
@@ -42,6 +45,7 @@ class Certainty:
     kept: float
     nominal_kept: float
     nominal_level: float
+    missed: tuple[float, ...]
 
     @property
     def cost(self) -> float:
@@ -57,6 +61,7 @@ class Certainty:
             "kept": self.kept,
             "nominal_kept": self.nominal_kept,
             "nominal_level": self.nominal_level if math.isfinite(self.nominal_level) else None,
+            "confidence": max(0.0, 1 - math.fsum(self.missed)),
         }
 
     @property
@@ -68,9 +73,11 @@ class Certainty:
             "sample and noise": "the laws that sample and noise do not rule out",
         }[self.why]
         if math.isinf(self.nominal_level):
-            reached = f"tells some secret for certain under one of {what}"
+            reached = f"tells some secret for certain under one of {what} ({confidence(*self.missed)} confidence)"
         else:
-            reached = f"reaches {self.nominal_level:.3g} under the worst of {what}"
+            reached = (
+                f"reaches {self.nominal_level:.3g} under the worst of {what} ({confidence(*self.missed)} confidence)"
+            )
         costs = f"{self.cost:.1%} of H(X)" if self.cost > _SAME else "nothing that shows"
         return (
             f"For the frequencies as they are, {self.nominal} would keep {self.nominal_kept:.1%} of H(X) instead of "
@@ -121,5 +128,8 @@ def certainty(
         return None
     sample, noise = isinstance(guarantee, Robust), joint.bounds is not None
     why = "sample and noise" if sample and noise else "sample" if sample else "noise"
+    missed = (guarantee.alpha,) if isinstance(guarantee, Robust) else ()
+    if joint.bounds is not None:
+        missed += (joint.bounds.beta,)
     level = over.level(joint, best.protocol).value
-    return Certainty(str(guarantee), str(nominal), why, max(kept), best.share, level)
+    return Certainty(str(guarantee), str(nominal), why, max(kept), best.share, level, missed)

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _WIDE = 160
 _CAPTION = "* as the spec has it; moved next: expected before the next version, if people change again as they did"
-_NO_COST = "no table of what noise costs: it is for bounds that cover noise, and are not perfect privacy"
 # Seconds between two lines about how far one thing has come, where there is no terminal.
 _OFTEN = 1.0
 
@@ -239,8 +238,7 @@ class Console:
         for outlook in outlooks:
             if outlook is not None:
                 self._print_outlook(outlook, several)
-        told = [line for cost in noise or () for line in (cost.lines() if cost else (_NO_COST,))]
-        for line in (*told, *(() if disclosure is None else disclosure.lines())):
+        for line in (*_costs(noise or ()), *(() if disclosure is None else disclosure.lines())):
             out.print(Text(printable(line)), soft_wrap=True)
         if page is not None:
             out.print(
@@ -325,6 +323,14 @@ class Console:
             Text(f"{overall(checks)}: ") + Text(", ".join(f"{n} {state}" for state, n in summed.items() if n)),
             soft_wrap=True,
         )
+
+
+def _costs(noise: Sequence[NoiseOutlook | None]) -> Iterator[str]:
+    """What noise costs under each bound."""
+    from funnel.frequencies.outlook import NO_COST
+
+    for cost in noise:
+        yield from (NO_COST,) if cost is None else cost.lines()
 
 
 def _table(compared: Mapping[str, Sequence[PlanRow]]) -> Table:

@@ -36,7 +36,7 @@ from funnel.settings import (
     secret_place,
 )
 from funnel.storage import is_url, local_path
-from funnel.wording import did_you_mean, same_name, toml_key
+from funnel.wording import did_you_mean, nearest, same_name, toml_key
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
@@ -229,10 +229,7 @@ class ReleaseSpec(Section):
                     f"the column {column!r} is both secret and published; take it out of secret or out of publish"
                 )
         for column, recode in self.recode.items():
-            if column not in self.columns:
-                raise ValueError(
-                    f"[recode] {column!r} is neither secret nor published{did_you_mean(column, self.columns)}"
-                )
+            self._require_listed("recode", column)
             if self._names_other(column):
                 if recode.other in recode.bin_labels and recode.other not in recode.group_of:
                     raise ValueError(f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text")
@@ -265,16 +262,30 @@ class ReleaseSpec(Section):
                     f"{column!r}; set missing_label to another text"
                 )
         for column in self.categories:
-            if column not in self.columns:
-                raise ValueError(
-                    f"[categories] {column!r} is neither secret nor published{did_you_mean(column, self.columns)}"
-                )
+            self._require_listed("categories", column)
             if self.has_bins(column):
                 raise ValueError(
                     f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
                     "them; take one of the two out"
                 )
         return self
+
+    def _require_listed(self, section: str, column: str) -> None:
+        """Refuse a section of a column that is not released.
+
+        Whichever of two similar names is misspelt: without the source nobody can tell, so the one in the list, which
+        all else follows, is named first.
+        """
+        if column in self.columns:
+            return
+        near = nearest(column, self.columns)
+        if near is None:
+            raise ValueError(f"[{section}] {column!r} is neither secret nor published")
+        listing = "secret" if near in self.secret else "publish"
+        raise ValueError(
+            f"{listing} names {near!r} and [{section}] {column!r}, which is neither secret nor published; if they are "
+            "one column, write its name in the source in both"
+        )
 
     def has_bins(self, column: str) -> bool:
         """Whether the categories of a column are bins."""
@@ -304,6 +315,17 @@ class ReleaseSpec(Section):
                     f"{did_you_mean(column, tuple(self.categories))}"
                 )
         return self
+
+    @property
+    def names_set(self) -> bool:
+        """Whether the text names the set of laws of its robust guarantee, instead of leaving it to what is usual.
+
+        Of settings in memory nobody can tell, and they are taken as they are.
+        """
+        if self._text is None:
+            return True
+        said = tomllib.loads(self._text)["guarantee"]
+        return "set" in said if isinstance(said, dict) else str(self.guarantee.model_dump().get("set")) in said.lower()
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
@@ -32,6 +33,12 @@ def listed(names: Iterable[str], limit: int = 60) -> str:
     every = [name if name.isprintable() else repr(name) for name in names]
     rest = f" and {len(every) - limit:,} more" if len(every) > limit else ""
     return ", ".join(every[:limit]) + rest
+
+
+def confidence(*missed: float) -> str:
+    """``"94 %"``: how surely something holds that each of these probabilities may spoil, in decimals as written."""
+    left = 100 * max(Fraction(0), 1 - sum((Fraction(repr(float(one))) for one in missed), Fraction(0)))
+    return f"{plain_number(float(left))} %"
 
 
 def printable(text: str) -> str:

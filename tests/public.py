@@ -13,7 +13,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.release.protection import Protection
+from funnel.release.protection import Protection, numbers_of
 from funnel.release.public import PublicRelease
 from funnel.report import ReportContent
 
@@ -23,6 +23,11 @@ UNPROTECTED = Protection(protection="none", epsilon=None, delta=None, beta=None,
 def counted(joint: Joint) -> Frequencies:
     """Counts that are public as they are."""
     return Frequencies(joint, "none")
+
+
+def protection_of(frequencies: Frequencies, unprotected: int = 0) -> Protection:
+    """What is said of these, and of how many versions about the same people before them had no noise."""
+    return Protection(**numbers_of(frequencies), unprotected=unprotected)
 
 
 def public_of(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> PublicRelease:

@@ -84,6 +84,13 @@ class DisclosureOutlook:
             consequence = "a release would be refused" if self.refuses else "a release would tell of it"
             hint = "" if self.asked else "; --suggest proposes which values to group"
             yield f"disclosure control: {breaches_sentence(self.found)}; {consequence}{hint}"
+        if self.suggestion is not None:
+            yield from self.suggested()
+            yield ""
+            yield from self.suggestion.toml.splitlines()
+
+    def suggested(self) -> Iterator[str]:
+        """What the suggestion keeps, without its lines for the spec; nothing if there is none."""
         if self.suggestion is None:
             return
         grouping = self.suggestion.grouping
@@ -103,8 +110,6 @@ class DisclosureOutlook:
                     f"{guarantee}: {kept.mechanism} keeps {kept.after:.4f} nats ({kept.share:.1%} of H(X)) then, "
                     f"{before} as it is"
                 )
-        yield ""
-        yield from self.suggestion.toml.splitlines()
 
 
 def disclosure_outlook(

@@ -1,8 +1,8 @@
 """Rules of disclosure control on a table of counts: minimum cell, dominance, uniqueness; and who breaks them.
 
 They are the rules of the handbooks for frequency tables, read for a table of (secret, published combination):
-Hundepool et al., *Statistical Disclosure Control* (Wiley, 2012), chapters 3 to 5, and the *Handbook on Statistical
-Disclosure Control* (second edition, 2024), chapters 3 to 5. docs/disclosure.md says which is which.
+Hundepool et al., *Statistical Disclosure Control* (Wiley, 2012), and the *Handbook on Statistical Disclosure Control*
+(second edition, 2024), sections 3.3, 4.2 and 5.2. docs/disclosure.md says which is which.
 """
 
 from __future__ import annotations

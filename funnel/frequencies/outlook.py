@@ -27,6 +27,8 @@ from funnel.solver.budget import Budget
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 SIZES = (1_000, 10_000, 100_000)
+NO_COST = "no table of what noise costs: it is for bounds that cover noise, and are not perfect privacy"
+"""What is said where `noise_outlook` has nothing to tell."""
 # Seconds for one number of records and one epsilon, as work that is counted.
 SECONDS = 1.0
 # Of H(X): closer than this an optimum need not be known to be told in tenths of a percent.

@@ -169,15 +169,14 @@ class CountBox(Laws):
         others = _ExactOthers(self, row, secret, upward)
         starts = edges[:-1]
         if len(starts) > 1:
-            # Floats tell which blocks can be the largest.
+            # Floats tell which blocks can be the largest. None is infinite: P(y|s) = 0 is had at the least number.
             mean = np.array([mass / end for mass, end in means])[None]
             sums = self._sums(row[None].astype(np.float64), self.least, downwards=not upward)
             number = np.array(starts)[None]
             ratios, _ = _most_apart(mean, number, np.full(mean.shape, secret), sums, upward)
             near = ratios[0] >= ratios[0].max() * (1 - _CLOSE)
-            if not np.isinf(ratios).any():
-                starts = [start for start, kept in zip(starts, near, strict=True) if kept]
-                means = [mean for mean, kept in zip(means, near, strict=True) if kept]
+            starts = [start for start, kept in zip(starts, near, strict=True) if kept]
+            means = [mean for mean, kept in zip(means, near, strict=True) if kept]
         found = [others.ratio(Fraction(*mean), start) for mean, start in zip(means, starts, strict=True)]
         return None if None in found else max(ratio for ratio in found if ratio is not None)
 

@@ -293,7 +293,7 @@ def _exact_ratio(joint: Joint, laws: Laws, row: WeightArray, kind: Kind, s: int,
     given = laws.exact_given(stack)
     high, low = given[s], given[t]
     if high is None or low is None:
-        return Fraction(0)
+        raise ValueError("secrets that no law has are compared with nothing")
     if low[1] == 0:
         return None if high[0] else Fraction(0)
     return high[0] / low[1]

@@ -14,6 +14,7 @@ from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.keyed import DERIVATION
+from funnel.settings import GuaranteeSettings
 from funnel.spec import ReleaseSpec
 
 # Records from before the derivation of words was noted are of the first.
@@ -269,6 +270,33 @@ def decide(
                 )
     require_people(spec, earlier, rotate)
     return Draw(version, origin, not answered, rotated)
+
+
+def require_set(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> None:
+    """Make sure that a robust bound means what it meant when the series was published.
+
+    A spec that names no set of laws meant the χ² set once and means boxes now. Documents are read as what they meant
+    (`funnel.release.earlier_sets`); a spec is the steward's own text, and what it promises is theirs to say.
+
+    Raises
+    ------
+    SpecError
+        If the spec leaves the set of a robust guarantee out, and the newest version had the same bound over another
+        one.
+    """
+    if not earlier or spec.names_set:
+        return
+    newest = max(earlier, key=lambda one: (one.published, one.version))
+    was, now = newest.record.origin.guarantee, spec.guarantee
+    before, told = GuaranteeSettings.model_validate(was).model_dump(), now.model_dump()
+    meant = before.pop("set", None)
+    if told.pop("set", meant) == meant or told != before:
+        return
+    raise SpecError(
+        f"version {newest.version} of this series was published under {was}, and a bound that names no set of laws is "
+        f'{now.canonical} over boxes now, so nothing was drawn: write set = "{meant}" into [guarantee] to keep it as '
+        'it was, or set = "boxes" to change it'
+    )
 
 
 def require_people(spec: ReleaseSpec, earlier: Sequence[Earlier], rotate: bool) -> None:

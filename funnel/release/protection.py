@@ -45,11 +45,6 @@ class Protection(Part):
             raise ValueError("says that all versions together spent less than this one")
         return self
 
-    @classmethod
-    def of(cls, frequencies: Frequencies, unprotected: int = 0) -> Protection:
-        """Of public frequencies, and of how many versions about the same people before them had no noise."""
-        return cls(**numbers_of(frequencies), unprotected=unprotected)
-
 
 class ProtectedCounts(Protection):
     """The same in the record of a version, with what the counts were; internal.

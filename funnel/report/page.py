@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from funnel.guarantees import Guarantee
 from funnel.release.public_report import LiftCell
 from funnel.report import numbers
+from funnel.wording import confidence
 
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
@@ -73,6 +74,7 @@ def _environment() -> Environment:
         "probability": numbers.probability,
     }
     environment.filters.update(filters)
+    environment.globals["confidence"] = confidence
     environment.tests["infinite"] = lambda value: value == "infinite" or value == math.inf
     return environment
 

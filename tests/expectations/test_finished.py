@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from funnel.guarantees import parse_guarantee
 from funnel.pipeline.expectations import Finished, announced, judge
+from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
+from funnel.pipeline.expectations.finished import _stated_level
+from funnel.pipeline.expectations.finished_suite import declare_finished
+from funnel.pipeline.expectations.frequency_claims import CLAIMS as FREQUENCY_CLAIMS
 from funnel.pipeline.flows.way import go
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public_report import PublicReport
@@ -284,6 +290,52 @@ def test_a_page_that_acts_or_tells_otherwise_is_found(
     assert change(page) != page
     # Whatever is changed, it is no longer what its figures make.
     assert set(failures(finished, "report")) == {claim, "page"}
+
+
+def test_noise_that_nobody_declared_is_not_taken_for_judged(finished: Finished) -> None:
+    found = failures(finished, "frequencies")
+    assert tuple(found) == FREQUENCY_CLAIMS
+    assert set(found.values()) == {"cannot be judged: no noise is declared"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "nats", "above", "holds"),
+    [
+        (2.0, 2.0, 1e-7, True),
+        (2.0 * (1 + 9e-8), 2.0, 1e-7, True),
+        (2.0 * (1 - 9e-8), 2.0, 1e-7, True),
+        (2.000001, 2.0, 1e-7, False),
+        (1.999999, 2.0, 1e-7, False),
+        (3.0, 2.0, 1e-7, False),
+        (2.019, 2.0, 0.01, True),
+        (2.021, 2.0, 0.01, False),
+        (1.999, 2.0, 0.01, False),
+        (0.01, 0.0, 0.01, False),
+        (2, 2.0, 1e-7, False),
+        (None, 2.0, 1e-7, False),
+        # JSON has no infinity: what has no level is stated as nothing.
+        (None, math.inf, 1e-7, True),
+        (700.0, math.inf, 1e-7, False),
+    ],
+)
+def test_a_level_is_stated_as_it_is_or_above_it_by_what_its_search_may_miss(
+    stated: object, nats: float, above: float, holds: bool
+) -> None:
+    assert (_stated_level("level", stated, nats, above).failure is None) == holds
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "noise", "words"),
+    [
+        ("lip:1", False, "keeps lip:1.0 under the recounted law"),
+        ("lip:1", True, "keeps lip:1.0 under every law that the noise of the public counts leaves possible"),
+        ("mi:1", True, "keeps mi:1.0 under the public counts,"),
+    ],
+)
+def test_it_is_said_under_which_laws_a_bound_was_decided(guarantee: str, noise: bool, words: str) -> None:
+    expected = declare_finished(csv=False, keyed=False, guarantee=parse_guarantee(guarantee), noise=noise)
+    (said,) = [str(one.description) for one in expected if isinstance(one, ExpectPlainLevelToMeetBound)]
+    assert words in said
 
 
 def test_evidence_that_is_gone_fails_what_rests_on_it(finished: Finished) -> None:

@@ -17,6 +17,7 @@ from funnel.pipeline.flows.way import go
 from funnel.recount import recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
+from funnel.release import datapackage
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
@@ -153,6 +154,19 @@ def test_counts_of_what_occurs_alone_are_refused(finished: Finished, exact: np.n
     assert {"combinations", "values"} & set(found)
 
 
+def test_records_that_no_count_is_of_are_no_evidence(finished: Finished) -> None:
+    def smaller(content: Any) -> None:
+        x = int(np.array(content["noisy"]).sum(axis=0).argmax())
+        del content["inputs"]["symbols"][x]
+        for row in content["noisy"]:
+            del row[x]
+
+    edit(finished.folder.frequencies, smaller)
+    (failed,) = judge(finished).failed
+    assert failed.name == "evidence"
+    assert "1 of the 15 inputs of the source are not listed" in str(failed.failure)
+
+
 def test_a_value_that_nobody_has_is_no_selected_one(finished: Finished) -> None:
     def renamed(content: Any) -> None:
         symbols = content["inputs"]["symbols"]
@@ -199,6 +213,20 @@ def test_what_other_documents_say_of_it_is_judged(
 ) -> None:
     edit(finished.folder.root / file, change)
     assert claim in failures(finished, table)
+
+
+def test_a_package_says_of_followed_people_that_their_changes_have_no_noise(
+    finished: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first version of a series says what the second may not."""
+    monkeypatch.setattr(Finished, "versions", 2)
+    assert set(failures(finished, "package")) == {"channel", "frequencies"}
+    edit(
+        finished.folder.package,
+        lambda said: said["funnel:privacy"]["frequencies"].update(meaning=datapackage._FOLLOWED),
+    )
+    # That it names no number of versions is another claim.
+    assert set(failures(finished, "package")) == {"channel"}
 
 
 def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:
@@ -259,6 +287,16 @@ class TestVersions:
         edit(before.frequencies, moved_too)
         found = failures(replace(finished, before=(before,)), "frequencies")
         assert "earlier version on other counts" in found["noise of other versions"]
+
+    def test_noise_on_other_values_is_not_compared(self, finished: Finished, tmp_path: Path) -> None:
+        before = self._before(finished, tmp_path)
+
+        def renamed(content: Any) -> None:
+            content["inputs"]["symbols"] = [[one, f"{other} too"] for one, other in content["inputs"]["symbols"]]
+
+        edit(before.frequencies, renamed)
+        edit(before.frequencies, lambda said: said["noisy"][0].reverse())
+        assert failures(replace(finished, before=(before,)), "frequencies") == {}
 
     def test_what_was_spent_before_is_added(self, finished: Finished, tmp_path: Path) -> None:
         before = self._before(finished, tmp_path)

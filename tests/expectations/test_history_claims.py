@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel.pipeline.expectations import Finished
+from funnel.alphabet import Alphabet
+from funnel.history.decisions import channel_digest, numbered
+from funnel.pipeline.expectations import Finished, history_answers
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.history_claims import CLAIMS, HistoryEvidence, Prepared
 from funnel.pipeline.flows.way import go
@@ -152,6 +155,22 @@ def test_rows_that_were_drawn_from_other_channels_are_told(
     assert found["drawing"] == "channels that rows were drawn from are not those of the register"
     # Who is forgotten is told by the drawing as well.
     assert set(found) <= {"drawing", "people"}
+
+
+def test_channels_are_told_apart_as_the_sampler_does(made: Made) -> None:
+    """Where people have several rows outputs are known by their numbers: their names are given after all draws."""
+    for entry in made.evidence.found.entries:
+        chapter = entry.chapter
+        inputs, outputs = Alphabet(entry.input_columns, chapter.inputs), Alphabet(entry.output_columns, chapter.outputs)
+        of_units = replace(entry, chapter=replace(chapter, units=chapter.counts))
+        for rows in chapter.channels.values():
+            weights = np.zeros((chapter.b, chapter.a), dtype=np.uint64)
+            for y, row in enumerate(rows):
+                for x, weight in row:
+                    weights[y, x] = weight
+            assert history_answers.channel_digest(rows, entry) == channel_digest(weights, inputs, outputs)
+            named_later = channel_digest(weights, inputs, numbered(outputs))
+            assert history_answers.channel_digest(rows, of_units) == named_later
 
 
 def test_without_the_register_nothing_is_taken_to_hold(made: Made) -> None:

@@ -24,14 +24,14 @@ def noisy() -> Joint:
 
 
 @pytest.mark.parametrize(
-    ("joint", "text", "why"),
+    ("joint", "text", "why", "sure"),
     [
-        (Joint.from_counts(COUNTS), "rlip:0.5,0.05", "sample"),
-        (noisy(), "lip:0.5", "noise"),
-        (noisy(), "rldp:1.0,0.05", "sample and noise"),
+        (Joint.from_counts(COUNTS), "rlip:0.5,0.05", "sample", "95 %"),
+        (noisy(), "lip:0.5", "noise", "99 %"),
+        (noisy(), "rldp:1.0,0.05", "sample and noise", "94 %"),
     ],
 )
-def test_the_nominal_protocol_keeps_more_and_reaches_more(joint: Joint, text: str, why: str) -> None:
+def test_the_nominal_protocol_keeps_more_and_reaches_more(joint: Joint, text: str, why: str, sure: str) -> None:
     guarantee = funnel.parse_guarantee(text)
     rows = plan(joint, guarantee, ["optimal", "grr"])
     found = certainty(joint, guarantee, rows)
@@ -48,6 +48,8 @@ def test_the_nominal_protocol_keeps_more_and_reaches_more(joint: Joint, text: st
     assert found.cost == found.nominal_kept - found.kept > 0
     assert f"{found.kept:.1%}" in found.sentence
     assert f"reaches {found.nominal_level:.3g} under the worst of" in found.sentence
+    assert f"rule out ({sure} confidence)." in found.sentence
+    assert found.to_dict()["confidence"] == pytest.approx(float(sure[:2]) / 100)
     assert json.loads(json.dumps(found.to_dict()))["nominal"] == str(nominal)
 
 

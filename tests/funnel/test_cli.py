@@ -20,11 +20,10 @@ from funnel.console import Console, frequencies_line
 from funnel.frequencies import Frequencies
 from funnel.history.outlook import outlook
 from funnel.planning import plan
-from funnel.release.protection import Protection
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
-from tests.public import UNPROTECTED
+from tests.public import UNPROTECTED, protection_of
 
 SPEC_OF_ANY = {
     "name": "any",
@@ -67,7 +66,7 @@ def test_plan_fits_what_the_spec_does_not_allow_only_where_asked(tmp_path: Path)
 
 def test_what_does_not_protect_frequencies_is_said_in_capitals_and_in_words_of_its_own() -> None:
     none, threshold = (
-        frequencies_line(Protection.of(Frequencies(Joint.from_counts([[30, 10], [10, 30]]), kind)))
+        frequencies_line(protection_of(Frequencies(Joint.from_counts([[30, 10], [10, 30]]), kind)))
         for kind in ("none", "threshold")
     )
     assert none.startswith("FREQUENCIES ARE NOT PROTECTED: nothing but rounding")

@@ -4,7 +4,7 @@ Whatever is made of rounded figures afterwards, a table, a chart or a document, 
 figures stay in the internal evidence. Public writers take the frozen types of this room and nothing exact.
 """
 
-from funnel.release.public.comparison import compared, weighed
+from funnel.release.public.comparison import compared, costed, weighed
 from funnel.release.public.findings import PublicConfidence, PublicConsistency, PublicFindings, largest_ratios
 from funnel.release.public.laws import PublicLaws
 from funnel.release.public.release import PublicRelease
@@ -43,6 +43,7 @@ __all__ = [
     "PublicLaws",
     "PublicRelease",
     "compared",
+    "costed",
     "count_of_records",
     "in_digits",
     "largest_ratios",

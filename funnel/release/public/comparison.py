@@ -1,4 +1,4 @@
-"""What is published of the comparison of mechanisms, and of what they keep given everything published before."""
+"""What is told of the comparison of mechanisms, of what noise costs, and of what is kept given earlier versions."""
 
 from __future__ import annotations
 
@@ -32,6 +32,36 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
     if told.get("reason") is not None:
         told["reason"] = public_text(told["reason"], step, guarantee)
     return told
+
+
+def costed(outlook: dict[str, Any], step: float, guarantee: Guarantee) -> list[dict[str, Any]]:
+    """What noise on the frequencies costs, by number of records and epsilon, rounded.
+
+    Parameters
+    ----------
+    outlook : dict
+        As `funnel.frequencies.outlook.NoiseOutlook.to_dict` has it.
+    step : float
+        Of public shares.
+    guarantee : Guarantee
+    """
+    return [
+        {
+            "records": one["n"],
+            "epsilon": one["epsilon"],
+            "share": _multiple(one["kept"], step),
+            "share_at_most": _multiple(one["most"], step),
+            "level_made_without_noise": None
+            if one["ignored"] is None
+            else public_level(one["ignored"], guarantee, False),
+            "reason": None if one["reason"] is None else public_text(one["reason"], step, guarantee),
+        }
+        for one in outlook["costs"]
+    ]
+
+
+def _multiple(share: float | None, step: float) -> float | None:
+    return None if share is None else to_multiple(share, step)
 
 
 def weighed(outlook: dict[str, Any], step: float) -> list[dict[str, Any]]:

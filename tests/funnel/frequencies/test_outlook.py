@@ -207,6 +207,6 @@ def test_a_plan_that_loses_much_to_noise_points_to_it(tmp_path: Path, capsys: py
         ("sample", 0.4, None, False),
         ("noise", 0.4, [settled()], False),
     ):
-        sure = [Certainty("ldp:0.5", "ldp:0.5", why, kept, 0.9, 1.0)]
+        sure = [Certainty("ldp:0.5", "ldp:0.5", why, kept, 0.9, 1.0, (0.05,))]
         Console(False).print_plan(spec, joint, [("ldp:0.5", ())], [()], [None], UNPROTECTED, sure, None, noise)
         assert (hint in capsys.readouterr().out) == pointed

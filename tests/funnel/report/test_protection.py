@@ -12,10 +12,10 @@ from funnel import LIP, Joint, fit, parse_guarantee
 from funnel.audit import Audited, audit_release
 from funnel.frequencies import Frequencies, protect
 from funnel.frequency_settings import FrequencySettings
-from funnel.release.protection import Protection
 from funnel.report import ReportContent, public_report, render_internal, render_public
 from tests.funnel.report.conftest import Page, expected_pairs
 from tests.funnel.report.test_internal import document as internal_of
+from tests.public import protection_of
 
 Builder = Callable[..., ReportContent]
 Reader = Callable[[str], Page]
@@ -35,7 +35,7 @@ def noisy_content(make_content: Builder, bound: Any, spent_before: float = 0.0, 
         bound,
         findings=audit_release(COUNTED, protocol, bound, pairs, audited=audited),
         audited=audited,
-        protection=Protection.of(frequencies, unprotected),
+        protection=protection_of(frequencies, unprotected),
     )
     return replace(content, source=replace(content.source, rows_dropped=None))
 
@@ -92,6 +92,32 @@ def test_the_internal_report_has_both_levels_and_whether_the_counts_are_within(
 
 
 @pytest.mark.parametrize(
+    ("text", "summary", "limits"),
+    [
+        (
+            "rlip:1.0,0.05",
+            "with confidence 94 % (1 − α − β)",
+            "(with confidence 94 %: 1 − α − β, for the sample and the",
+        ),
+        (
+            "rldp:1.0,0.2",
+            "with confidence 79 % (1 − α − β)",
+            "(with confidence 79 %: 1 − α − β, for the sample and the",
+        ),
+        # It does not cover the noise, and does not claim to.
+        ("rldp:1.0,0.05,chi2", None, "(with confidence 95 %), not about"),
+        ("lip:1.0", None, "With confidence 94 % it is at most"),
+    ],
+)
+def test_what_the_noise_may_do_is_taken_off_the_confidence(
+    text: str, summary: str | None, limits: str, make_content: Builder, read_page: Reader
+) -> None:
+    page = read_page(render_public(public_report(noisy_content(make_content, parse_guarantee(text)))))
+    assert limits in page.sections["limits"].replace("\u00a0", " ")
+    assert (summary in page.sections["summary"]) if summary else ("β" not in page.sections["summary"])
+
+
+@pytest.mark.parametrize(
     ("protection", "loud"),
     [("none", "Nothing but rounding."), ("threshold", "Grouping of rare combinations, and rounding.")],
 )
@@ -103,7 +129,7 @@ def test_what_is_not_protected_is_said_first(
     content = replace(
         content,
         audited=replace(content.audited, frequencies=frequencies),
-        protection=Protection.of(frequencies),
+        protection=protection_of(frequencies),
     )
     for html in (render_public(public_report(content)), render_internal(internal_of(content))):
         said = read_page(html).sections["frequencies"]

@@ -28,6 +28,17 @@ def test_digests_come_back_as_they_were_stored() -> None:
         keys.check()
 
 
+def test_people_may_have_several_rows_but_each_row_has_a_person() -> None:
+    batch = people(["a", "b", "a"], [1, 1, 1])
+    with KeyColumn(KEY, several=True) as keys:
+        assert keys.column(batch).to_pylist() == [digest.tobytes() for digest in key_digests(batch, KEY)]
+        keys.column(batch)
+        keys.check()
+        keys.column(people([None], [1]))
+        with pytest.raises(DataError, match="1 records have no value in the record key"):
+            keys.check()
+
+
 def test_one_key_that_is_repeated_or_missing_is_enough() -> None:
     with KeyColumn(KEY) as keys:
         keys.column(people(["a", "b"], [1, 1]))
