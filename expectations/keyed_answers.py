@@ -8,6 +8,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import ReleasedProtocol
+from funnel.recount.databases import opened
 from funnel.recount.files import at_hand, parts_of
-from funnel.recount.rows import connect, csv_rows, parquet_rows
+from funnel.recount.readers import file_reader
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
@@ -129,14 +131,16 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
 
 
 def _first_keys(spec: ReleaseSpec, columns: Sequence[str]) -> Iterator[Texts]:
-    part = parts_of(spec.source_address).files[0]
-    with tempfile.TemporaryDirectory(prefix="funnel-keys-") as folder, at_hand(part, Path(folder)) as (path, _):
-        if spec.source.format == "csv":
-            chunk: Sequence[Texts] = next(csv_rows(path, part.name, columns, spec.source.delimiter), [])
-        else:
-            with connect(Path(folder)) as database:
-                chunk = next(parquet_rows(database, path, part.name, columns), [])
-        yield from chunk[:_RECORDS]
+    if spec.source.format == "sql":
+        with opened(spec) as rows:
+            yield from next(iter(rows.all(columns)), [])[:_RECORDS]
+        return
+    part = parts_of(spec.source_address, spec.source.format).files[0]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-keys-")))
+        path, _ = stack.enter_context(at_hand(part, folder))
+        reader = stack.enter_context(file_reader(spec, folder))
+        yield from next(reader.rows(path, part.name, columns), [])[:_RECORDS]
 
 
 def _drawn(

@@ -68,7 +68,7 @@ def unchanged(spec: ReleaseSpec, series: Series, version: Version, cached: list[
         If the version is of another bound, other columns or another spec, or the register of its people is not the one
         that it was published with, or one after it.
     """
-    if source_digest(spec.source_address) != series.record(version).origin.source:
+    if source_digest(spec) != series.record(version).origin.source:
         raise ReleaseRefused(
             f"version {version} was made from another source than the one that is there, although the snapshot of it "
             "was taken for the same; remove the folder snapshots in the workspace, then run the release again"

@@ -83,7 +83,7 @@ def look_once(spec_path: Path) -> dict[str, Any]:
 
 def _look(spec_path: Path) -> dict[str, Any]:
     spec = ReleaseSpec.load(spec_path)
-    source = open_source(spec)
+    source = open_source(spec.reading)
     digest = source.digest()
     memory = private_folder(spec.workspace_folder / spec.name) / "watched.json"
     seen = _seen(memory) or _released(spec)

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from funnel.databases import check_database, names_database
 from funnel.errors import SpecError
 from funnel.fields import Address, Email, Groups, Label, Line, Link, Positive, Texts, WebAddress
 from funnel.storage import check_address, is_url
@@ -38,8 +40,6 @@ MAX_EPSILON = 100.0
 # The category of values without a name of their own.
 OTHER = "Other"
 
-_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
-
 
 class Section(BaseModel):
     """A part of a spec: immutable, without settings it does not know."""
@@ -51,9 +51,22 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _source_address(text: str) -> str:
+    return check_database(text) if names_database(text) else check_address(text)
+
+
+def _query(text: str) -> str:
+    if not text.strip().strip(";") or "\0" in text:
+        raise ValueError("must be a query, such as SELECT * FROM people")
+    return text
+
+
+Query = Annotated[StrictStr, AfterValidator(_query)]
+
+
 def _is_address(text: str) -> bool:
     try:
-        check_address(text)
+        _source_address(text)
     except ValueError:
         return False
     return True
@@ -65,12 +78,16 @@ class SourceSettings(Section):
     Attributes
     ----------
     path : str
-        A parquet or csv file, a folder of parquet files or a pattern such as ``parts/*.parquet``; or the URL of one of
-        these, such as ``s3://bucket/people/``. A relative path starts at the folder of the spec file.
-    format : "parquet" or "csv"
-        By default told by the suffix of the path; a path without suffix is a folder of parquet files.
+        A file, a folder of parquet files or a pattern such as ``parts/*.parquet``; or the URL of one of these, such as
+        ``s3://bucket/people/``. A relative path starts at the folder of the spec file. Or the URL of a database,
+        without a password; or ``environment:NAME`` for a variable that holds one.
+    format : str
+        One of `funnel.source.formats`; by default told by the suffix of the path; a path without suffix is a folder of
+        parquet files.
+    table, query : str or None
+        Of a database: the table (or view) to read, or ``schema.table``; or a query.
     delimiter : str
-        The character between the values of a csv file.
+        The character between the values of a csv file; of a ``.tsv`` file by default a tab.
     missing : tuple of str
         Texts that mean a value is missing; nulls, and NaN in columns of numbers, always do.
     on_missing : "category" or "drop"
@@ -79,8 +96,10 @@ class SourceSettings(Section):
         The name of that category.
     """
 
-    path: Address
-    format: Literal["parquet", "csv"]
+    path: Annotated[Line, AfterValidator(_source_address)]
+    format: StrictStr
+    table: Line | None = None
+    query: Query | None = None
     delimiter: StrictStr = ","
     missing: Texts = ("",)
     on_missing: Literal["category", "drop"] = "category"
@@ -91,14 +110,52 @@ class SourceSettings(Section):
     def _format_by_suffix(cls, value: object) -> object:
         if not isinstance(value, Mapping) or "format" in value:
             return value
-        if not isinstance(value.get("path"), str) or not _is_address(value["path"]):
+        path = value.get("path")
+        if not isinstance(path, str) or not _is_address(path):
             # The path is refused below; that no format can be told from it is no second problem.
             return {**value, "format": "parquet"}
+        if names_database(path):
+            return {**value, "format": "sql"}
+        from funnel.source.formats import format_of, suffixes
+
         # A path without suffix can only be a folder.
-        suffix = ".parquet" if value["path"].endswith("/") else PurePath(value["path"]).suffix.lower() or ".parquet"
-        if suffix not in _FORMATS:
-            raise ValueError(f'cannot tell the format by {suffix!r}; add format = "parquet" or format = "csv"')
-        return {**value, "format": _FORMATS[suffix]}
+        suffix = "" if path.endswith("/") else PurePath(path).suffix.lower()
+        found = format_of(path) if suffix else "parquet"
+        if found is None:
+            raise ValueError(
+                f"cannot tell the format by {suffix!r}, as by {listed(suffixes())}; add format = "
+                '"parquet" or format = "csv", for instance'
+            )
+        is_tabbed = re.search(r"\.tsv(\.gz|\.zip)?$", path.lower()) is not None and "delimiter" not in value
+        return {**value, "format": found, **({"delimiter": "\t"} if is_tabbed else {})}
+
+    @field_validator("format")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        from funnel.source.formats import names
+
+        if value not in names():
+            raise ValueError(f"must be {listed(map(repr, names()[:-1]))} or {names()[-1]!r}")
+        return value
+
+    @model_validator(mode="after")
+    def _of_a_database(self) -> Self:
+        given = [name for name in ("table", "query") if getattr(self, name) is not None]
+        if (self.format == "sql") != names_database(self.path):
+            raise ValueError(
+                'path names a database, which has the format "sql"; take format out'
+                if self.format != "sql"
+                else 'format = "sql" is for the URL of a database, and path names files; take format out'
+            )
+        if self.format != "sql" and given:
+            raise ValueError(f"gives a {given[0]}, which is for databases, and path names files; take {given[0]} out")
+        if self.format == "sql" and len(given) != 1:
+            raise ValueError('names a database; say what to read of it, either table = "people" or query = "SELECT …"')
+        if self.table is not None and not all(part.strip() for part in self.table.split(".", 1)):
+            raise ValueError('must name its table as "people" or "schema.people"')
+        if self.table is not None and self.table.count(".") > 1:
+            raise ValueError('names a table with several points; give a query, such as SELECT * FROM "a"."b.c"')
+        return self
 
     @field_validator("delimiter")
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
 from funnel.complaint import complaint
+from funnel.databases import Database, resolved
 from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
@@ -35,7 +36,7 @@ from funnel.settings import (
     folder_name,
     secret_place,
 )
-from funnel.storage import is_url, local_path
+from funnel.storage import base_name, is_url, local_path
 from funnel.wording import did_you_mean, nearest, same_name, toml_key
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
@@ -165,7 +166,7 @@ class ReleaseSpec(Section):
             )
         if self.output_url is not None:
             return
-        source = local_path(self.source_address)
+        source = self._local_source
         for what, path in (("source", source), ("spec", self._folder)):
             # A link in the folder is as public as what it leads to.
             try:
@@ -302,6 +303,15 @@ class ReleaseSpec(Section):
         return self.frequencies.protection == "noise" and not self.has_bins(column)
 
     @model_validator(mode="after")
+    def _order_is_of_the_source(self) -> Self:
+        if self.source.format == "sql" and not self.output.shuffle:
+            raise ValueError(
+                "[output] shuffle = false is for sources whose rows have an order of their own: those of a database "
+                "are read in the order of their values, the secret among them; take shuffle out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _disclosure_agrees(self) -> Self:
         if self.frequencies.protection == "noise" and self.disclosure.on_breach == "refuse":
             raise ValueError(
@@ -371,8 +381,37 @@ class ReleaseSpec(Section):
 
     @property
     def source_address(self) -> str:
-        """The source as an absolute path or as a URL."""
-        return self._address(self.source.path)
+        """The source as an absolute path or as a URL; of a database, what of it may be shown."""
+        return str(self.database) if self.source.format == "sql" else self._address(self.source.path)
+
+    @property
+    def source_title(self) -> str:
+        """What the source is called: the last part of its address, or a table."""
+        if self.source.format == "sql":
+            return f"table {self.source.table}" if self.source.table is not None else "the query"
+        return base_name(self.source_address)
+
+    @property
+    def database(self) -> Database:
+        """The database of a source that is in one.
+
+        Raises
+        ------
+        SpecError
+            If the environment variable that is to hold its URL does not.
+        """
+        return resolved(self.source.path, self._folder)
+
+    @property
+    def _local_source(self) -> Path | None:
+        """The file or folder that the source is, if it is one of this machine."""
+        if self.source.format != "sql":
+            return local_path(self.source_address)
+        try:
+            return self.database.file
+        except SpecError:
+            # A variable that is not set here is complained of by whoever reads the source.
+            return None
 
     @property
     def output_url(self) -> str | None:
@@ -422,7 +461,8 @@ class ReleaseSpec(Section):
                 "record_secret": True,
             },
         )
-        said["source"]["path"] = PurePath(self.source.path).name
+        # Where a database is, does not count either; the table or query does.
+        said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
+
+from tests.ledger.servers import Server, running_server
 
 # The machines that run the tests are small and shared, so no example is failed for being slow.
 settings.register_profile("local", deadline=None)
@@ -44,3 +47,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             more = settings(own, max_examples=TIMES * own.max_examples, derandomize=False, print_blob=True)
             setattr(test, _SETTINGS, more)
             done.add(test)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server, for the ledger and for sources."""
+    with running_server() as server:
+        yield server

@@ -5,13 +5,12 @@ fractions. Nothing of what makes a release is imported here (an import contract 
 sabotaged line, is not made twice.
 """
 
-from funnel.recount.files import source_digest
 from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise, declared_promise, read_promise
 from funnel.recount.published import first_csv_difference, recount_published
 from funnel.recount.released import ReleasedProtocol
-from funnel.recount.source import Recount, recount
+from funnel.recount.source import Recount, recount, source_digest
 
 __all__ = [
     "PlainInformation",

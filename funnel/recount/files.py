@@ -17,6 +17,8 @@ from funnel.errors import DataError
 from funnel.storage import attempt, base_name, filesystem, local_path, open_binary
 
 _BLOCK = 1 << 22
+# How names of files end that are read of a folder, by format; a format that is not here is one file.
+_ENDINGS = {"parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather", ".ipc", ".arrows"), "orc": (".orc",)}
 # How hive names a folder of rows without a value.
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -57,8 +59,8 @@ class Parts:
         return hashlib.sha256(lines).hexdigest()
 
 
-def parts_of(address: str) -> Parts:
-    """The files at an address: a file, all parquet files below a folder, or those that match a pattern.
+def parts_of(address: str, kind: str = "parquet") -> Parts:
+    """The files at an address: a file, all files of a format below a folder, or those that match a pattern.
 
     Raises
     ------
@@ -72,23 +74,13 @@ def parts_of(address: str) -> Parts:
     files = [
         Part(place, name, _stated(name))
         for name, place in sorted(found.items())
-        if name.lower().endswith((".parquet", ".pq")) and not re.search(r"(^|/)[._]", name)
+        if name.lower().endswith(_ENDINGS.get(kind, ())) and not re.search(r"(^|/)[._]", name)
     ]
     if not files:
-        raise DataError(f"the source {address} holds no parquet file, so there is nothing to count again")
+        raise DataError(
+            f"the source {address} is not one {kind} file and holds none, so there is nothing to count again"
+        )
     return Parts(tuple(files), whole=False)
-
-
-def source_digest(address: str) -> str:
-    """SHA-256 of the source at an address as it is now, in the form in which a snapshot states that of its source.
-
-    Raises
-    ------
-    DataError
-        If there is none, or a file of it cannot be read.
-    """
-    parts = parts_of(address)
-    return parts.digest({part.name: _digest(part.address) for part in parts.files})
 
 
 @contextlib.contextmanager
@@ -112,6 +104,17 @@ def at_hand(part: Part, scratch: Path) -> Iterator[tuple[Path, str]]:
         yield copy, _digest(part.address, copy)
     finally:
         copy.unlink(missing_ok=True)
+
+
+def files_digest(parts: Parts) -> str:
+    """SHA-256 of files as they are now, in the form in which a snapshot states that of its source.
+
+    Raises
+    ------
+    DataError
+        If one of them cannot be read.
+    """
+    return parts.digest({part.name: _digest(part.address) for part in parts.files})
 
 
 def _digest(address: str, copy: Path | None = None) -> str:

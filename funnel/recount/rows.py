@@ -1,15 +1,19 @@
-"""The cells of a source by other readers than the release was made with: parquet by DuckDB, csv by the standard one."""
+"""The cells of a file by other readers than the release was made with: parquet by DuckDB, csv by the standard one."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
+import io
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from funnel.errors import DataError, PipelineError
 from funnel.recount.cells import Kind
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     import duckdb
 
 # Rows of a csv file, and distinct combinations of a parquet file, that are in memory at once.
-_ROWS = 1 << 16
+ROWS = 1 << 16
 # A row that the release was made from has at most 4 MB.
 _LONGEST = 1 << 23
 _MEMORY = "1GB"
@@ -27,7 +31,7 @@ _MEMORY = "1GB"
 # The columns' cells as texts that lose nothing, or None for null; with the number of rows that have them.
 Cells = tuple[str | None, ...]
 
-_KINDS = {
+KINDS = {
     "VARCHAR": "text",
     "JSON": "text",
     "BOOLEAN": "truth",
@@ -48,7 +52,7 @@ _KINDS = {
         ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"), "whole"
     ),
 }
-_EXPRESSIONS = {
+EXPRESSIONS = {
     "float": "CAST(CAST({} AS DOUBLE) AS VARCHAR)",
     # Times are written to microseconds.
     "time": "left(CAST({} AS VARCHAR), 15)",
@@ -130,7 +134,8 @@ def csv_cells(file: Path, shown: str, columns: Sequence[str], delimiter: str) ->
     Raises
     ------
     DataError
-        If it is not UTF-8 text, a row does not fit the header, or a column is missing or there twice.
+        If it is not UTF-8 text, a row does not fit the header, a column is missing or there twice, or it is packed,
+        as the ending of ``shown`` says, and cannot be unpacked.
     """
     for chunk in csv_rows(file, shown, columns, delimiter):
         yield from Counter(chunk).items()
@@ -149,7 +154,7 @@ def csv_rows(
     sentence = ""
     before = csv.field_size_limit(_LONGEST)
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
+        with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream:
             reader = filter(None, csv.reader(stream, delimiter=delimiter))
             header = next(reader, [])
             if only and header != list(columns):
@@ -159,7 +164,7 @@ def csv_rows(
                     raise DataError(f"{shown} has the column {column!r} {header.count(column)} times, not once")
             chosen = [header.index(column) for column in columns]
             pick = itemgetter(*chosen) if len(chosen) > 1 else lambda row: (row[chosen[0]],)
-            while rows := list(islice(reader, _ROWS)):
+            while rows := list(islice(reader, ROWS)):
                 if set(map(len, rows)) != {len(header)}:
                     raise DataError(f"a row of {shown} has another number of values than its header")
                 yield list(map(pick, rows))
@@ -167,12 +172,27 @@ def csv_rows(
         sentence = f"{shown} is not UTF-8 text"
     except csv.Error:
         sentence = f"{shown} cannot be read as csv by the second reader"
-    except OSError:
+    except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):
         sentence = f"{shown} cannot be read"
     finally:
         csv.field_size_limit(before)
     if sentence:
         raise DataError(f"{sentence}, so it cannot be counted again")
+
+
+@contextlib.contextmanager
+def _unpacked(file: Path, shown: str) -> Iterator[IO[bytes]]:
+    """A file, or what is in it if its name says that it is packed."""
+    if shown.lower().endswith(".zip"):
+        with zipfile.ZipFile(file) as archive:
+            found = [name for name in archive.namelist() if name[-1:] != "/" and name.split("/")[0] != "__MACOSX"]
+            if len(found) != 1:
+                raise DataError(f"{shown} holds {len(found)} files rather than one, so it cannot be counted again")
+            with archive.open(found[0]) as member:
+                yield member
+    else:
+        with gzip.open(file) if shown.lower().endswith(".gz") else file.open("rb") as stream:
+            yield cast(IO[bytes], stream)
 
 
 def _chosen(database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]) -> list[str]:
@@ -182,7 +202,7 @@ def _chosen(database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns
         if column not in layout:
             raise DataError(f"{shown} has no column {column!r}, so it cannot be counted again")
     places = [layout[column] for column in columns]
-    return [_EXPRESSIONS.get(kind.name, "CAST({} AS VARCHAR)").format(f"c{place}") for place, kind in places]
+    return [EXPRESSIONS.get(kind.name, "CAST({} AS VARCHAR)").format(f"c{place}") for place, kind in places]
 
 
 def _answers(
@@ -193,9 +213,9 @@ def _answers(
     failed = False
     try:
         found = database.execute(f"{select} FROM {_table(file)} AS source({aliases}) {group}")
-        while rows := found.fetchmany(_ROWS):
+        while rows := found.fetchmany(ROWS):
             yield rows
-    except _failure():
+    except failure():
         failed = True
     if failed:
         # Raised outside the handler: the original message may quote a cell.
@@ -216,7 +236,7 @@ def _schema(
 
 def _asked(database: duckdb.DuckDBPyConnection, shown: str, query: str, names: list[str]) -> list[Any]:
     """All rows that answer a question about a file itself."""
-    with contextlib.suppress(_failure()):
+    with contextlib.suppress(failure()):
         return database.execute(query, names).fetchall()
     # Raised outside the handler: the original message may quote the file.
     raise DataError(f"{shown} cannot be read as parquet by the second reader, so the release cannot be judged")
@@ -238,7 +258,7 @@ def _layout(
             continue
         if name in layout:
             raise DataError(f"{shown} has the column {name!r} more than once")
-        kind = "decimal" if entry[1].startswith("DECIMAL(") else _KINDS.get(entry[1])
+        kind = "decimal" if entry[1].startswith("DECIMAL(") else KINDS.get(entry[1])
         if kind is None or wide:
             raise DataError(f"column {name!r} of {shown} is of a type that the second reader cannot tell the values of")
         zoned = entry[1] in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
@@ -269,7 +289,7 @@ def _escaped(file: Path) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(file))
 
 
-def _failure() -> type[Exception]:
+def failure() -> type[Exception]:
     import duckdb
 
     return duckdb.Error

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from funnel.errors import DataError
 from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
 from funnel.recount.channel import Symbols
-from funnel.recount.files import Part, Parts, at_hand, parts_of
+from funnel.recount.databases import Rows, opened
+from funnel.recount.files import Part, at_hand, files_digest, parts_of
 from funnel.recount.grouping import final_labels, labels_of_public
-from funnel.recount.rows import Cells, connect, csv_cells, parquet_cells, parquet_kinds
+from funnel.recount.readers import FileReader, file_reader
+from funnel.recount.rows import Cells
 from funnel.spec import ReleaseSpec
-
-if TYPE_CHECKING:
-    import duckdb
 
 # Distinct categories of one column before grouping: what the release was made from had no more.
 _CATEGORIES = 500_000
@@ -88,7 +87,7 @@ class Recount:
 def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None) -> Recount:
     """Count secret and published columns of the source of a spec, recoded as the spec says.
 
-    Parquet files are read by DuckDB and csv files by Python's own reader, which gives every cell as a text that loses
+    Files are read as `funnel.recount.readers` says, databases by their drivers, so that every cell is a text that loses
     nothing. What a cell means is decided in plain Python on distinct values. Files at a URL are copied, one at a time,
     into a private folder, and counted from the very bytes whose digest is stated.
 
@@ -111,13 +110,8 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     One pass, or two where there are more than 262,144 combinations before grouping. Memory grows with the distinct
     values of a column and the combinations that occur after recoding, not with the rows.
     """
-    parts = parts_of(spec.source_address)
-    if spec.source.format == "csv" and not parts.whole:
-        raise DataError(f"the source {spec.source_address} is not one csv file")
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
-        database = None if spec.source.format == "csv" else stack.enter_context(connect(folder))
-        reading = _Reading(spec, parts, folder, database)
+        reading = _reading(spec, stack)
         final, values, n_kept, dropped = _learn(spec, reading, labels)
         counts: Counter[tuple[str, ...]] = Counter()
         left_out = 0
@@ -141,16 +135,37 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest, values)
 
 
-class _Reading:
-    """A source that is read once or twice, each time with the same bytes."""
+def source_digest(spec: ReleaseSpec) -> str:
+    """SHA-256 of the source of a spec as it is now, in the form in which a snapshot states that of its source.
 
-    def __init__(
-        self, spec: ReleaseSpec, parts: Parts, scratch: Path, database: duckdb.DuckDBPyConnection | None
-    ) -> None:
-        self._spec, self._parts, self._scratch, self._database = spec, parts, scratch, database
-        self._digests: dict[str, str] = {}
+    Raises
+    ------
+    DataError
+        If there is none, or it cannot be read.
+    """
+    if spec.source.format != "sql":
+        return files_digest(parts_of(spec.source_address, spec.source.format))
+    with opened(spec) as rows:
+        for _ in rows.all():
+            pass
+        return rows.digest()
+
+
+def _reading(spec: ReleaseSpec, stack: ExitStack) -> _Reading:
+    if spec.source.format == "sql":
+        return _OfDatabase(spec, stack.enter_context(opened(spec)))
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-recount-")))
+    return _OfFiles(spec, folder, stack.enter_context(file_reader(spec, folder)))
+
+
+class _Reading(ABC):
+    """A source that is read once or twice, each time with the same content."""
+
+    def __init__(self, spec: ReleaseSpec) -> None:
+        self._spec = spec
         self._remembered: Counter[Cells] | None = None
 
+    @abstractmethod
     def digest(self) -> str:
         """SHA-256 of what was read.
 
@@ -159,9 +174,10 @@ class _Reading:
         DataError
             If there are other files now.
         """
-        if {part.name for part in parts_of(self._spec.source_address).files} != set(self._digests):
-            raise DataError(f"the source {self._spec.source_address} changed while it was counted again; try again")
-        return self._parts.digest(self._digests)
+
+    @abstractmethod
+    def _read(self) -> Iterator[tuple[Cells, int]]:
+        """Combinations of categories of the columns of the spec, with numbers of rows."""
 
     def categories(self) -> Iterator[tuple[Cells, int]]:
         """Combinations of categories before grouping, None for missing, with numbers of rows; some more than once.
@@ -172,34 +188,60 @@ class _Reading:
             yield from self._remembered.items()
             return
         met: Counter[Cells] = Counter()
+        for row, number in self._read():
+            if len(met) <= _REMEMBERED:
+                met[row] += number
+            yield row, number
+        if len(met) <= _REMEMBERED:
+            self._remembered = met
+
+    def _meanings(self, kinds: Mapping[str, Kind]) -> list[Meaning]:
+        return [meaning_of(self._spec, column, kinds[column]) for column in self._spec.columns]
+
+
+class _OfFiles(_Reading):
+    def __init__(self, spec: ReleaseSpec, scratch: Path, reader: FileReader) -> None:
+        super().__init__(spec)
+        self._parts = parts_of(spec.source_address, spec.source.format)
+        self._scratch, self._reader = scratch, reader
+        self._digests: dict[str, str] = {}
+
+    def digest(self) -> str:
+        now = parts_of(self._spec.source_address, self._spec.source.format)
+        if {part.name for part in now.files} != set(self._digests):
+            raise DataError(f"the source {self._spec.source_address} changed while it was counted again; try again")
+        return self._parts.digest(self._digests)
+
+    def _read(self) -> Iterator[tuple[Cells, int]]:
         for part in self._parts.files:
             with at_hand(part, self._scratch) as (path, digest):
                 if self._digests.setdefault(part.name, digest) != digest:
                     raise DataError(f"the source {part.address} changed while it was counted again; try again")
-                for row, number in self._of(part, path):
-                    if len(met) <= _REMEMBERED:
-                        met[row] += number
-                    yield row, number
-        if len(met) <= _REMEMBERED:
-            self._remembered = met
+                yield from self._of(part, path)
 
     def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
         columns = self._spec.columns
-        if self._database is None:
-            meanings = self._meanings(dict.fromkeys(columns, TEXT))
-            found = csv_cells(path, part.name, columns, self._spec.source.delimiter)
-            yield from _meant(meanings, found)
-            return
-        stated = part.stated
+        stated = {} if self._parts.whole else part.stated
         stored = [column for column in columns if column not in stated]
         fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
-        kinds = parquet_kinds(self._database, path, part.name, stored)
+        kinds = self._reader.kinds(path, part.name, stored)
         meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
-        cells = parquet_cells(self._database, path, part.name, stored)
+        cells = self._reader.cells(path, part.name, stored)
         yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
 
-    def _meanings(self, kinds: Mapping[str, Kind]) -> list[Meaning]:
-        return [meaning_of(self._spec, column, kinds[column]) for column in self._spec.columns]
+
+class _OfDatabase(_Reading):
+    def __init__(self, spec: ReleaseSpec, rows: Rows) -> None:
+        super().__init__(spec)
+        self._rows = rows
+
+    def digest(self) -> str:
+        return self._rows.digest()
+
+    def _read(self) -> Iterator[tuple[Cells, int]]:
+        meanings = self._meanings(self._rows.kinds())
+        for chunk in self._rows.all(self._spec.columns):
+            yield from _meant(meanings, iter(Counter(chunk).items()))
 
 
 def _meant(meanings: list[Meaning], cells: Iterator[tuple[Cells, int]]) -> Iterator[tuple[Cells, int]]:

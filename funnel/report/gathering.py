@@ -24,7 +24,6 @@ from funnel.release.snapshot import Snapshot
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
 from funnel.source import Codings
 from funnel.spec import ReleaseSpec
-from funnel.storage import base_name
 
 RANDOM_SOURCE = "AES-256 in counter mode, keyed by the operating system for this run alone"
 HISTORY_SOURCE = (
@@ -89,7 +88,7 @@ def report_content(
         contact=Contact(name=metadata.contact_name, email=metadata.contact_email),
         licence=Licence(name=metadata.licence, url=metadata.licence_url),
         source=SourceNote(
-            title=base_name(spec.source_address),
+            title=spec.source_title,
             rows_dropped=None if noisy else snapshot.dropped,
             references=tuple(
                 Reference(title=source.title, url=source.path, version=source.version) for source in metadata.sources

@@ -13,7 +13,6 @@ from funnel.errors import DataError
 from funnel.source.digest import file_digest
 from funnel.storage import attempt, filesystem, local_path
 
-SUFFIXES = (".parquet", ".pq")
 # How hive writes a null in the name of a folder.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -73,11 +72,11 @@ class SourceFiles:
         return whole.hexdigest()
 
 
-def find_files(address: str, kind: str) -> SourceFiles:
-    """The files of a source of a format ("parquet" or "csv") at an address.
+def find_files(address: str, kind: str, suffixes: tuple[str, ...] = ()) -> SourceFiles:
+    """The files of a source of a format at an address.
 
     Files and folders whose names start with ``.`` or ``_`` are left out, as are, in a dataset, files that do not end
-    in ``.parquet`` or ``.pq``.
+    in one of ``suffixes``; without suffixes the source can only be one file.
 
     Raises
     ------
@@ -88,19 +87,19 @@ def find_files(address: str, kind: str) -> SourceFiles:
     dataset, found = _remote(address) if path is None else _local(path)
     if not dataset:
         return SourceFiles(address, tuple(found), dataset=False)
-    if kind != "parquet":
+    if not suffixes:
         raise DataError(f"the source {address} is not one file; name one {kind} file, or a folder of parquet files")
-    files = sorted((file for file in found if _wanted(file.name)), key=lambda file: file.name)
+    files = sorted((file for file in found if _wanted(file.name, suffixes)), key=lambda file: file.name)
     if not files:
         raise DataError(
-            f"the source {address} holds no parquet file, that is, none ending in .parquet or .pq; check path in "
-            "[source] of the spec"
+            f"the source {address} holds no {kind} file, that is, none ending in {' or '.join(suffixes)}; check path "
+            "in [source] of the spec"
         )
     return SourceFiles(address, tuple(files), dataset=True)
 
 
-def _wanted(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES) and not any(part.startswith((".", "_")) for part in name.split("/"))
+def _wanted(name: str, suffixes: tuple[str, ...]) -> bool:
+    return name.lower().endswith(suffixes) and not any(part.startswith((".", "_")) for part in name.split("/"))
 
 
 def _absent(address: str) -> str:

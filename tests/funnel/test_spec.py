@@ -147,7 +147,7 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ("source", "adult.parquet", "[source] must be a table of settings"),
         ("source/path", None, "[source] path is missing"),
         ("source/path", "adult.xls", "cannot tell the format by '.xls'"),
-        ("source/format", "excel", "[source] format must be 'parquet' or 'csv'"),
+        ("source/format", "excel", "[source] format must be 'parquet', 'csv', 'arrow', 'orc' or 'sql'"),
         ("source/on_missing", "ignore", "[source] on_missing must be 'category' or 'drop'"),
         ("source/missing", [9], "[source] missing must be a list of texts"),
         ("source/missing_label", "25 to under 45.5", "missing_label '25 to under 45.5' is also a category"),

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.ledger.servers import Server, running_server
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Server]:
-    with running_server() as server:
-        yield server
+from tests.ledger.servers import Server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,4 +1,4 @@
-"""Reading a csv file as text: its header, and its rows in batches, with every error in our own words."""
+"""Csv and other delimited text, perhaps packed: its header, and its rows in batches, errors in our own words."""
 
 from __future__ import annotations
 
@@ -13,9 +13,53 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from funnel.errors import DataError
-from funnel.storage import attempt, explained, failures, open_binary
+from funnel.source.files import find_files
+from funnel.source.formats.base import Format, check_columns
+from funnel.source.formats.packed import GZIP, ZIP, guarded, open_unpacked
+from funnel.source.source import Source
+from funnel.spec import ReleaseSpec
+from funnel.storage import base_name
+from funnel.wording import listed, same_name
 
 _BLOCK_BYTES = 1 << 22
+PACKED = (GZIP, ZIP)
+
+
+class Delimited(Format):
+    """One file of text with a record a line, whose values are all text."""
+
+    name = "csv"
+    suffixes = (".csv", ".tsv")
+
+    def open(self, spec: ReleaseSpec, address: str) -> Source:
+        files = find_files(address, self.name)
+        file, delimiter = files.files[0].address, spec.source.delimiter
+        names = header(file, delimiter)
+        _check_header(spec, base_name(file), names)
+        schema = pa.schema([(name, pa.string()) for name in spec.columns])
+
+        def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+            return batches(file, columns, delimiter, batch_rows)
+
+        def now() -> str:
+            return find_files(address, self.name).digest()
+
+        return Source(files, self.name, base_name(address), names, schema, None, read, now)
+
+
+def _check_header(spec: ReleaseSpec, shown: str, names: Sequence[str]) -> None:
+    """As `check_columns`, but a first line that may be a record of a headerless file is not quoted."""
+    if any(column in names for column in spec.columns):
+        check_columns(spec, shown, names)
+        return
+    for column in spec.columns:
+        near = next((name for name in names if same_name(name, column)), None)
+        if near is not None:
+            raise DataError(f"{shown} has no column {column!r}; did you mean {near!r}?")
+    raise DataError(
+        f"the first line of {shown} names none of the columns {listed(spec.columns)}; a csv source needs a header "
+        f"line with column names, separated by {spec.source.delimiter!r} (else set delimiter in [source])"
+    )
 
 
 def header(file: str, delimiter: str = ",") -> tuple[str, ...]:
@@ -27,10 +71,14 @@ def header(file: str, delimiter: str = ",") -> tuple[str, ...]:
         If the file is empty, is not UTF-8 text or cannot be read.
     """
     sentence = f"{file} is empty; a csv source needs a header line with column names"
-    try:
-        with open_binary(file) as stream:
+
+    def first() -> bytes:
+        with contextlib.closing(open_unpacked(file)) as stream:
             # A line longer than a block cannot be read anyway; a binary file must not be slurped in search of one.
-            block = stream.read(_BLOCK_BYTES)
+            return stream.read(_BLOCK_BYTES)
+
+    block = guarded(file, first)
+    try:
         # A block may end within a character.
         start = codecs.getincrementaldecoder("utf-8-sig")().decode(block, final=len(block) < _BLOCK_BYTES)
         for names in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter, strict=True):
@@ -40,8 +88,6 @@ def header(file: str, delimiter: str = ",") -> tuple[str, ...]:
         sentence = f"{file} is not UTF-8 text; save it as UTF-8, or set format in [source] if it is not csv"
     except csv.Error:
         sentence = f"the header line of {file} is not valid csv; check its quotation marks"
-    except failures() as error:
-        sentence = explained(error, file)
     raise DataError(sentence)
 
 
@@ -53,23 +99,24 @@ def batches(file: str, columns: Sequence[str], delimiter: str, batch_rows: int) 
     DataError
         If a row has too few or too many values, a quotation is never closed, or the text is not UTF-8.
     """
-    with contextlib.closing(_quote_counter(file)) as stream:
+    with contextlib.closing(guarded(file, lambda: _QuoteCounter(file))) as stream:
         reader: pacsv.CSVStreamingReader | None = None
-        while True:
-            sentence = ""
+
+        def next_batch() -> pa.RecordBatch | str | None:
+            nonlocal reader
             try:
                 if reader is None:
                     reader = _open(stream, columns, delimiter)
-                batch = reader.read_next_batch()
+                return reader.read_next_batch()
             except StopIteration:
-                break
+                return None
             except pa.ArrowException as error:
-                sentence = _sentence(file, str(error))
-            except failures() as error:
-                sentence = explained(error, file)
-            if sentence:
+                return _sentence(file, str(error))
+
+        while (batch := guarded(file, next_batch)) is not None:
+            if isinstance(batch, str):
                 # Raised outside the handler: the original message quotes the row.
-                raise DataError(sentence)
+                raise DataError(batch)
             for start in range(0, batch.num_rows, batch_rows):
                 yield batch.slice(start, batch_rows).select(list(columns))
         if stream.quotes % 2:
@@ -77,10 +124,6 @@ def batches(file: str, columns: Sequence[str], delimiter: str, batch_rows: int) 
                 f"{file} has an odd number of quotation marks, so that a quoted value is never closed; close it, or "
                 "double the marks inside values"
             )
-
-
-def _quote_counter(file: str) -> _QuoteCounter:
-    return attempt(lambda: _QuoteCounter(file), file, DataError)
 
 
 def _open(stream: io.RawIOBase, columns: Sequence[str], delimiter: str) -> pacsv.CSVStreamingReader:
@@ -115,15 +158,19 @@ class _QuoteCounter(io.RawIOBase):
     def __init__(self, file: str) -> None:
         super().__init__()
         self.quotes = 0
-        self._stream = open_binary(file)
-        if self._stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-            self._stream.seek(0)
+        self._stream = open_unpacked(file)
+        start = self._stream.read(len(codecs.BOM_UTF8))
+        # What is unpacked cannot be read again.
+        self._start = b"" if start == codecs.BOM_UTF8 else start
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        block = self._stream.read(size)
+        block, self._start = self._start, b""
+        # The csv reader takes a short block for a whole one, and what unpacks gives what it has.
+        while len(block) < size and (more := self._stream.read(size - len(block))):
+            block += more
         self.quotes += block.count(b'"')
         return block
 

@@ -1,0 +1,97 @@
+"""The second readers of files, by format: each gives the kinds of columns, and cells as texts that lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from funnel.errors import DataError
+from funnel.recount.arrow_files import arrow_cells, arrow_kinds, arrow_rows
+from funnel.recount.cells import TEXT, Kind
+from funnel.recount.rows import Cells, connect, csv_cells, csv_rows, parquet_cells, parquet_kinds, parquet_rows
+from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class FileReader(Protocol):
+    """Reads files of one format."""
+
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        """What columns hold, of those named that the file has."""
+
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        """Combinations of cells with numbers of rows, some perhaps more than once."""
+
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        """The rows in their order, some at a time."""
+
+
+@contextmanager
+def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
+    """The second reader of the source of a spec; ``scratch`` takes what does not fit into memory.
+
+    Raises
+    ------
+    DataError
+        If its format has none: a release of such a source cannot be judged.
+    PipelineError
+        If DuckDB is not installed.
+    """
+    kind = spec.source.format
+    with ExitStack() as stack:
+        if kind == "csv":
+            yield _Csv(spec.source.delimiter)
+        elif kind == "parquet":
+            yield _Parquet(stack.enter_context(connect(scratch)))
+        elif kind in ("arrow", "orc"):
+            yield _Arrow(stack.enter_context(connect(scratch)), kind)
+        else:
+            raise DataError(f"sources of format {kind} have no second reader, so the release cannot be judged")
+
+
+@dataclass(frozen=True)
+class _Csv:
+    delimiter: str
+
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        return dict.fromkeys(columns, TEXT)
+
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        return csv_cells(file, shown, columns, self.delimiter)
+
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        return csv_rows(file, shown, columns, self.delimiter)
+
+
+@dataclass(frozen=True)
+class _Parquet:
+    database: duckdb.DuckDBPyConnection
+
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        return parquet_kinds(self.database, file, shown, columns)
+
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        return parquet_cells(self.database, file, shown, columns)
+
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        return parquet_rows(self.database, file, shown, columns)
+
+
+@dataclass(frozen=True)
+class _Arrow:
+    database: duckdb.DuckDBPyConnection
+    format: str
+
+    def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
+        return arrow_kinds(self.database, self.format, file, shown, columns)
+
+    def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
+        return arrow_cells(self.database, self.format, file, shown, columns)
+
+    def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
+        return arrow_rows(self.database, self.format, file, shown, columns)
