@@ -17,6 +17,7 @@ from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.split import Split
+from funnel.termination import Terminated
 
 Trace = Callable[[float, float], None]
 # The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
@@ -149,6 +150,9 @@ class ColumnGeneration:
         try:
             with self._budget.interruptible():
                 finished = not self._budget.expired and self._generate(gap, trace, proving)
+        except Terminated:
+            # SIGTERM asks for nothing but an end.
+            raise
         except KeyboardInterrupt:
             # What was found so far is feasible and its bound true: that is what an interrupt asks for.
             self._budget.interrupt()

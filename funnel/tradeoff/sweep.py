@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +21,7 @@ from funnel.mechanisms import mechanism, names
 from funnel.planning import PlanRow, plan
 from funnel.progress import Progress, quiet
 from funnel.release.cache import Cache
+from funnel.release.files import private_folder
 from funnel.sampling.engine import Workers
 
 PARTS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -169,7 +173,7 @@ def remembered(
     function : callable
         At the top of a module, of a task's values; returns a ``kind``.
     tasks, keys : sequences
-        Tasks, and all that the result of each depends on, as JSON values.
+        Tasks, each with a joint law first, and all that the result of each depends on, as JSON values.
     kind : frozen dataclass of plain values
     workers : Workers
     cache : Cache or None
@@ -183,13 +187,31 @@ def remembered(
             made[i] = kind(**json.loads(kept[_FILE]))
     missing = [i for i in range(len(tasks)) if i not in made]
     progress("comparing budgets", len(made), len(tasks))
-    for place, result in workers.run(function, [tasks[i] for i in missing]):
-        i = missing[place]
-        made[i] = result
-        if cache is not None and (name := names_of[i]) is not None:
-            cache.keep(name, {_FILE: json.dumps(asdict(result)).encode()})  # type: ignore[call-overload]
-        progress("comparing budgets", len(made), len(tasks))
+    private = None if cache is None else private_folder(cache.folder)
+    with TemporaryDirectory(prefix=".tables-", dir=private) as folder:
+        for place, result in workers.run(_called, _handed(function, [tasks[i] for i in missing], Path(folder))):
+            i = missing[place]
+            made[i] = result
+            if cache is not None and (name := names_of[i]) is not None:
+                cache.keep(name, {_FILE: json.dumps(asdict(result)).encode()})  # type: ignore[call-overload]
+            progress("comparing budgets", len(made), len(tasks))
     return [made[i] for i in range(len(tasks))]
+
+
+def _handed(function: Callable[..., R], tasks: Sequence[tuple[Any, ...]], folder: Path) -> list[tuple[Any, ...]]:
+    """Tasks that name a file in place of their joint law: small enough for a pipe whose reader may have been killed."""
+    files: dict[int, str] = {}
+    for joint, *_ in tasks:
+        if id(joint) not in files:
+            path = folder / str(len(files))
+            path.write_bytes(pickle.dumps(joint))
+            files[id(joint)] = str(path)
+    return [(function, files[id(joint)], *rest) for joint, *rest in tasks]
+
+
+def _called(function: Callable[..., R], path: str, *rest: object) -> R:
+    # Written by the process that started this one, into a folder of its own.
+    return function(pickle.loads(Path(path).read_bytes()), *rest)
 
 
 def digest_of(joint: Joint) -> str:

@@ -20,6 +20,7 @@ from funnel.solver.double_description import polytope_vertices
 from funnel.solver.master import best_split, negative_entropy
 from funnel.solver.optimum import optimal
 from funnel.solver.region import Region
+from funnel.termination import Terminated, terminable
 
 LAWS = 1000
 
@@ -165,6 +166,16 @@ def test_the_safety_clock_ends_a_search_and_says_so() -> None:
     assert stopped.status == "clock"
     assert guarantee.holds(joint, stopped.protocol)
     assert stopped.utility <= stopped.bound
+
+
+def test_termination_ends_a_search_and_whatever_it_is_for() -> None:
+    def end(what: str, done: int, total: int | None) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with terminable() as terminated:
+        with pytest.raises(Terminated):
+            optimal(random_joint(5, 12, 3), funnel.LIP(0.5), method="columns", progress=end)
+        assert terminated()
 
 
 @pytest.mark.parametrize(("after", "reads_secret"), [(0, False), (1, False), (0, True)])
