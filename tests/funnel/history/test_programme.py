@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from funnel import ALIP, LDP, LIP, PerfectPrivacy, SolverError
+from funnel import ALIP, LDP, LIP, PML, PerfectPrivacy, SolverError
 from funnel.history import programme, tangent
 from funnel.history.programme import Rows, RowSearch, best_rows
 from funnel.solver.budget import Budget
 
-GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), LDP(0.7), LDP(0.0), PerfectPrivacy()]
+GUARANTEES = [LIP(0.3), LIP(1.0), ALIP(0.4, 0.9), PML(0.4), LDP(0.7), LDP(0.0), PerfectPrivacy()]
 
 
 def by_hand(law: np.ndarray, mass: np.ndarray, cone: np.ndarray, gains: np.ndarray) -> float:
