@@ -1,7 +1,8 @@
 """How often a set of laws holds the true one: boxes of Clopper–Pearson limits, and the χ² set, for every sample size.
 
 ``python -m benchmarks.coverage`` draws samples from laws that are even, sparse or nearly deterministic and counts how
-often each set, at α = 0.05, holds the law that they were drawn from. The rows go to
+often each set, at α = 0.05, holds the law that they were drawn from. ``--again 8000`` measures rows that were below
+95 % again: whether that was chance is seen from other samples only. The rows go to
 ``benchmarks/results/coverage.json`` and a page of them to ``benchmarks/results/coverage.md``.
 """
 
@@ -77,9 +78,9 @@ def in_chi2(law: FloatArray, joint: Joint) -> bool:
     return distance <= confidence_radius(law.size, joint.n, ALPHA)
 
 
-def measured(kind: str, shape: tuple[int, int], n: int, samples: int) -> Row:
+def measured(kind: str, shape: tuple[int, int], n: int, samples: int, seed: str = "") -> Row:
     """Shares of samples, each from a law of its own, whose sets hold it; those that lack a secret are counted apart."""
-    random = np.random.default_rng(zlib.crc32(f"{kind}|{shape}|{n}".encode()))
+    random = np.random.default_rng(zlib.crc32(f"{seed}{kind}|{shape}|{n}".encode()))
     boxes = chi2 = told = 0
     for _ in range(samples):
         law = LAWS[kind](random, *shape)
@@ -100,6 +101,14 @@ def measured(kind: str, shape: tuple[int, int], n: int, samples: int) -> Row:
         "boxes": boxes / told,
         "chi2": chi2 / told,
     }
+
+
+def measure_again(rows: list[Row], samples: int) -> None:
+    """Note of every row that was below the nominal coverage what other samples say, more of them."""
+    for row in rows:
+        if row["boxes"] < 1 - ALPHA:
+            other = measured(row["law"], (row["secrets"], row["inputs"]), row["n"], samples, "again|")
+            row["again"] = {"samples": samples - other["without a secret"], "boxes": other["boxes"]}
 
 
 def page(rows: list[Row]) -> str:
@@ -134,24 +143,51 @@ def page(rows: list[Row]) -> str:
         f"Boxes hold at least 95 % by proof; the row furthest below is so by chance with p = {chance:.2g}, of "
         f"{len(rows)} rows.",
     ]
+    if repeated := [row for row in rows if "again" in row]:
+        parts += [
+            "",
+            "Rows of boxes below 95 %, measured again with other samples, and more of them; p is how likely so few are "
+            "where the true coverage is 95 %:",
+            "",
+            "| law | cells | records | first | again | samples | p |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for row in repeated:
+            number, share = row["again"]["samples"], row["again"]["boxes"]
+            p = float(binom.cdf(round(share * number), number, 1 - ALPHA))
+            parts.append(
+                f"| {row['law']} | {row['secrets']} × {row['inputs']} | {row['n']:,} | {row['boxes']:.1%} "
+                f"| {share:.1%} | {number:,} | {p:.2f} |"
+            )
     return "\n".join(parts) + "\n"
+
+
+def _keep(rows: list[Row]) -> None:
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    (RESULTS / "coverage.json").write_text(f"[\n{lines}\n]\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", default=1000, type=int, help="samples of each law, shape and size")
     parser.add_argument("--page", action="store_true", help="write the page of the rows that are there, only")
+    parser.add_argument(
+        "--again", type=int, metavar="SAMPLES", help="measure rows below the nominal coverage again, only"
+    )
     arguments = parser.parse_args()
-    if arguments.page:
-        (RESULTS / "coverage.md").write_text(page(json.loads((RESULTS / "coverage.json").read_text())))
-        return
     rows: list[Row] = []
+    if arguments.page or arguments.again:
+        rows = json.loads((RESULTS / "coverage.json").read_text())
+        if arguments.again:
+            measure_again(rows, arguments.again)
+            _keep(rows)
+        (RESULTS / "coverage.md").write_text(page(rows))
+        return
     for kind in LAWS:
         for shape in SHAPES:
             for n in SIZES:
                 rows.append(measured(kind, shape, n, arguments.samples))
-                lines = ",\n".join(json.dumps(row) for row in rows)
-                (RESULTS / "coverage.json").write_text(f"[\n{lines}\n]\n")
+                _keep(rows)
     (RESULTS / "coverage.md").write_text(page(rows))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -18,7 +19,7 @@ from funnel.wording import printable
 
 COMMANDS = "funnel.commands"
 TRACEBACK = "FUNNEL_TRACEBACK"
-INTERRUPTED, TERMINATED = 130, 143
+INTERRUPTED, UNREAD, TERMINATED = 130, 141, 143
 _JSON = "funnel.json"
 # What became of the work of a command that was stopped, where it is not what became of a release.
 STOPPED = "funnel.stopped"
@@ -60,13 +61,32 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with terminable() as terminated:
             try:
-                return super().invoke(ctx)
+                done = super().invoke(ctx)
+                # What nobody reads is noticed here, and not when the interpreter closes its files.
+                sys.stdout.flush()
+                return done
             except BaseException as error:
+                unread = _unread()
                 # Whatever it ended with: workers that the signal reached too, or what a library made of the exception.
                 if terminated():
                     click.echo(f"funnel: terminated; {ctx.meta.get(STOPPED, _THROWN_AWAY)}", err=True)
                     ctx.exit(TERMINATED)
+                if unread and isinstance(error, (BrokenPipeError, click.exceptions.Exit)):
+                    # Such as head, which has read all it wanted.
+                    ctx.exit(UNREAD)
                 _end(ctx, error)
+
+
+def _unread() -> bool:
+    """Whether nobody reads what is printed any more; what is left to print goes nowhere then."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return True
+    return False
 
 
 def _end(ctx: click.Context, error: BaseException) -> NoReturn:
@@ -133,7 +153,7 @@ def main() -> None:
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,
     6 the optimiser failed, 7 leakage above the bound, 8 validation refused, 9 the record of releases, 10 writing
     failed, 11 the random source failed, 12 the orchestrator, 13 an audit could not check everything; 130 interrupted,
-    143 terminated.
+    141 nobody read what was printed, 143 terminated.
     """
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -128,7 +128,9 @@ class Console:
         # "fitting optimal: 0.61 nats" is how far "fitting optimal" is.
         further = what.split(":")[0] == self._said.split(":")[0]
         if what != self._said and not (further and now - self._said_at < _OFTEN):
-            print(f"{now:6.1f} s  {what}", file=sys.stderr, flush=True)
+            # Nobody need read along.
+            with suppress(BrokenPipeError):
+                print(f"{now:6.1f} s  {what}", file=sys.stderr, flush=True)
             self._said, self._said_at = what, now
 
     def print_json(self, content: dict[str, Any]) -> None:

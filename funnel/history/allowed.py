@@ -1,10 +1,10 @@
 """Allowed: what a posterior guarantee allows a history and an output to say, decided with proven error or exactly.
 
 Everything is said in lifts ``λ_s = P(s | h, y) / P(s)``. A guarantee bounds each of them on both sides (LIP, ALIP,
-perfect privacy) or the ratio of any two (LDP). A history that is within the bound must stay within it whatever is
-published. One that the frequencies have moved beyond it must not come to be worse in any respect in which it is: row by
-row of the cone M, ``M P(S | h, y) <= max(0, M P(S | h))`` (METHOD section 9). Since posteriors average to P(S | h) that
-is an equation where the history is outside, which whole numbers meet up to `TOLERANCE`.
+perfect privacy) or from above (PML), or the ratio of any two (LDP). A history that is within the bound must stay so
+whatever is published. One that the frequencies have moved beyond it must not come to be worse in any respect in which
+it is: row by row of the cone M, ``M P(S | h, y) <= max(0, M P(S | h))`` (METHOD section 9). Since posteriors average to
+P(S | h) that is an equation where the history is outside, which whole numbers meet up to `TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from funnel.guarantees.exact import exp_below
 from funnel.guarantees.ldp import LDP
 from funnel.guarantees.lip import LIP
 from funnel.guarantees.perfect import PerfectPrivacy
+from funnel.guarantees.pml import PML
 from funnel.history.exact_law import WholeNumbers
 from funnel.history.law import BoolArray
 from funnel.joint import FloatArray, IntArray
@@ -120,7 +121,10 @@ class Allowed:
             most, least = np.log(lifts.max(axis=1)), np.log(lifts.min(axis=1))
         if self.apart is not None:
             return np.asarray(most - least)
-        up, down = np.maximum(most, 0.0), np.maximum(-least, 0.0)
+        up = np.maximum(most, 0.0)
+        if isinstance(guarantee, PML):
+            return np.asarray(up)
+        down = np.maximum(-least, 0.0)
         if isinstance(guarantee, ALIP):
             up, down = up * _scale(guarantee, guarantee.upper), down * _scale(guarantee, guarantee.lower)
         return np.asarray(np.maximum(up, down))
@@ -168,13 +172,15 @@ def allowed_by(guarantee: Guarantee) -> Allowed:
             return Allowed(Fraction(1), Fraction(1), None)
         up, down = (None if math.isinf(side) else exp_below(side) for side in (guarantee.upper, guarantee.lower))
         return Allowed(up, down, None)
+    if isinstance(guarantee, PML):
+        return Allowed(exp_below(guarantee.epsilon), None, None)
     if isinstance(guarantee, LDP):
         return Allowed(None, None, exp_below(guarantee.epsilon))
     if isinstance(guarantee, PerfectPrivacy):
         return Allowed(Fraction(1), Fraction(1), None)
     raise SpecError(
         f"{guarantee} is no bound on the posterior of the secret alone, so it cannot be kept over several versions; "
-        "choose lip, alip, ldp or perfect"
+        "choose lip, alip, pml, ldp or perfect"
     )
 
 

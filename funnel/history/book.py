@@ -59,7 +59,8 @@ class History:
     Parameters
     ----------
     guarantee : Guarantee
-        Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.LDP` or `funnel.PerfectPrivacy`.
+        Declared for everything together: `funnel.LIP`, `funnel.ALIP`, `funnel.PML`, `funnel.LDP` or
+        `funnel.PerfectPrivacy`.
     reserve : float
         In (0, 1]: the share of the budget that is used where the histories allow it. What is kept back makes fewer
         people be moved beyond the bound when frequencies change.

@@ -31,7 +31,7 @@ from funnel.recount.promise import Promise
 TOLERANCE = Fraction(1, 10**9)
 """How much further than the history by itself an output may go, relatively, where weights are whole numbers."""
 
-_KINDS = ("lip", "alip", "ldp", "perfect")
+_KINDS = ("lip", "alip", "pml", "ldp", "perfect")
 _ONE = 1 << BITS
 _BITS_OF_EXP = 256
 
@@ -98,6 +98,8 @@ def sides_of(promise: Promise, factor: Fraction = Fraction(1)) -> tuple[Side, ..
         sides = (("lift", promise.numbers["upper"]), ("inverse", promise.numbers["lower"]))
         return tuple(Side(name, nats * factor) for name, nats in sides if nats is not None)
     nats = Fraction(0) if promise.kind == "perfect" else promise.number("epsilon") * factor
+    if promise.kind == "pml":
+        return (Side("lift", nats),)
     return Side("lift", nats), Side("inverse", nats)
 
 

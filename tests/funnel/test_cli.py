@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -308,3 +313,59 @@ def test_a_plan_proposes_groups_that_meet_the_rules(tmp_path: Path) -> None:
     assert after["entropy"] == pytest.approx(told["suggestion"]["entropy"])
     best = max(row["utility"] or 0.0 for row in after["mechanisms"] if row["reason"] is None)
     assert best == pytest.approx(told["kept"]["after"], abs=1e-6)
+
+
+@contextmanager
+def unread() -> Iterator[TextIO]:
+    """Inside, standard output is a pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    before = sys.stdout
+    with os.fdopen(writer, "w") as out:
+        sys.stdout = out
+        try:
+            yield out
+        finally:
+            sys.stdout = before
+            # What is still in the buffer would fail when it is closed.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, out.fileno())
+            os.close(nowhere)
+
+
+def test_help_that_nobody_reads_ends_quietly(capfd: pytest.CaptureFixture[str]) -> None:
+    with unread(), pytest.raises(SystemExit) as ended:
+        main(["plan", "--help"])
+    assert ended.value.code == 141
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("flush", [True, False], ids=["in the middle", "at the end"])
+def test_results_that_nobody_reads_end_quietly(
+    flush: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("funnel.planning.plan", lambda *_, **__: print("x", flush=flush) or [])
+    spec = make_project(tmp_path)
+    with unread(), pytest.raises(SystemExit) as ended:
+        main(["plan", str(spec), "--json"])
+    assert ended.value.code == 141
+    assert "unexpected" not in capfd.readouterr().err
+
+
+def test_an_error_is_an_error_whether_anybody_reads_or_not(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with unread() as out:
+        print("before it", file=out)
+        with pytest.raises(SystemExit) as ended:
+            main(["plan", str(tmp_path / "none.toml")])
+    assert ended.value.code == 3
+    assert "none.toml" in capfd.readouterr().err
+
+
+def test_progress_that_nobody_reads_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with unread() as out, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", out)
+        console = Console(True)
+        console.progress("fitting grr", 0, None)
+        console.progress("fitting optimal", 0, None)
+        with pytest.raises(BrokenPipeError):
+            out.flush()

@@ -16,7 +16,14 @@ from funnel.history import Step
 from tests.funnel.history.brute import Observer, Wave, beyond, lifts, panels, table_of, worse
 
 SECRET = bytes(range(32))
-GUARANTEES = [funnel.LIP(0.7), funnel.ALIP(0.9, 0.4), funnel.LDP(1.0), funnel.PerfectPrivacy(), funnel.LIP(0.1)]
+GUARANTEES = [
+    funnel.LIP(0.7),
+    funnel.ALIP(0.9, 0.4),
+    funnel.LDP(1.0),
+    funnel.PerfectPrivacy(),
+    funnel.LIP(0.1),
+    funnel.PML(0.4),
+]
 ROOM = 1 + Fraction(1, 10**9)
 
 

@@ -56,7 +56,14 @@ def test_masses_do_not_depend_on_the_inputs_that_people_with_a_history_have() ->
 @given(
     st.integers(0, 10**6),
     st.sampled_from(
-        [funnel.LIP(0.3), funnel.LDP(0.5), funnel.ALIP(0.2, 0.4), funnel.PerfectPrivacy(), funnel.LIP(5.0)]
+        [
+            funnel.LIP(0.3),
+            funnel.LDP(0.5),
+            funnel.ALIP(0.2, 0.4),
+            funnel.PerfectPrivacy(),
+            funnel.LIP(5.0),
+            funnel.PML(0.3),
+        ]
     ),
     st.sampled_from([0.0, 1e-12, 1e-6, 0.3]),
 )

@@ -190,7 +190,7 @@ def test_a_moved_history_may_go_on_as_it_is_and_not_further() -> None:
     assert not judge_history(sides, sides, moved, plain(telling()), [50, 50]).holds
 
 
-@pytest.mark.parametrize("text", ["lip:0.2", "alip:0.2,0.2", "alip:inf,0.1", "ldp:0.4", "perfect"])
+@pytest.mark.parametrize("text", ["lip:0.2", "alip:0.2,0.2", "alip:inf,0.1", "pml:0.1", "ldp:0.4", "perfect"])
 @pytest.mark.parametrize("step", [2**20, -(2**20)])
 def test_moved_histories_have_room_for_rounding_alone(text: str, step: int) -> None:
     sides = sides_of(read_promise(text))

@@ -124,7 +124,8 @@ def found_in(book: funnel.History) -> list[Found]:
 
 @pytest.mark.parametrize("people", [CHANGING, COMING, LEAVING, GONE], ids=["changing", "coming", "leaving", "gone"])
 @pytest.mark.parametrize(
-    ("guarantee", "reserve"), [("lip:0.5", 1.0), ("lip:0.2", 0.8), ("alip:0.3,0.5", 1.0), ("ldp:0.6", 0.9)]
+    ("guarantee", "reserve"),
+    [("lip:0.5", 1.0), ("lip:0.2", 0.8), ("alip:0.3,0.5", 1.0), ("pml:0.4", 0.9), ("ldp:0.6", 0.9)],
 )
 def test_the_book_is_believed(guarantee: str, reserve: float, people: list[Wave]) -> None:
     book = published(guarantee, people, reserve)
