@@ -1,4 +1,4 @@
-"""Releases of a table in a database: judged from it, unchanged while it says the same, and silent about its password."""
+"""Releases of a table in a database: judged from it, unchanged while it says the same, silent about its password."""
 
 from __future__ import annotations
 
