@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +20,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import ReleasedProtocol
+from funnel.recount.cells import TEXT
 from funnel.recount.databases import opened
 from funnel.recount.files import at_hand, parts_of
 from funnel.recount.readers import file_reader
+from funnel.recount.source import wanted
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
@@ -131,16 +133,34 @@ def _digests_are_of_keys(spec: ReleaseSpec, snapshot: Snapshot, key: RecordKey) 
 
 
 def _first_keys(spec: ReleaseSpec, columns: Sequence[str]) -> Iterator[Texts]:
-    if spec.source.format == "sql":
-        with opened(spec) as rows:
-            yield from next(iter(rows.all(columns)), [])[:_RECORDS]
-        return
-    part = parts_of(spec.source_address, spec.source.format).files[0]
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-keys-")))
-        path, _ = stack.enter_context(at_hand(part, folder))
-        reader = stack.enter_context(file_reader(spec, folder))
-        yield from next(reader.rows(path, part.name, columns), [])[:_RECORDS]
+        rows = _rows_with(spec, columns, stack)
+        for row, _ in islice(rows, _RECORDS):
+            yield row[: len(columns)]
+
+
+def _rows_with(spec: ReleaseSpec, columns: Sequence[str], stack: ExitStack) -> Iterator[tuple[Texts, int]]:
+    """The records of the source in their order, each once: some columns, then those that decide whether it is one."""
+    needed = list(dict.fromkeys((*columns, *spec.source.where)))
+    if spec.source.format == "sql":
+        database = stack.enter_context(opened(spec))
+        found = ((row, 1) for chunk in database.all(needed) for row in chunk)
+        yield from wanted(spec, database.kinds(), found, needed)
+        return
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="funnel-keys-")))
+    reader = stack.enter_context(file_reader(spec, folder))
+    parts = parts_of(spec.source_address, spec.source.format)
+    for part in parts.files:
+        stated = {} if parts.whole else part.stated
+        stored = [column for column in needed if column not in stated]
+        fixed = [column for column in needed if column in stated]
+        with at_hand(part, folder) as (path, _):
+            kinds = {**dict.fromkeys(fixed, TEXT), **reader.kinds(path, part.name, stored)}
+            cells = tuple(stated[column] for column in fixed)
+            rows = (((*row, *cells), 1) for chunk in reader.rows(path, part.name, stored) for row in chunk)
+            places = [[*stored, *fixed].index(column) for column in needed]
+            for row, _ in wanted(spec, kinds, rows, [*stored, *fixed]):
+                yield tuple(row[place] for place in places), 1
 
 
 def _drawn(

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ValidationError
 
 from funnel.wording import nearest, toml_key
 
+# Unknown settings that are named one by one.
+_NAMED = 20
+
 _PHRASES = {
     "string_type": "must be text in quotes",
     "bool_type": "must be true or false",
@@ -26,7 +29,7 @@ _PHRASES = {
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem of a validation of ``model``, as one sentence that ends with how many more there are.
 
-    Settings that are not known come first: a misspelt name explains the one that is then missing.
+    Settings that are not known come first, all at once: a misspelt name explains the one that is then missing.
     """
     details = error.errors(include_url=False, include_input=False)
     unknown = [detail for detail in details if detail["type"] == "extra_forbidden"]
@@ -34,7 +37,16 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     others = [detail for detail in details if not _said_by(detail, meant)]
     problems = unknown + others
     sentence = _sentence(problems[0], model)
-    return sentence if len(problems) == 1 else f"{sentence} (and {len(problems) - 1} more)"
+    also = unknown[1:_NAMED]
+    if also:
+        sentence = f"{sentence}; unknown as well: {', '.join(_unknown(detail, model) for detail in also)}"
+    further = len(problems) - 1 - len(also)
+    return sentence if not further else f"{sentence} (and {further} more)"
+
+
+def _unknown(detail: Any, model: type[BaseModel]) -> str:
+    near = _meant(detail["loc"], model)
+    return _place(detail["loc"], model) + (f" (did you mean {near}?)" if near else "")
 
 
 def _said_by(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:

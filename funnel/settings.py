@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import date, datetime
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -72,6 +74,50 @@ def _is_address(text: str) -> bool:
     return True
 
 
+Bound = int | float | date
+
+
+def _bound(value: object) -> object:
+    if isinstance(value, datetime) or not (_is_number(value) or isinstance(value, date)):
+        raise ValueError("must be a number, or a date such as 2020-12-31 without quotes")
+    return value
+
+
+class Condition(Section):
+    """``[source.where]``, one for a column; a list of values is short for ``one_of``.
+
+    A cell that is missing meets none but ``missing = true``.
+
+    Attributes
+    ----------
+    one_of, none_of : tuple of str or None
+        Texts that the cell is, or is not, one of; as they are in the source, before any recoding.
+    at_least, under : number, date or None
+        What it is not below, and what it is below.
+    missing : bool or None
+        Whether it is missing.
+    """
+
+    one_of: Texts | None = None
+    none_of: Texts | None = None
+    at_least: Annotated[Bound, BeforeValidator(_bound)] | None = None
+    under: Annotated[Bound, BeforeValidator(_bound)] | None = None
+    missing: StrictBool | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_list(cls, value: object) -> object:
+        return {"one_of": value} if isinstance(value, (list, tuple)) else value
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("says no condition; give one_of, none_of, at_least, under or missing")
+        if isinstance(self.at_least, date) != isinstance(self.under, date) and None not in (self.at_least, self.under):
+            raise ValueError("gives a number and a date; give two of a kind")
+        return self
+
+
 class SourceSettings(Section):
     """``[source]``: where the records are and what a missing value is.
 
@@ -88,6 +134,12 @@ class SourceSettings(Section):
         Of a database: the table (or view) to read, or ``schema.table``; or a query.
     delimiter : str
         The character between the values of a csv file; of a ``.tsv`` file by default a tab.
+    encoding : str
+        How the text of a csv file is written, such as "cp1252" or "utf-16".
+    decimal : str
+        The decimal mark of the numbers of a csv file, a point or a comma.
+    where : mapping of column to Condition
+        The records that the source consists of: those that meet all conditions; by default all.
     missing : tuple of str
         Texts that mean a value is missing; nulls, and NaN in columns of numbers, always do.
     on_missing : "category" or "drop"
@@ -101,6 +153,9 @@ class SourceSettings(Section):
     table: Line | None = None
     query: Query | None = None
     delimiter: StrictStr = ","
+    encoding: StrictStr = "utf-8"
+    decimal: Literal[".", ","] = "."
+    where: Mapping[Line, Condition] = Field(default_factory=dict)
     missing: Texts = ("",)
     on_missing: Literal["category", "drop"] = "category"
     missing_label: Label = "(missing)"
@@ -157,6 +212,26 @@ class SourceSettings(Section):
             raise ValueError('names a table with several points; give a query, such as SELECT * FROM "a"."b.c"')
         return self
 
+    @field_validator("encoding")
+    @classmethod
+    def _of_text(cls, value: str) -> str:
+        try:
+            "a".encode(value)
+            return codecs.lookup(value).name
+        except (LookupError, ValueError):
+            raise ValueError(
+                f"{value!r} is not known; give one such as utf-8, utf-16, cp1252 (Windows) or iso8859-15"
+            ) from None
+
+    @model_validator(mode="after")
+    def _of_csv(self) -> Self:
+        for name in ("encoding", "decimal"):
+            if self.format != "csv" and name in self.model_fields_set:
+                raise ValueError(f"gives {name}, which is for csv files; take it out")
+        if self.decimal == self.delimiter:
+            raise ValueError("gives the comma as decimal and as delimiter; set delimiter, which is then mostly ';'")
+        return self
+
     @field_validator("delimiter")
     @classmethod
     def _one_character(cls, value: str) -> str:
@@ -172,6 +247,8 @@ class Recode(Section):
     ----------
     bins : tuple of numbers or None
         Strictly increasing edges; ``[25, 65]`` makes "under 25", "25 to under 65" and "65 and over".
+    period : "year", "quarter", "month" or None
+        What of dates and points in time becomes the category: ``2026``, ``2026-Q3`` or ``2026-07``.
     groups : mapping of str to tuple of str, or None
         Names of new categories, each with the values that become it: texts of the source, or names of bins; also the
         name of the category of missing values, or that of ``other``.
@@ -184,6 +261,7 @@ class Recode(Section):
     """
 
     bins: tuple[int | float, ...] | None = None
+    period: Literal["year", "quarter", "month"] | None = None
     groups: Groups | None = None
     minimum_count: Annotated[StrictInt, Field(ge=1)] | None = None
     other: Label = OTHER
@@ -200,9 +278,11 @@ class Recode(Section):
 
     @model_validator(mode="after")
     def _something_to_do(self) -> Self:
-        given = (self.bins, self.minimum_count, self.groups)
-        if given == (None, None, None) and "other" not in self.model_fields_set:
-            raise ValueError("says nothing to do; give bins = [...], groups or minimum_count = ...")
+        if self.bins is not None and self.period is not None:
+            raise ValueError("gives bins and a period; numbers have the one, dates the other")
+        given = (self.bins, self.minimum_count, self.groups, self.period)
+        if not any(setting is not None for setting in given) and "other" not in self.model_fields_set:
+            raise ValueError("says nothing to do; give bins = [...], period, groups or minimum_count = ...")
         return self
 
     @property

@@ -18,6 +18,7 @@ from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
+from funnel.hierarchy import with_hierarchies
 from funnel.settings import (
     OTHER,
     ApprovalSettings,
@@ -151,7 +152,7 @@ class ReleaseSpec(Section):
             As `load`.
         """
         try:
-            spec = cls.model_validate(dict(settings))
+            spec = cls.model_validate(with_hierarchies(settings, Path(folder)))
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
         spec._folder = Path(folder).absolute()
@@ -346,6 +347,12 @@ class ReleaseSpec(Section):
     def reading(self) -> Self:
         """This spec as one whose columns include the record key and the unit: what the source is opened with."""
         others = tuple(dict.fromkeys((*(self.record_key or ()), *(self.unit or ()))))
+        return self.model_copy(update={"publish": self.publish + others}) if others else self
+
+    @property
+    def filtering(self) -> Self:
+        """This spec as one whose columns include those of the conditions on records."""
+        others = tuple(column for column in self.source.where if column not in self.columns)
         return self.model_copy(update={"publish": self.publish + others}) if others else self
 
     @property

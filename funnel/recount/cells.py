@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -22,6 +22,7 @@ _EPOCH = datetime(1970, 1, 1)
 _REMEMBERED = 1 << 17
 
 Meaning = Callable[[str | None], str | None]
+Condition = Callable[[str | None], bool]
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,70 @@ def meaning_of(spec: ReleaseSpec, column: str, kind: Kind) -> Meaning:
         When called, if a cell to put into a bin is no finite number, or a time has no text.
     """
     missing, edges = frozenset(spec.source.missing), edges_of(spec, column)
+    period = spec.recode[column].period if column in spec.recode else None
+    mark = spec.source.decimal
     labels, group = bin_labels(edges), groups_of(spec, column)
     taken = {name for name in group.values() if name not in group}
 
     def meaning(raw: str | None) -> str | None:
         if raw is None or (text := _text(column, kind, raw)) is None or text in missing:
             return None
-        category = labels[bisect_right(edges, _number(column, kind, text))] if edges else text
+        category = labels[bisect_right(edges, _number(column, kind, text, mark))] if edges else text
+        if period is not None:
+            category = _period(column, category, period)
         if category in taken:
             raise DataError(f"column {column!r} has a category named as a group of others is to be")
         return group.get(category, category)
 
     return lru_cache(_REMEMBERED)(meaning)
+
+
+def condition_of(spec: ReleaseSpec, column: str, kind: Kind) -> Condition:
+    """Whether a cell meets what ``where`` says of its column; a missing one meets nothing but that it is missing.
+
+    Raises
+    ------
+    DataError
+        When called, if a cell that is to be compared is no number or no date.
+    """
+    said, missing, mark = spec.source.where[column], frozenset(spec.source.missing), spec.source.decimal
+
+    def meets(raw: str | None) -> bool:
+        text = None if raw is None else _text(column, kind, raw)
+        if text is None or text in missing:
+            return said.missing is True
+        if said.missing is True or text in (said.none_of or ()):
+            return False
+        if said.one_of is not None and text not in said.one_of:
+            return False
+        low = said.at_least is None or not _compared(column, kind, text, said.at_least, mark) < 0
+        return low and (said.under is None or _compared(column, kind, text, said.under, mark) < 0)
+
+    return lru_cache(_REMEMBERED)(meets)
+
+
+def _compared(column: str, kind: Kind, text: str, bound: int | float | date, mark: str) -> int:
+    """Below zero where the text is of a number, or a date, below a bound."""
+    if not isinstance(bound, date):
+        number = _number(column, kind if kind.numeric else TEXT, text, mark)
+        return -1 if number < bound else int(number > bound)
+    day = "-".join(_date(column, text))
+    return -1 if day < bound.isoformat() else int(day > bound.isoformat())
+
+
+def _period(column: str, text: str, period: str) -> str:
+    """The year, quarter or month of a date, or of a point in time."""
+    year, month, _ = _date(column, text)
+    if period == "quarter":
+        return f"{year}-Q{-(-int(month) // 3)}"
+    return year if period == "year" else f"{year}-{month}"
+
+
+def _date(column: str, text: str) -> tuple[str, str, str]:
+    found = re.fullmatch(r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([ T].*)?", text, re.DOTALL)
+    if found is None:
+        raise DataError(f"column {column!r} has values that are no dates, so it has neither periods nor an order")
+    return found[1], found[2], found[3]
 
 
 def edges_of(spec: ReleaseSpec, column: str) -> tuple[int | float, ...]:
@@ -111,11 +164,13 @@ def _plain(edge: int | float) -> str:
     return str(edge)
 
 
-def _number(column: str, kind: Kind, text: str) -> int | float:
+def _number(column: str, kind: Kind, text: str, mark: str = ".") -> int | float:
     if kind.name == "whole":
         return int(text)
     if kind.name == "text":
         text = text.strip()
+        if mark != ".":
+            text = text.translate({ord(mark): ".", ord("."): mark})
         if not is_decimal(text):
             raise DataError(f"column {column!r} has values that are not numbers, so they belong to no bin")
     value = float(text)

@@ -43,7 +43,7 @@ class Rows:
     def __init__(self, spec: ReleaseSpec, connection: Any) -> None:
         self._spec, self._connection = spec, connection
         self._sqlite = spec.database.backend == "sqlite"
-        self._columns = sorted({*spec.columns, *(spec.record_key or ()), *(spec.unit or ())})
+        self._columns = sorted({*spec.columns, *(spec.record_key or ()), *(spec.unit or ()), *spec.source.where})
         if spec.source.query is not None:
             self._table = f"({spec.source.query.strip().rstrip(';')}\n) source"
         else:

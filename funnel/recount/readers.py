@@ -45,7 +45,7 @@ def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
     kind = spec.source.format
     with ExitStack() as stack:
         if kind == "csv":
-            yield _Csv(spec.source.delimiter)
+            yield _Csv(spec.source.delimiter, spec.source.encoding)
         elif kind == "parquet":
             yield _Parquet(stack.enter_context(connect(scratch)))
         elif kind in ("arrow", "orc"):
@@ -57,15 +57,16 @@ def file_reader(spec: ReleaseSpec, scratch: Path) -> Iterator[FileReader]:
 @dataclass(frozen=True)
 class _Csv:
     delimiter: str
+    encoding: str
 
     def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
         return dict.fromkeys(columns, TEXT)
 
     def cells(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[tuple[Cells, int]]:
-        return csv_cells(file, shown, columns, self.delimiter)
+        return csv_cells(file, shown, columns, self.delimiter, self.encoding)
 
     def rows(self, file: Path, shown: str, columns: Sequence[str]) -> Iterator[Sequence[Cells]]:
-        return csv_rows(file, shown, columns, self.delimiter)
+        return csv_rows(file, shown, columns, self.delimiter, encoding=self.encoding)
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,9 @@ def parquet_rows(
     return _answers(database, file, shown, f"SELECT {', '.join(chosen)}", "")
 
 
-def csv_cells(file: Path, shown: str, columns: Sequence[str], delimiter: str) -> Iterator[tuple[Cells, int]]:
+def csv_cells(
+    file: Path, shown: str, columns: Sequence[str], delimiter: str, encoding: str = "utf-8"
+) -> Iterator[tuple[Cells, int]]:
     """As `parquet_cells` for a csv file; combinations may come more than once, and an empty cell is an empty text.
 
     Raises
@@ -137,12 +139,12 @@ def csv_cells(file: Path, shown: str, columns: Sequence[str], delimiter: str) ->
         If it is not UTF-8 text, a row does not fit the header, a column is missing or there twice, or it is packed,
         as the ending of ``shown`` says, and cannot be unpacked.
     """
-    for chunk in csv_rows(file, shown, columns, delimiter):
+    for chunk in csv_rows(file, shown, columns, delimiter, encoding=encoding):
         yield from Counter(chunk).items()
 
 
 def csv_rows(
-    file: Path, shown: str, columns: Sequence[str], delimiter: str = ",", only: bool = False
+    file: Path, shown: str, columns: Sequence[str], delimiter: str = ",", only: bool = False, encoding: str = "utf-8"
 ) -> Iterator[list[tuple[str, ...]]]:
     """The rows of a csv file in their order, some at a time; with ``only`` it must have no other columns.
 
@@ -154,7 +156,8 @@ def csv_rows(
     sentence = ""
     before = csv.field_size_limit(_LONGEST)
     try:
-        with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream:
+        written = "utf-8-sig" if encoding == "utf-8" else encoding
+        with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, written, newline="") as stream:
             reader = filter(None, csv.reader(stream, delimiter=delimiter))
             header = next(reader, [])
             if only and header != list(columns):
@@ -168,8 +171,8 @@ def csv_rows(
                 if set(map(len, rows)) != {len(header)}:
                     raise DataError(f"a row of {shown} has another number of values than its header")
                 yield list(map(pick, rows))
-    except UnicodeDecodeError:
-        sentence = f"{shown} is not UTF-8 text"
+    except UnicodeError:
+        sentence = f"{shown} is not text in {encoding}"
     except csv.Error:
         sentence = f"{shown} cannot be read as csv by the second reader"
     except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from funnel.errors import DataError
-from funnel.recount.cells import TEXT, Kind, Meaning, meaning_of
+from funnel.recount.cells import TEXT, Kind, condition_of, meaning_of
 from funnel.recount.channel import Symbols
 from funnel.recount.databases import Rows, opened
 from funnel.recount.files import Part, at_hand, files_digest, parts_of
@@ -195,8 +195,12 @@ class _Reading(ABC):
         if len(met) <= _REMEMBERED:
             self._remembered = met
 
-    def _meanings(self, kinds: Mapping[str, Kind]) -> list[Meaning]:
-        return [meaning_of(self._spec, column, kinds[column]) for column in self._spec.columns]
+    def _meant(self, kinds: Mapping[str, Kind], cells: Iterable[tuple[Cells, int]]) -> Iterator[tuple[Cells, int]]:
+        """Categories of the columns of the spec, from the cells of `needed_columns`, for rows that are wanted."""
+        spec = self._spec
+        meanings = [meaning_of(spec, column, kinds[column]) for column in spec.columns]
+        for row, number in wanted(spec, kinds, cells):
+            yield tuple(meaning(cell) for meaning, cell in zip(meanings, row, strict=False)), number
 
 
 class _OfFiles(_Reading):
@@ -220,14 +224,14 @@ class _OfFiles(_Reading):
                 yield from self._of(part, path)
 
     def _of(self, part: Part, path: Path) -> Iterator[tuple[Cells, int]]:
-        columns = self._spec.columns
+        columns = needed_columns(self._spec)
         stated = {} if self._parts.whole else part.stated
         stored = [column for column in columns if column not in stated]
         fixed = {k: stated[column] for k, column in enumerate(columns) if column in stated}
         kinds = self._reader.kinds(path, part.name, stored)
-        meanings = self._meanings({column: kinds.get(column, TEXT) for column in columns})
         cells = self._reader.cells(path, part.name, stored)
-        yield from _meant(meanings, ((_with(fixed, row), number) for row, number in cells) if fixed else cells)
+        whole = ((_with(fixed, row), number) for row, number in cells) if fixed else cells
+        yield from self._meant({column: kinds.get(column, TEXT) for column in columns}, whole)
 
 
 class _OfDatabase(_Reading):
@@ -239,14 +243,24 @@ class _OfDatabase(_Reading):
         return self._rows.digest()
 
     def _read(self) -> Iterator[tuple[Cells, int]]:
-        meanings = self._meanings(self._rows.kinds())
-        for chunk in self._rows.all(self._spec.columns):
-            yield from _meant(meanings, iter(Counter(chunk).items()))
+        for chunk in self._rows.all(needed_columns(self._spec)):
+            yield from self._meant(self._rows.kinds(), Counter(chunk).items())
 
 
-def _meant(meanings: list[Meaning], cells: Iterator[tuple[Cells, int]]) -> Iterator[tuple[Cells, int]]:
-    for row, number in cells:
-        yield tuple(meaning(cell) for meaning, cell in zip(meanings, row, strict=True)), number
+def needed_columns(spec: ReleaseSpec) -> tuple[str, ...]:
+    """The columns of a spec, then those that only its ``where`` names."""
+    return (*spec.columns, *(column for column in spec.source.where if column not in spec.columns))
+
+
+def wanted(
+    spec: ReleaseSpec, kinds: Mapping[str, Kind], rows: Iterable[tuple[Cells, int]], columns: Sequence[str] = ()
+) -> Iterator[tuple[Cells, int]]:
+    """The rows that meet what ``where`` says; their cells are of ``columns``, by default of `needed_columns`."""
+    places = list(columns) or list(needed_columns(spec))
+    conditions = [(places.index(column), condition_of(spec, column, kinds[column])) for column in spec.source.where]
+    for row, number in rows:
+        if all(meets(row[place]) for place, meets in conditions):
+            yield row, number
 
 
 def _with(fixed: Mapping[int, str | None], row: Cells) -> Cells:

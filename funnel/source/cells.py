@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -45,6 +47,10 @@ class Cells:
         Labels of the bins, one more than edges.
     groups : mapping of str to str
         The group that a category belongs to, for those that belong to one.
+    period : "year", "quarter", "month" or None
+        What of a date, or point in time, is its category.
+    decimal : str
+        The decimal mark of numbers that are text.
 
     Raises
     ------
@@ -58,6 +64,8 @@ class Cells:
     edges: tuple[int | float, ...] = ()
     bins: tuple[str, ...] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
+    period: str | None = None
+    decimal: str = "."
 
     def __post_init__(self) -> None:
         if not _is_scalar(_values(self.type)):
@@ -84,6 +92,8 @@ class Cells:
         array = _computable(array)
         if self.groups:
             lookup = self._grouped(lookup)
+        if self.period is not None:
+            lookup = self._in_periods(self.period, lookup)
         if self.edges and is_number(array.type):
             return self._bins_of(array, lookup)
         coded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
@@ -108,6 +118,21 @@ class Cells:
                     "group; give the group another name in [recode], or list the category in it"
                 )
             return lookup(self.groups.get(category, category))
+
+        return of
+
+    def _in_periods(self, period: str, lookup: Lookup) -> Lookup:
+        """Look up the period that a date is in."""
+
+        def of(text: str) -> int:
+            day = day_of(text)
+            if day is None:
+                raise DataError(
+                    f"column {self.column!r} has values that are no dates such as 2026-12-31, so they have no period; "
+                    "if they mean missing, list them in missing of [source]"
+                )
+            quarter = (day.month + 2) // 3
+            return lookup({"year": f"{day.year:04}", "quarter": f"{day.year:04}-Q{quarter}", "month": text[:7]}[period])
 
         return of
 
@@ -156,6 +181,9 @@ class Cells:
         """Numbers from texts, null where a text means missing."""
         self._require_utf8(texts)
         texts = pc.utf8_trim_whitespace(self._without(pa.array(sorted(self.missing), texts.type), texts))
+        if self.decimal != ".":
+            # A point is then none of a number's.
+            texts = pc.replace_substring(pc.replace_substring(texts, ".", "?"), self.decimal, ".")
         if not pc.all(pc.match_substring_regex(texts, f"^({NUMBER})$"), min_count=0).as_py():
             raise DataError(
                 f"column {self.column!r} has values that are not numbers, so it cannot be put into bins; if they mean "
@@ -194,6 +222,25 @@ def _whole_edges(edges: Sequence[int | float], kind: np.dtype[Any]) -> npt.NDArr
     least, largest = np.iinfo(kind).min, np.iinfo(kind).max
     whole = [max(math.ceil(edge), least) for edge in edges]
     return np.array([edge for edge in whole if edge <= largest], dtype=kind)
+
+
+def day_of(text: str) -> date | None:
+    """The day of a date or point in time such as ``2026-12-31 23:59``; None if the text is none."""
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?", text, re.DOTALL):
+        return None
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
+def number_in(text: str, decimal: str = ".") -> float | None:
+    """The finite number that a text is; None if it is none."""
+    text = text.strip()
+    if decimal != ".":
+        text = text.replace(".", "?").replace(decimal, ".")
+    number = float(text) if re.fullmatch(NUMBER, text) else math.inf
+    return number if math.isfinite(number) else None
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -231,7 +231,9 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
         recode = spec.recode.get(column)
         edges, bins = (recode.bins or (), recode.bin_labels) if recode is not None else ((), ())
         groups = {} if recode is None else recode.group_of
-        readers[column] = Cells(column, source.schema.field(column).type, missing, edges, bins, groups)
+        period = None if recode is None else recode.period
+        kind = source.schema.field(column).type
+        readers[column] = Cells(column, kind, missing, edges, bins, groups, period, spec.source.decimal)
     return readers
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.frequencies.widening import widened
 from funnel.joint import Joint
+from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.learning import learn_codings
@@ -93,10 +94,12 @@ def require_inputs(joint: Joint, max_inputs: int) -> None:
         With what to change in the spec.
     """
     if len(joint.inputs) > max_inputs:
+        # Whoever raises this limit meets that of a protocol next, so the one that binds is told.
+        binds = min(max_inputs, largest_table())
         raise DataError(
             f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
             f"{max_inputs:,} of max_inputs in [limits]; publish fewer columns or group rare categories with "
-            "minimum_count in [recode]"
+            f"minimum_count in [recode], to at most {binds:,}, which a protocol can be made for"
         )
 
 

@@ -6,6 +6,7 @@ import os
 
 from funnel.source.formats import format_named
 from funnel.source.source import BATCH_ROWS, Source
+from funnel.source.where import filtered
 from funnel.spec import ReleaseSpec
 
 
@@ -18,7 +19,8 @@ def open_source(spec: ReleaseSpec, path: str | os.PathLike[str] | None = None) -
         If there is no file, one is not of its format, lacks a column or has it twice, or two files disagree about
         the type of a column: one sentence that names the file and the problem.
     """
-    return format_named(spec.source.format).open(spec, os.fspath(path) if path is not None else spec.source_address)
+    address = os.fspath(path) if path is not None else spec.source_address
+    return filtered(spec, format_named(spec.source.format).open(spec.filtering, address))
 
 
 __all__ = ["BATCH_ROWS", "Source", "open_source"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:
         ),
         ("publish", ["education", "agee"], "publish names 'agee' and [recode] 'age', which is neither"),
         ("categories/marital_statu", ["a"], "secret names 'marital-status' and [categories] 'marital_statu', which"),
-        ("recode/age", {}, "[recode.age] says nothing to do; give bins = [...], groups or minimum_count = ..."),
+        ("recode/age", {}, "[recode.age] says nothing to do; give bins = [...], period, groups or minimum_count = ..."),
         ("recode/age", {"bins": []}, "[recode.age] bins must be a list of at least one finite number"),
         ("recode/age", {"bins": [25, 25]}, "[recode.age] bins must increase from edge to edge, but 25 follows 25"),
         ("recode/age", {"bins": [45, 25]}, "25 follows 45"),
@@ -343,6 +344,18 @@ def test_further_problems_are_counted() -> None:
 def test_a_misspelt_setting_is_not_reported_as_missing_too() -> None:
     settings = changed("source", {"pth": "adult.parquet"})
     assert complaint(settings) == "[source] pth: unknown setting; did you mean path?"
+
+
+def test_unknown_settings_are_named_at_once() -> None:
+    settings = {
+        **changed("source", {"path": "a.parquet", "delimeter": ";"}),
+        "titel": "x",
+        "recode": {"age": {"bns": [1]}},
+    }
+    assert complaint(settings) == (
+        "[source] delimeter: unknown setting; did you mean delimiter?; unknown as well: [recode.age] bns (did you mean "
+        "bins?), titel (did you mean title?)"
+    )
 
 
 def test_a_column_name_with_dots_is_quoted_as_toml_wants_it() -> None:
@@ -527,7 +540,8 @@ def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytes
     with pytest.raises(ValidationError) as caught:
         ReleaseSpec.model_validate(unknown)
     said = complaints.complaint(Error(caught.value), ReleaseSpec)
-    assert said.startswith("k0: unknown setting (and ")
+    assert said.startswith("k0: unknown setting; unknown as well: k1, k2, ")
+    assert re.search(r"k19 \(and [0-9]+ more\)$", said)
     assert len(compared) == 0
 
 

@@ -34,12 +34,13 @@ class Delimited(Format):
     def open(self, spec: ReleaseSpec, address: str) -> Source:
         files = find_files(address, self.name)
         file, delimiter = files.files[0].address, spec.source.delimiter
-        names = header(file, delimiter)
+        encoding = spec.source.encoding
+        names = header(file, delimiter, encoding)
         _check_header(spec, base_name(file), names)
         schema = pa.schema([(name, pa.string()) for name in spec.columns])
 
         def read(columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-            return batches(file, columns, delimiter, batch_rows)
+            return batches(file, columns, delimiter, batch_rows, encoding)
 
         def now() -> str:
             return find_files(address, self.name).digest()
@@ -62,7 +63,7 @@ def _check_header(spec: ReleaseSpec, shown: str, names: Sequence[str]) -> None:
     )
 
 
-def header(file: str, delimiter: str = ",") -> tuple[str, ...]:
+def header(file: str, delimiter: str = ",", encoding: str = "utf-8") -> tuple[str, ...]:
     """The column names in the first line that is not blank.
 
     Raises
@@ -80,18 +81,21 @@ def header(file: str, delimiter: str = ",") -> tuple[str, ...]:
     block = guarded(file, first)
     try:
         # A block may end within a character.
-        start = codecs.getincrementaldecoder("utf-8-sig")().decode(block, final=len(block) < _BLOCK_BYTES)
+        start = codecs.getincrementaldecoder(encoding)().decode(block, final=len(block) < _BLOCK_BYTES)
+        start = start.removeprefix("\ufeff")
         for names in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter, strict=True):
             if names:
                 return tuple(names)
-    except UnicodeDecodeError:
-        sentence = f"{file} is not UTF-8 text; save it as UTF-8, or set format in [source] if it is not csv"
+    except UnicodeError:
+        sentence = f"{_no_text(file, encoding)}, or set format if it is not csv"
     except csv.Error:
         sentence = f"the header line of {file} is not valid csv; check its quotation marks"
     raise DataError(sentence)
 
 
-def batches(file: str, columns: Sequence[str], delimiter: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def batches(
+    file: str, columns: Sequence[str], delimiter: str, batch_rows: int, encoding: str = "utf-8"
+) -> Iterator[pa.RecordBatch]:
     """Stream columns as text; an empty cell is an empty text.
 
     Raises
@@ -99,7 +103,7 @@ def batches(file: str, columns: Sequence[str], delimiter: str, batch_rows: int) 
     DataError
         If a row has too few or too many values, a quotation is never closed, or the text is not UTF-8.
     """
-    with contextlib.closing(guarded(file, lambda: _QuoteCounter(file))) as stream:
+    with contextlib.closing(guarded(file, lambda: _QuoteCounter(file, encoding))) as stream:
         reader: pacsv.CSVStreamingReader | None = None
 
         def next_batch() -> pa.RecordBatch | str | None:
@@ -110,6 +114,8 @@ def batches(file: str, columns: Sequence[str], delimiter: str, batch_rows: int) 
                 return reader.read_next_batch()
             except StopIteration:
                 return None
+            except UnicodeError:
+                return _no_text(file, encoding)
             except pa.ArrowException as error:
                 return _sentence(file, str(error))
 
@@ -148,20 +154,27 @@ def _sentence(file: str, message: str) -> str:
     if "straddles" in message:
         return f"{file} has a row of more than {_BLOCK_BYTES >> 20} MB, as when a quotation mark is never closed"
     if "UTF8" in message or "UTF-8" in message:
-        return f"{file} is not UTF-8 text; save it as UTF-8"
+        return _no_text(file, "utf-8")
     return f"{file} cannot be read as csv; check that it is text with one record a line"
+
+
+def _no_text(file: str, encoding: str) -> str:
+    if encoding == "utf-8":
+        return f"{file} is not UTF-8 text; save it as UTF-8, or set encoding in [source], for instance to cp1252"
+    return f"{file} is not text in {encoding}; check encoding in [source]"
 
 
 class _QuoteCounter(io.RawIOBase):
     """A binary file that counts the quotation marks read from it, since the csv reader accepts one left open."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, encoding: str) -> None:
         super().__init__()
         self.quotes = 0
         self._stream = open_unpacked(file)
-        start = self._stream.read(len(codecs.BOM_UTF8))
+        self._decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
+        start = self._next(len(codecs.BOM_UTF8))
         # What is unpacked cannot be read again.
-        self._start = b"" if start == codecs.BOM_UTF8 else start
+        self._start = start.removeprefix(codecs.BOM_UTF8)
 
     def readable(self) -> bool:
         return True
@@ -169,9 +182,21 @@ class _QuoteCounter(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         block, self._start = self._start, b""
         # The csv reader takes a short block for a whole one, and what unpacks gives what it has.
-        while len(block) < size and (more := self._stream.read(size - len(block))):
+        while len(block) < size and (more := self._next(size - len(block))):
             block += more
+        # What is decoded can be longer than it was.
+        block, self._start = block[:size], block[size:]
         self.quotes += block.count(b'"')
+        return block
+
+    def _next(self, size: int) -> bytes:
+        """About so many bytes of the file as UTF-8, none only at its end."""
+        block = self._stream.read(size)
+        while self._decoder is not None:
+            text = self._decoder.decode(block, final=not block)
+            if text or not block:
+                return text.encode()
+            block = self._stream.read(size)
         return block
 
     def close(self) -> None:
