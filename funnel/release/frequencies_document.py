@@ -138,7 +138,7 @@ class FrequenciesDocument(Document):
     and the true number of records with each secret within ``totals_within`` of the sum of its row.
 
     All public documents of this version together are differentially private, for one record more or less, with
-    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes`` and ``rows`` as much as these say,
+    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes`` and ``rows`` what these say,
     and the rest to learning which values there are, and with ``delta``, which is 0 unless values were learned.
     ``spent`` is the epsilon of all versions about these people, this one included.
 

@@ -93,7 +93,9 @@ def test_the_law_is_the_one_that_is_written_down(drawn: tuple[Joint, Joint, Move
     assert set(law.before.tolist()) == set(range(earlier.counts.size))
 
 
-@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30).filter(any), st.sampled_from([64, 1 << 15, 1 << 20]))
+@given(
+    st.lists(st.integers(0, 10**9), min_size=1, max_size=30).filter(any), st.sampled_from([1 << 12, 1 << 15, 1 << 20])
+)
 def test_shares_add_up_and_leave_nobody_out(counts: list[int], parts: int) -> None:
     found = shares(np.array(counts), parts)
     assert found.sum() == parts
