@@ -33,9 +33,10 @@ from funnel.recount.register_files import (
     entry_folders,
     file_digest,
     head_complaints,
-    read_entry,
+    read_entries,
     read_head,
 )
+from funnel.recount.register_moves import protected_complaints
 from funnel.recount.register_people import (
     Followed,
     counted_complaints,
@@ -153,7 +154,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
     """
     with tempfile.TemporaryDirectory(prefix="funnel-histories-") as scratch, connect(Path(scratch)) as database:
         folders = entry_folders(register) if coming is None or register.exists() else []
-        entries = tuple(read_entry(database, folder) for folder in (*folders, *([] if coming is None else [coming])))
+        entries = read_entries(database, [*folders, *([] if coming is None else [coming])])
         # A prepared entry has the head that the register is to have.
         head = read_head(register if coming is None else coming)
         complaints = [*chain_complaints(entries), *head_complaints(head, entries)]
@@ -208,7 +209,10 @@ class _Judging:
             yield f"{wrong:,} people have a history that does not go on from their own"
         if impossible := impossible_answers(self.database, self.tree, entry):
             yield f"{impossible:,} people have an answer that their channel never gives"
-        yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
+        if entry.protected:
+            yield from protected_complaints(self.database, before, entry, self.missing[entry.chapter.ordinal])
+        else:
+            yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
         yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
 
 
