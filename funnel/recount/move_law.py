@@ -226,5 +226,3 @@ def _law(
             stays.append(n if known else int(stay and x is not None))
             leaves.append(m if known else int(not stay or x is None))
     return MoveLaw(tuple(of_secrets), of_inputs, tuple(stays), tuple(leaves), same)
-
-

@@ -1,7 +1,7 @@
 """Noisy moves: the tables of a version that say, with noise, how people changed since earlier ones, read and judged.
 
-One person is in at most one cell of ``secrets`` and one of ``stayed`` and ``left``, over all earlier versions, and in one
-cell of ``sizes`` and one of the two tables of rows: each family moves by two, so that its scale is 2 / epsilon.
+One person is in at most one cell of ``secrets`` and one of ``stayed`` and ``left``, over all earlier versions, and in
+one cell of ``sizes`` and one of the two tables of rows: each family moves by two, so that its scale is 2 / epsilon.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from funnel.recount.noisy_moves import change_complaints, row_complaints, since_complaints
 from funnel.recount.register_files import Entry, damaged
-from funnel.recount.register_people import first_rows, is_further, noise_limit, query
+from funnel.recount.register_people import asked, first_rows, is_further, noise_limit
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,7 +23,7 @@ def moves_of(
     versions = " UNION ALL ".join(
         f"SELECT high, low, cell, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries
     )
-    rows = query(
+    rows = asked(
         database,
         entry.rows,
         f"""
@@ -81,7 +81,7 @@ def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> list[lis
     a = entry.chapter.a
     stayed, left = [list(row) for row in tables.stayed], [list(row) for row in tables.left]
     sizes = list(tables.sizes)
-    rows = query(
+    rows = asked(
         database,
         entry.rows,
         """
@@ -109,7 +109,7 @@ def protected_complaints(
     assert noise is not None
     if chapter.changes:
         yield "it has exact changes beside those with noise"
-    first = Counter(dict(query(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")))
+    first = Counter(dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell")))
     if is_further(chapter.counts, first, noise, gone):
         yield "its counts of secret and input are further from those of its people than their noise is"
     # All versions before, whether anybody comes from them or not: which ones do is told with noise alone.

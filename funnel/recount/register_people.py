@@ -43,7 +43,7 @@ def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Itera
     require_columns(database, entry.people)
     chapter = entry.chapter
     first, last = chapter.first, chapter.first + len(chapter.parents) - 1
-    ((unordered, strange, missing),) = query(
+    ((unordered, strange, missing),) = asked(
         database,
         entry.people,
         """
@@ -69,7 +69,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
     """Rows of people with several that do not follow each other, change their secret, or end elsewhere than said."""
     require_columns(database, entry.rows)
     chapter = entry.chapter
-    ((unordered, secrets, strange),) = query(
+    ((unordered, secrets, strange),) = asked(
         database,
         entry.rows,
         """
@@ -90,7 +90,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
         yield f"{secrets:,} rows have another secret than the row before"
     if strange:
         yield f"{strange:,} rows have a value or a history that is none of this version"
-    ((elsewhere,),) = query(
+    ((elsewhere,),) = asked(
         database,
         entry.rows,
         """
@@ -104,7 +104,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
     )
     if elsewhere:
         yield f"{elsewhere:,} people do not stand where their last row ends"
-    pairs = query(
+    pairs = asked(
         database,
         entry.rows,
         """
@@ -122,7 +122,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
 
 def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed: bool) -> Counter[tuple[int, int]]:
     """Pairs of successive rows of a person, by their cells; after one that no row follows, first rows of its secret."""
-    rows = query(
+    rows = asked(
         database,
         entry.rows,
         """
@@ -149,12 +149,12 @@ def first_rows(entry: Entry) -> str:
 
 def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
     """Records by cell."""
-    return Counter(dict(query(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
+    return Counter(dict(asked(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
 
 
 def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
     """People in both versions, by the cells that they had: in the last row there and the first here."""
-    rows = query(
+    rows = asked(
         database,
         later.rows,
         f"""
@@ -179,7 +179,7 @@ def unfollowed(
     known = "SELECT high, low, max_by(node, ordinal) AS node FROM (" + versions + ") GROUP BY high, low"
     if not entries:
         known = "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0::BIGINT AS node WHERE false"
-    rows = query(
+    rows = asked(
         database,
         entry.rows,
         f"""
@@ -210,7 +210,7 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
     by_channel: Counter[tuple[int, int]] = Counter()
     by_output = [0] * chapter.b
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
-    for node, x, count in query(database, entry.rows, query):
+    for node, x, count in asked(database, entry.rows, query):
         if not chapter.first <= node < chapter.first + len(chapter.parents):
             raise damaged(entry.people, "has people with a history that is none of this version")
         before = tree.parents[node]
@@ -227,7 +227,7 @@ def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: E
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
     return sum(
         count
-        for node, x, count in query(database, entry.rows, query)
+        for node, x, count in asked(database, entry.rows, query)
         if (chapter.followed[tree.parents[node]], tree.outputs[node], x) not in possible
     )
 
@@ -267,7 +267,7 @@ def counted_complaints(
     if without := last - set(chapter.changes):
         yield f"it lacks the changes from version number {min(without)}, which people come from"
     if chapter.units is not None:
-        first = dict(query(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell"))
+        first = dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell"))
         if _differ({cell: count for cell, count in enumerate(chapter.units) if count}, first, exactly=not gone):
             yield "its counts of first rows are not those of its people"
         # Where somebody was forgotten since, nobody knows any more which cells no row followed.
@@ -283,7 +283,7 @@ def counted_complaints(
 
 
 def is_further(stated: Sequence[int], counted: Mapping[int, int], epsilon: float, gone: int) -> bool:
-    """Whether published counts are not those of people, with noise; they are clipped at 0, so never further away."""
+    """Whether published counts are further from those of people than noise is; they are clipped at 0, never away."""
     limit = noise_limit(epsilon, len(stated))
     return any(not -limit <= count - counted.get(cell, 0) <= limit + gone for cell, count in enumerate(stated))
 
@@ -296,7 +296,7 @@ def forgotten_complaints(
     query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
     for entry in entries:
         for path in dict.fromkeys((entry.people, entry.rows)):
-            ((still,),) = query(database, path, query, [str(forgotten)])
+            ((still,),) = asked(database, path, query, [str(forgotten)])
             if still:
                 yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
 
@@ -393,7 +393,7 @@ def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool
     return any(count > stated.get(key, 0) for key, count in counted.items())
 
 
-def query(
+def asked(
     database: duckdb.DuckDBPyConnection, path: Path, query: str, values: Sequence[object] = ()
 ) -> list[tuple[Any, ...]]:
     """The answer to a query on a table of people, which it names $FILE."""
