@@ -201,24 +201,36 @@ def scale_for(epsilon: float) -> float:
     return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= SENSITIVITY)
 
 
-def split_complaints(rest: Fraction, counts: float, changes: float | None, rows: float | None) -> Iterator[str]:
-    """How parts of an epsilon are not those of the split, as parts of sentences.
+def split_complaints(
+    declared: Fraction, learning: Fraction, told: float, counts: float, changes: float | None, rows: float | None
+) -> Iterator[str]:
+    """How an epsilon is not what its parts are by the stated split, as parts of sentences.
+
+    Changes and rows have a quarter each of what learning values leaves, and counts the rest. Noise on counts that was
+    drawn when nothing went to the others is not drawn again: the version then costs more than is declared for one.
 
     Parameters
     ----------
-    rest : Fraction
-        What learning values leaves.
+    declared, learning : Fraction
+        Of a version by its spec, and what of it learning values costs.
+    told : float
+        What the version says that it spent.
     counts : float
         What the counts have.
     changes, rows : float or None
         What these have; None where they are not told.
     """
-    parts = {"changes": changes, "rows": rows}
-    told = {what: part for what, part in parts.items() if part is not None}
-    expected = {**{what: float(rest * PART) for what in told}, "counts": float(rest * (1 - PART * len(told)))}
-    told["counts"] = counts
-    for what, part in told.items():
-        if not math.isclose(part, expected[what], rel_tol=1e-12):
-            yield f"the epsilon of {what} is {part!r} instead of {expected[what]!r}"
-    if sum(map(Fraction, told.values())) > rest:
-        yield "parts of the epsilon are more than learning values leaves"
+    rest, others = declared - learning, [part for part in (changes, rows) if part is not None]
+    for part in others:
+        if not _is(part, rest * PART) or Fraction(part) > rest * PART:
+            yield f"a part of {part!r} is not a quarter of what learning values leaves"
+    ways = [rest * (1 - PART * number) for number in range(len(others) + 1)]
+    if not any(_is(counts, way) and Fraction(counts) <= way for way in ways):
+        yield f"the counts have {counts!r}, which is not what the others leave"
+    spent = sum(map(Fraction, (counts, *others)), learning)
+    if told != float(declared) if spent <= declared else not (_is(told, spent) and Fraction(told) >= spent):
+        yield f"it is {told!r}, and its parts are {float(spent)!r}"
+
+
+def _is(number: float, exact: Fraction) -> bool:
+    return math.isclose(number, float(exact), rel_tol=1e-12)
