@@ -54,6 +54,14 @@ class NoisyChanges:
     scale: float
     since: tuple[Since, ...]
 
+    @property
+    def arrived(self) -> tuple[int, ...]:
+        """About how many people came from each of the versions: the counts above zero of those who stayed and left."""
+        return tuple(
+            sum(max(0, count) for table in (one.stayed, one.left) for row in table for count in row)
+            for one in self.since
+        )
+
 
 @dataclass(frozen=True)
 class NoisyRows:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows
+from funnel.recount.expected import Expected
 from funnel.recount.move_law import MoveLaw, law_of_rows, law_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, read_changes, read_rows
 
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 
 ENTRY, HEAD = "entry.json", "head.json"
 PEOPLE, ROWS, FORGOTTEN = "people.parquet", "rows.parquet", "forgotten.parquet"
+EXPECTED = "expected.parquet"
 _COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {"version": "INTEGER", "before": "INTEGER", "after": "INTEGER", "records": "BIGINT"},
     "channels.parquet": {"channel": "INTEGER", "input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     "followed.parquet": {"node": "BIGINT", "channel": "INTEGER"},
     "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
+    EXPECTED: {"node": "BIGINT", "people": "DOUBLE"},
     FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
     PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "node": "BIGINT"},
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
@@ -64,6 +67,8 @@ class Entry:
         How rows of people with several follow each other, with noise.
     protected : bool
         Whether nothing exact is to be in it but who has which history: with noise, from the third schema on.
+    expected : Expected or None
+        With noise: how many people it says are expected to have which history from then on.
     """
 
     folder: Path
@@ -80,6 +85,7 @@ class Entry:
     moves: NoisyChanges | None = None
     row_moves: NoisyRows | None = None
     protected: bool = False
+    expected: Expected | None = None
 
     @property
     def people(self) -> Path:
@@ -162,9 +168,9 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         files = {str(name): str(digest) for name, digest in said["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(folder / ENTRY, "is no entry of a register") from None
-    tables = {}
+    tables: dict[str, list[tuple[Any, ...]]] = {}
     for name, columns in _COLUMNS.items():
-        if name in (PEOPLE, ROWS, FORGOTTEN):
+        if name in (PEOPLE, ROWS, FORGOTTEN) or (name == EXPECTED and name not in files):
             continue
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
@@ -177,7 +183,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         raise damaged(folder / ENTRY, "does not fit its tables") from None
 
 
-def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int, ...]]], digest: str) -> Entry:
+def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any, ...]]], digest: str) -> Entry:
     secret, inputs, outputs = (_symbols(said[name]) for name in ("secret", "inputs", "outputs"))
     a, b = len(inputs), len(outputs)
     changes: dict[int, dict[tuple[int, int], int]] = {}
@@ -226,7 +232,20 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         moves=moves,
         row_moves=row_moves,
         protected=said.get("noise") is not None and said["schema"] not in _UNPROTECTED,
+        expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
     )
+
+
+def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:
+    """By history; the number -1 - v stands for all histories of people whose last version is v that are not there."""
+    numbers = dict(rows)
+    if len(numbers) != len(rows) or any(not 0 <= people < math.inf for people in numbers.values()):
+        raise ValueError
+    histories = {node: people for node, people in numbers.items() if node > 0}
+    lost = {-1 - node: people for node, people in numbers.items() if node < 0}
+    if len(histories) + len(lost) != len(numbers):
+        raise ValueError
+    return Expected(histories, lost)
 
 
 def _floats(said: dict[str, Any] | None) -> dict[str, Any] | None:
