@@ -27,6 +27,7 @@ from funnel.register.register import Register, open_register
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import find_register_secret
 from funnel.spec import ReleaseSpec
+from tests.public import previewed
 
 SPEC = """
 name = "encounters"
