@@ -104,7 +104,7 @@ def attending(past: Past, expected: Expected, known: Mapping[int, float], people
     new = max(0.0, people - sum(known.values()))
     order = np.argsort(-there, kind="stable")[: MOST - 1]
     followed = np.sort(order[there[order] >= LEAST])
-    others += float(there.sum() - there[followed].sum())
+    others += max(0.0, float(there.sum() - there[followed].sum()))
     left = expected.people - there
     kept = left >= LEAST
     lost = expected.lost - lost
@@ -174,7 +174,7 @@ def answered(
         found[place] = who.people[place] * (rows @ laws[place])
     places, outputs = np.nonzero(found >= LEAST)
     people = found[places, outputs]
-    return who.nodes[places], outputs, people, float(found.sum() - people.sum()) + who.others
+    return who.nodes[places], outputs, people, max(0.0, float(found.sum() - people.sum())) + who.others
 
 
 def expected_after(who: Attending, first: int, people: FloatArray, others: float, chapters: int = 1) -> Expected:
