@@ -7,9 +7,7 @@ each keeps, whom it did not expect, and which level all versions reach for whoev
 from __future__ import annotations
 
 import argparse
-import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,10 +21,8 @@ from funnel.guarantees import parse_guarantee
 from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
-from funnel.history.fitting import Fitted, fitted
-from funnel.history.following import inner_bound
+from funnel.history.fitting import fitted
 from funnel.history.law import laws_before
-from funnel.history.prove import described
 from funnel.history.standing import stand
 from funnel.joint import IntArray, Joint
 from funnel.planning import choose, plan
@@ -59,7 +55,7 @@ class Wave:
     level: float
     outside: int
     known: float
-    beyond: int
+    beyond: float
     seconds: float
 
 
@@ -85,7 +81,9 @@ def follow_panel(
         here[ids] = cells
         both = {v: _changes(people.cells[v][ids], cells) for v in range(number)}
         exact = [
-            Moves.counted(str(v), _changes(np.where(people.last[ids] == v, people.cells[v][ids], -1), cells), law, counted)
+            Moves.counted(
+                str(v), _changes(np.where(people.last[ids] == v, people.cells[v][ids], -1), cells), law, counted
+            )
             for v, law in enumerate(chapter.joint for chapter in past.chapters)
         ]
         laws: dict[int, Changes] = {}
@@ -93,7 +91,9 @@ def follow_panel(
         if exact:
             versions = [chapter.joint for chapter in past.chapters]
             noisy = noisy_moves(exact, versions, public, part_for(settings, NOTHING))
-            laws = {v: moves.changes(law, public) for v, (moves, law) in enumerate(zip(noisy.since, versions, strict=True))}
+            laws = {
+                v: moves.changes(law, public) for v, (moves, law) in enumerate(zip(noisy.since, versions, strict=True))
+            }
             known = {v: float(moves.people) for v, moves in enumerate(noisy.since)}
         rows = plan(public, bound, time_limit=20.0)
         target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
@@ -163,32 +163,35 @@ def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) 
     return np.asarray((rows.cumsum(axis=1) < rng.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1))
 
 
-def _known_truth(truth: Past, step: Step, real: Observed, nodes: IntArray) -> tuple[float, int]:
-    """The largest level for whoever knows true counts and changes, and how many people are beyond the bound for them."""
+def _known_truth(truth: Past, step: Step, real: Observed, nodes: IntArray) -> tuple[float, float]:
+    """The largest level for whoever knows true counts and changes; how many people get an answer beyond the bound."""
     allowed = allowed_by(step.guarantee)
     standing = stand(truth, real, allowed)
     channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
     outputs = np.einsum(
         "hcx,hyx->hcy", standing.laws.values, np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels]
     )
-    level, beyond = 0.0, 0
+    level, beyond = 0.0, 0.0
     from funnel.history.allowed import lifts_of
 
     for group, prior in enumerate(standing.priors):
         here = np.flatnonzero(standing.prior_of == group)
         lifts = lifts_of(outputs[here], prior)
-        nats = np.where(outputs[here].any(axis=1), allowed.nats(lifts, step.guarantee), 0.0).max(axis=1)
+        nats = np.where(outputs[here].any(axis=1), allowed.nats(lifts, step.guarantee), 0.0)
         level = max(level, float(nats.max(initial=0.0)))
-        beyond += int(standing.people[here][nats > step.guarantee.budget].sum())
+        said = outputs[here].sum(axis=1)
+        shares = said / said.sum(axis=1, keepdims=True)
+        beyond += float(standing.people[here] @ (shares * (nats > step.guarantee.budget)).sum(axis=1))
     return level, beyond
 
 
 def told(one: Wave) -> str:
     """A wave as a line."""
     return (
-        f"{one.year}: kept {one.kept:.4f} alone {one.alone:.4f}, histories {one.histories:,}, predicted {one.predicted:,}, "
-        f"others {one.others:.4f}, unpredicted {one.unpredicted}, silent {one.silent}, level {one.level:.6f}, outside "
-        f"{one.outside}, level for who knows the truth {one.known:.4f}, beyond {one.beyond}, {one.seconds:.0f} s"
+        f"{one.year}: kept {one.kept:.4f} alone {one.alone:.4f}, histories {one.histories:,}, "
+        f"predicted {one.predicted:,}, others {one.others:.4f}, unpredicted {one.unpredicted}, silent {one.silent}, "
+        f"level {one.level:.6f}, outside {one.outside}, level for who knows the truth {one.known:.4f}, "
+        f"beyond {one.beyond:.0f}, {one.seconds:.0f} s"
     )
 
 

@@ -153,9 +153,7 @@ class Brute:
         law = [sum(row) / sum(size) for row in spoken]
         silent = [others * Fraction(sum(counts[x::A]), sum(counts)) for x in range(A)]
         assert all(one + rest for one, rest in zip(size, silent, strict=True))
-        return [
-            tuple((spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x]) for x in range(A)) for y in range(B)
-        ]
+        return [tuple((spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x]) for x in range(A)) for y in range(B)]
 
 
 def made(seed: int, versions: int = 4, people: int = 12) -> Brute:
