@@ -55,7 +55,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
     )
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
-    (outlook,) = plan_version(spec, found.counted, joint, ((str(guarantee), rows),), tell, read_from_vault)
+    (outlook,) = plan_version(spec, found, ((str(guarantee), rows),), tell, read_from_vault)
     settings, part = spec.frequencies, found.protected.frequencies.part
     return Planned(
         spec=spec,

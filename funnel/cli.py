@@ -303,7 +303,7 @@ def plan_command(
         errors = [
             None if row.reason or row.protocol is None else expected_errors(joint, row.protocol) for row in usable
         ]
-        outlooks = plan_version(described, found.counted, joint, tuple(compared), console.progress)
+        outlooks = plan_version(described, found, tuple(compared), console.progress)
         disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
         noise = [

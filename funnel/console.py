@@ -39,11 +39,8 @@ _CAPTION = "* as the spec has it; moved next: expected before the next version, 
 _OFTEN = 1.0
 
 
-def frequencies_line(protection: Protection, followed: bool = False) -> str:
-    """What protects the frequencies that everything public is made from, in one line.
-
-    ``followed``: rows are drawn given what earlier versions said of the same people.
-    """
+def frequencies_line(protection: Protection) -> str:
+    """What protects the frequencies that everything public is made from, in one line."""
     if protection.protection != "noise":
         more = 'protection = "noise" in [frequencies] protects them.'
         if protection.protection == "threshold":
@@ -58,14 +55,8 @@ def frequencies_line(protection: Protection, followed: bool = False) -> str:
         )
     unprotected = f", and {protection.unprotected} without noise" if protection.unprotected else ""
     return (
-        f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, "
-        f"{protection.spent:g} spent by all versions about these people{unprotected}; "
-        + (
-            "CHANGES BETWEEN VERSIONS ARE NOT PROTECTED: the published protocol depends on exact counts of them, and "
-            "of who has which history."
-            if followed
-            else "no public file is made from exact ones."
-        )
+        f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, {protection.spent:g} "
+        f"spent by all versions about these people{unprotected}; no public file is made from exact ones."
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,19 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
+from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.noise import Noise, draw_noise
+from funnel.frequencies.rows import NoisyRows
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.widening import widened
 from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
 
 IntArray = npt.NDArray[np.int64]
+
+# Of what learning values left of the epsilon of a version: for changes where there are earlier versions about the same
+# people, and as much for the rows of units where these have several.
+TABLES_PART: Final = Fraction(1, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +45,13 @@ class Frequencies:
     spent : float
         Epsilon (nats) that all versions about these people have spent, this one included; 0 without noise.
     epsilon : float
-        Epsilon (nats) that this version has spent: that of the noise, and what it cost to learn which values there are.
+        Epsilon (nats) that this version has spent: that of the noise, what it cost to learn which values there are, and
+        that of changes and rows.
+    changes : NoisyMoves, optional
+        How people changed since earlier versions about them, with noise.
+    rows : NoisyRows, optional
+        How a unit's rows follow one another, with noise, where units have several; the counts are then those of first
+        rows.
 
     Raises
     ------
@@ -53,6 +65,8 @@ class Frequencies:
     noisy: IntArray | None = None
     spent: float = 0.0
     epsilon: float = 0.0
+    changes: NoisyMoves | None = None
+    rows: NoisyRows | None = None
 
     def __post_init__(self) -> None:
         bounds = self.joint.bounds
@@ -60,12 +74,13 @@ class Frequencies:
         if any(given) != (self.protection == "noise") or not (all(given) or not any(given)):
             raise SpecError("frequencies have noise and bounds where they are protected by noise, and nowhere else")
         if self.noise is None or self.noisy is None or bounds is None:
-            if self.spent or self.epsilon:
+            if self.spent or self.epsilon or self.changes is not None or self.rows is not None:
                 raise SpecError("frequencies spend epsilon where they are protected by noise, and nowhere else")
             return
         if not np.array_equal(np.maximum(self.noisy, 0), self.joint.counts) or bounds.beta != self.noise.beta:
             raise SpecError("public counts are the noisy ones, clipped at 0, with bounds for the beta of the noise")
-        if not self.noise.epsilon <= self.epsilon <= self.spent:
+        drawn = [self.noise.epsilon, *(one.epsilon for one in (self.changes, self.rows) if one is not None)]
+        if sum(map(Fraction, drawn)) > Fraction(self.epsilon) or self.epsilon > self.spent:
             raise SpecError("what the noise spent is a part of what the version spent, and that of what all have spent")
         noisy = self.noisy.astype(np.int64)
         noisy.setflags(write=False)
@@ -84,6 +99,7 @@ def protect(
     spent_before: float = 0.0,
     values: Mapping[str, Sequence[str]] | None = None,
     learned: Share = NOTHING,
+    moving: bool = False,
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
@@ -102,6 +118,8 @@ def protect(
         alphabets of the counts have to be public already.
     learned : Share, optional
         What it cost to learn these values; the counts get the rest of epsilon.
+    moving : bool
+        Whether a part of that is for how people changed since earlier versions (`part_for`).
 
     Raises
     ------
@@ -118,9 +136,17 @@ def protect(
         return Frequencies(counted, settings.protection)
     spent = spent_with(settings, spent_before)
     wide = counted if values is None else widened(counted, values)
-    noise = Noise(rounded_down(Fraction(settings.epsilon) - Fraction(learned.epsilon)), learned.delta, settings.beta)
+    left = Fraction(settings.epsilon) - Fraction(learned.epsilon)
+    if moving:
+        left -= Fraction(part_for(settings, learned))
+    noise = Noise(rounded_down(left), learned.delta, settings.beta)
     noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
     return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
+
+
+def part_for(settings: FrequencySettings, learned: Share) -> float:
+    """Epsilon (nats) of the tables of how people changed: a quarter of what learning the values left."""
+    return rounded_down((Fraction(settings.epsilon) - Fraction(learned.epsilon)) * TABLES_PART)
 
 
 def of_noisy(
@@ -153,6 +179,20 @@ def of_noisy(
     return Frequencies(joint, "noise", noise, noisy, spent, epsilon)
 
 
+def with_changes(frequencies: Frequencies, changes: NoisyMoves, epsilon: float, spent: float) -> Frequencies:
+    """The same frequencies with how people changed.
+
+    Parameters
+    ----------
+    frequencies : Frequencies
+        With noise.
+    changes : NoisyMoves
+    epsilon, spent : float
+        Of the version, and of all about these people, with these tables.
+    """
+    return replace(frequencies, changes=changes, epsilon=epsilon, spent=spent)
+
+
 def spent_with(settings: FrequencySettings, spent_before: float) -> float:
     """Epsilon (nats) that all versions about some people have spent with one more.
 
@@ -165,11 +205,16 @@ def spent_with(settings: FrequencySettings, spent_before: float) -> float:
     """
     spent = Decimal(repr(spent_before)) + Decimal(repr(settings.epsilon))
     if settings.total is not None and spent > Decimal(repr(settings.total)):
-        raise SpecError(
-            f"earlier versions about these people have spent {spent_before:g} of the total of {settings.total:g} in "
-            f"[frequencies], and this one would spend {settings.epsilon:g} more; lower epsilon, or raise total"
-        )
+        raise SpecError(too_much(spent_before, settings.total, settings.epsilon))
     return float(spent)
+
+
+def too_much(before: float, total: float, more: float) -> str:
+    """What is said where more epsilon (nats) would be spent than is allowed in all."""
+    return (
+        f"earlier versions about these people have spent {before:g} of the total of {total:g} in "
+        f"[frequencies], and this one would spend {more:g} more; lower epsilon, or raise total"
+    )
 
 
 if TYPE_CHECKING:

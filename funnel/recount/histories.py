@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.recount.chapters import Chapter, Tree
+from funnel.recount.chapters import NEW, Chapter, Tree
+from funnel.recount.expected import Attending, Expected
 from funnel.recount.history_bounds import (
     HistoryFinding,
     Side,
@@ -33,9 +34,10 @@ from funnel.recount.register_files import (
     entry_folders,
     file_digest,
     head_complaints,
-    read_entry,
+    read_entries,
     read_head,
 )
+from funnel.recount.register_moves import noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
     Followed,
     counted_complaints,
@@ -43,6 +45,7 @@ from funnel.recount.register_people import (
     forgotten_complaints,
     history_complaints,
     impossible_answers,
+    last_histories,
     order_complaints,
     unfollowed,
     unit_complaints,
@@ -65,6 +68,7 @@ class VersionHistories:
         The bound on everything published.
     level : float
         The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
+        With noise, of those that somebody has.
     histories : int
         Different histories that people had before it.
     people, moved, outside : int
@@ -80,6 +84,12 @@ class VersionHistories:
         In what way files do not agree, as parts of sentences.
     broken : tuple of str
         In what way the bound is not kept.
+    followed : (float, int)
+        Level and number of all histories that it has a channel for: with noise, also those that nobody has.
+    expected : ExpectedHistories or None
+        With noise: the same of the people that public tables lead one to expect.
+    noise : sequence of (float, mapping of str to sequence of int)
+        Scale and noise of tables of changes, and of tables of rows, by names of tables; of the last version alone.
     """
 
     name: str
@@ -94,6 +104,30 @@ class VersionHistories:
     missing: int
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
+    followed: tuple[float, int]
+    expected: ExpectedHistories | None = None
+    noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
+
+
+@dataclass(frozen=True)
+class ExpectedHistories:
+    """What a version tells of people that public tables lead one to expect.
+
+    Attributes
+    ----------
+    histories : int
+        That are predicted.
+    level : float
+        The largest of these, of those that are not moved; nats, rounded up.
+    moved, outside, others : float
+        Shares of the expected people; the last of those with histories that are not predicted.
+    """
+
+    histories: int
+    level: float
+    moved: float
+    outside: float
+    others: float
 
 
 @dataclass(frozen=True)
@@ -153,7 +187,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
     """
     with tempfile.TemporaryDirectory(prefix="funnel-histories-") as scratch, connect(Path(scratch)) as database:
         folders = entry_folders(register) if coming is None or register.exists() else []
-        entries = tuple(read_entry(database, folder) for folder in (*folders, *([] if coming is None else [coming])))
+        entries = read_entries(database, [*folders, *([] if coming is None else [coming])])
         # A prepared entry has the head that the register is to have.
         head = read_head(register if coming is None else coming)
         complaints = [*chain_complaints(entries), *head_complaints(head, entries)]
@@ -192,9 +226,32 @@ class _Judging:
             entry = self.entries[chapter.ordinal]
             followed = followed_by(self.database, self.tree, entry)
             declared = promise if last and promise is not None else read_promise(chapter.guarantee)
-            complaints = tuple(self._complaints(entry, followed))
+            complaints = [*self._complaints(entry, followed)]
             missing = self.missing[chapter.ordinal]
-            yield _judged(self.tree, chapter, laws, exact, followed, declared, missing, complaints)
+            expected = self._attending(entry)
+            attending = None if expected is None else expected[0]
+            found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending)
+            if expected is not None:
+                complaints += _unexpected(entry, *expected)
+            noise = noise_of_tables(self.database, self.entries[: chapter.ordinal], entry) if last else ()
+            yield replace(found, complaints=tuple(complaints), noise=noise)
+
+    def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
+        """Who is expected in a version, and who after it of those who are not; None where that is counted."""
+        if not entry.protected or entry.chapter.units is not None:
+            return None
+        before = self.entries[: entry.chapter.ordinal]
+        if before and before[-1].expected is None:
+            # Nothing hides who had which history in a version without noise, nor in those before it.
+            expected = Expected(
+                {node: float(n) for node, n in last_histories(self.database, self.tree, before).items()}
+            )
+        else:
+            known = before[-1].expected if before else None
+            expected = Expected() if known is None else Expected(dict(known.people), dict(known.lost))
+        arrived = {} if entry.moves is None else entry.moves.arrived
+        attending = expected.attending(self.tree, dict(enumerate(arrived)), sum(entry.chapter.beginning))
+        return attending, expected
 
     def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
         before = self.entries[: entry.chapter.ordinal]
@@ -208,49 +265,76 @@ class _Judging:
             yield f"{wrong:,} people have a history that does not go on from their own"
         if impossible := impossible_answers(self.database, self.tree, entry):
             yield f"{impossible:,} people have an answer that their channel never gives"
-        yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
+        if entry.protected:
+            yield from protected_complaints(self.database, before, entry, self.missing[entry.chapter.ordinal])
+        else:
+            yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
         yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
+
+
+def _unexpected(entry: Entry, attending: Attending, after: Expected) -> Iterator[str]:
+    """What of a version does not follow from what is expected, once all of its laws were seen."""
+    yield from attending.complaints(entry.chapter, entry.effective, after)
+    if entry.expected is None or after.differs(entry.expected):
+        yield "it expects other people to have its histories than its tables lead one to"
 
 
 def _judged(
     tree: Tree,
-    chapter: Chapter,
+    entry: Entry,
     laws: Iterator[HistoryLaw],
     exact: ExactLaws,
     followed: Followed,
     promise: Promise,
     missing: int,
-    complaints: Sequence[str],
+    attending: Attending | None,
 ) -> VersionHistories:
+    chapter = entry.chapter
     sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
     shares: dict[int | None, tuple[int, ...]] = {}
-    tally = _Tally(tree, chapter, [None] * len(sides))
+    every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
+    # Who was forgotten counts as new.
+    had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
     for law in laws:
         origin = tree.origin(law.node, chapter.ordinal)
         if origin not in shares:
             shares[origin] = chapter.shares(origin)
         rows = chapter.channels[chapter.followed[law.node]]
+        if attending is not None:
+            attending.add(law, chapter)
         try:
             found = judge_history(sides, inner, law, rows, shares[origin])
         except Undecided:
             law = _whole(law, exact.law(law.node, chapter.ordinal))
             found = judge_history(sides, inner, law, rows, shares[origin])
         # Where people have several rows, each is counted with the first.
-        tally.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
+        every.add(law.node, found, 0)
+        if law.node in had:
+            real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
+        if attending is not None and law.node in attending.people:
+            foreseen.add(law.node, found, attending.people[law.node])
     return VersionHistories(
         name=chapter.name,
         promise=promise,
-        level=tally.level(promise, sides),
-        histories=len(chapter.followed),
+        level=real.level(promise, sides),
+        histories=len(had & chapter.followed.keys()),
         people=sum(followed.people.values()),
-        moved=tally.moved,
-        outside=tally.outside,
+        moved=int(real.moved),
+        outside=int(real.outside),
         by_output=followed.by_output,
         by_channel=followed.by_channel,
         missing=missing,
-        complaints=tuple(complaints),
-        broken=tuple(tally.broken()),
+        complaints=(),
+        broken=tuple(every.broken()),
+        followed=(every.level(promise, sides), len(chapter.followed)),
+        expected=None if attending is None else _expected(attending, foreseen, promise, sides),
     )
+
+
+def _expected(attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side]) -> ExpectedHistories:
+    everybody = attending.everybody
+    shares = (foreseen.moved / everybody, foreseen.outside / everybody, attending.others / everybody)
+    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares)
 
 
 def _whole(law: HistoryLaw, cells: Sequence[Fraction]) -> HistoryLaw:
@@ -266,9 +350,9 @@ class _Tally:
         self._tree, self._chapter, self._worst = tree, chapter, worst
         self._place: tuple[int, Worst] | None = None
         self._failed: dict[str, list[str]] = {}
-        self.moved = self.outside = 0
+        self.moved = self.outside = 0.0
 
-    def add(self, node: int, found: HistoryFinding, people: int) -> None:
+    def add(self, node: int, found: HistoryFinding, people: float) -> None:
         """One history more."""
         if found.moved:
             self.moved += people

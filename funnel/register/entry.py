@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from funnel.joint import Joint
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Part, Sha256, VersionText
+from funnel.release.frequencies_document import ChangesPart, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
@@ -21,7 +22,7 @@ NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
     "followed.parquet",
     "effective.parquet",
 )
-ROWS = "rows.parquet"
+ROWS, EXPECTED = "rows.parquet", "expected.parquet"
 TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
 
 _FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
@@ -67,20 +68,27 @@ class RegisterEntry(Document):
         Records by secret (rows) and input, of everybody in the version, as they are published: what later versions take
         for the law of this one.
     noise : float or None
-        Epsilon (nats) of the noise that is in these counts; None where they are exact. Changes are exact always.
+        Epsilon (nats) of the noise that is in these counts; None where they are exact.
+    changes : ChangesPart or None
+        With noise: the noisy tables that the law of changes is made of, as in ``frequencies.json``, since all versions
+        of the register; None without noise, and of the first version. The table of exact changes then has no rows.
+        None with noise in entries of schema 2, whose changes are exact.
+    rows : RowsPart or None
+        With noise, where people have several rows: the noisy tables about these.
     first : int
         Number of the first history (node) that this version added; 0 is the history of new people.
     units : tuple of tuples of int or None
         Where people have several rows: how many units have a secret and input in their first row. ``counts`` are then
         of rows, and histories go on from row to row within the version.
     files : mapping of str to str
-        SHA-256 (hex) of every table but those of the people, which lose those who are forgotten.
+        SHA-256 (hex) of every table but those of the people, which lose those who are forgotten. With noise one of
+        them says how many people are expected to have which history (`funnel.history.expected`).
     previous : str or None
         SHA-256 (hex) of the entry before it; None of the first.
     """
 
     described: ClassVar[str] = "the register entry"
-    schema_: Literal["funnel/register-entry/2"] = Field(default="funnel/register-entry/2", alias="schema")
+    schema_: Literal["funnel/register-entry/3"] = Field(default="funnel/register-entry/3", alias="schema")
     ordinal: Count
     series: Name
     version: VersionText
@@ -98,16 +106,18 @@ class RegisterEntry(Document):
     counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
     units: tuple[tuple[Count, ...], ...] | None = None
     noise: float | None = Field(gt=0)
+    changes: ChangesPart | None = None
+    rows: RowsPart | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Version 1 has exact counts."""
-        if version != 1:
+        """Version 1 has exact counts, and version 2 exact changes."""
+        if version not in (1, 2):
             return super().upgraded(version, content)
-        return {**content, "noise": None}
+        return {"noise": None, **content, "changes": None, "rows": None}
 
     @cached_property
     def joint(self) -> Joint:
@@ -134,7 +144,9 @@ class RegisterEntry(Document):
             raise ValueError("is the first one with another before it, or a later one with none")
         if len(self.key_kinds) != len(self.key_columns):
             raise ValueError("names another number of key kinds than of key columns")
-        if sorted(self.files) != sorted(TABLES):
+        # Entries of schema 2 have exact changes, and nobody is expected.
+        expected = (*TABLES, EXPECTED) if EXPECTED in self.files and self.noise is not None else TABLES
+        if sorted(self.files) != sorted(expected):
             raise ValueError("does not have the digests of its tables, or those of others")
         built(lambda: self.joint)
         built(lambda: self.first_rows)

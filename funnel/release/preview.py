@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.register.register import Register
+from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.protected import Protected, public_frequencies
 from funnel.release.series import Series
@@ -22,10 +26,19 @@ class Preview:
     counted : Joint
         Exact; only what follows people with histories may see them.
     protected : Protected
+    learned : Share
+        What learning its values cost.
+    earlier : sequence of Earlier
+        All versions of the series; empty without noise.
+    held : Earlier or None
+        One that waits for approval.
     """
 
     counted: Joint
     protected: Protected
+    learned: Share = NOTHING
+    earlier: Sequence[Earlier] = ()
+    held: Earlier | None = None
 
 
 def preview(spec: ReleaseSpec, progress: Progress) -> Preview:
@@ -54,5 +67,6 @@ def preview(spec: ReleaseSpec, progress: Progress) -> Preview:
     codings = learned_codings(spec, source, digest, workspace, progress)
     counted = count_joint(spec, progress, source, codings)
     values = values_digest(spec, digest)
-    protected = public_frequencies(spec, counted, codings.learned, earlier, workspace, values, held)
-    return Preview(counted, protected)
+    moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
+    protected = public_frequencies(spec, counted, codings.learned, earlier, workspace, values, held, moving)
+    return Preview(counted, protected, codings.learned, earlier, held)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -46,6 +48,22 @@ class Protection(Part):
         return self
 
 
+class ProtectedTables(Part):
+    """Noisy tables beside the counts, as the record of a version names them; internal.
+
+    Attributes
+    ----------
+    epsilon : float
+        What they cost (nats).
+    counted, noisy : str
+        SHA-256 (hex) of the exact tables with what they are protected with, and of the noisy ones.
+    """
+
+    epsilon: float = Field(gt=0)
+    counted: Sha256
+    noisy: Sha256
+
+
 class ProtectedCounts(Protection):
     """The same in the record of a version, with what the counts were; internal.
 
@@ -59,11 +77,16 @@ class ProtectedCounts(Protection):
     values : str or None
         SHA-256 (hex) of the source and of what of the spec decides which of its values have a name; None where that is
         not learned under noise.
+    changes, rows : ProtectedTables or None
+        How people changed since earlier versions, and how the rows of a unit follow one another, where there are such
+        tables.
     """
 
     counted: Sha256
     noisy: Sha256 | None
     values: Sha256 | None
+    changes: ProtectedTables | None = None
+    rows: ProtectedTables | None = None
 
     @model_validator(mode="after")
     def _noisy_with_noise(self) -> ProtectedCounts:
@@ -71,7 +94,18 @@ class ProtectedCounts(Protection):
             raise ValueError("names noisy counts where there are none, or does not where there are")
         if self.values is not None and self.noisy is None:
             raise ValueError("says that values were learned under noise, and there is none")
+        if (self.changes is not None or self.rows is not None) and self.noisy is None:
+            raise ValueError("names noisy tables where there is no noise")
         return self
+
+    @property
+    def draws(self) -> Mapping[str, Decimal]:
+        """What every draw of noise cost (nats), by what was drawn; the counts with what learning their values did."""
+        if self.epsilon is None or self.noisy is None:
+            return {}
+        found = {one.noisy: Decimal(repr(one.epsilon)) for one in (self.changes, self.rows) if one is not None}
+        # As the decimal numbers that people wrote.
+        return {**found, self.noisy: Decimal(repr(self.epsilon)) - sum(found.values())}
 
     @property
     def public(self) -> Protection:
