@@ -14,7 +14,9 @@ import numpy.typing as npt
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.limits import bounds_of
+from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.noise import Noise, draw_noise
+from funnel.frequencies.rows import NoisyRows
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.widening import widened
 from funnel.frequency_settings import FrequencySettings
@@ -39,7 +41,13 @@ class Frequencies:
     spent : float
         Epsilon (nats) that all versions about these people have spent, this one included; 0 without noise.
     epsilon : float
-        Epsilon (nats) that this version has spent: that of the noise, and what it cost to learn which values there are.
+        Epsilon (nats) that this version has spent: that of the noise, what it cost to learn which values there are, and
+        that of changes and rows.
+    changes : NoisyMoves, optional
+        How people changed since earlier versions about them, with noise.
+    rows : NoisyRows, optional
+        How a unit's rows follow one another, with noise, where units have several; the counts are then those of first
+        rows.
 
     Raises
     ------
@@ -53,6 +61,8 @@ class Frequencies:
     noisy: IntArray | None = None
     spent: float = 0.0
     epsilon: float = 0.0
+    changes: NoisyMoves | None = None
+    rows: NoisyRows | None = None
 
     def __post_init__(self) -> None:
         bounds = self.joint.bounds
@@ -60,12 +70,13 @@ class Frequencies:
         if any(given) != (self.protection == "noise") or not (all(given) or not any(given)):
             raise SpecError("frequencies have noise and bounds where they are protected by noise, and nowhere else")
         if self.noise is None or self.noisy is None or bounds is None:
-            if self.spent or self.epsilon:
+            if self.spent or self.epsilon or self.changes is not None or self.rows is not None:
                 raise SpecError("frequencies spend epsilon where they are protected by noise, and nowhere else")
             return
         if not np.array_equal(np.maximum(self.noisy, 0), self.joint.counts) or bounds.beta != self.noise.beta:
             raise SpecError("public counts are the noisy ones, clipped at 0, with bounds for the beta of the noise")
-        if not self.noise.epsilon <= self.epsilon <= self.spent:
+        drawn = [self.noise.epsilon, *(one.epsilon for one in (self.changes, self.rows) if one is not None)]
+        if sum(map(Fraction, drawn)) > Fraction(self.epsilon) or self.epsilon > self.spent:
             raise SpecError("what the noise spent is a part of what the version spent, and that of what all have spent")
         noisy = self.noisy.astype(np.int64)
         noisy.setflags(write=False)

@@ -51,18 +51,18 @@ class Noise:
         return scale_of(self.epsilon)
 
 
-def scale_of(epsilon: float) -> float:
-    """The smallest double ``s`` with ``s * epsilon >= 1`` exactly: noise of this scale costs at most epsilon."""
-    scale = 1.0 / epsilon
-    while Fraction(scale) * Fraction(epsilon) < 1:
+def scale_of(epsilon: float, sensitivity: int = 1) -> float:
+    """The least double ``s`` with ``s * epsilon >= sensitivity`` exactly: noise of this scale costs at most epsilon."""
+    scale = sensitivity / epsilon
+    while Fraction(scale) * Fraction(epsilon) < sensitivity:
         scale = math.nextafter(scale, math.inf)
-    while Fraction(below := math.nextafter(scale, 0.0)) * Fraction(epsilon) >= 1:
+    while Fraction(below := math.nextafter(scale, 0.0)) * Fraction(epsilon) >= sensitivity:
         scale = below
     return scale
 
 
-def draw_noise(size: int, epsilon: float) -> IntArray:
-    """Independent noise for ``size`` counts of which one record changes one by one, shape (size,).
+def draw_noise(size: int, epsilon: float, sensitivity: int = 1) -> IntArray:
+    """Independent noise for ``size`` counts of which one record changes at most ``sensitivity`` by one, shape (size,).
 
     The sampler is OpenDP's: exact, of whole numbers, from the operating system's entropy (decision 0037). Its own
     account of the privacy loss is asked and must not exceed epsilon.
@@ -87,9 +87,9 @@ def draw_noise(size: int, epsilon: float) -> IntArray:
     try:
         # Any: its methods have no types.
         measurement: Any = make_laplace(
-            vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale_of(epsilon)
+            vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=scale_of(epsilon, sensitivity)
         )
-        loss = float(measurement.map(1))
+        loss = float(measurement.map(sensitivity))
         drawn = np.array(measurement([0] * size), dtype=np.int64)
     except OpenDPException as error:
         raise EntropyError(f"noise for the frequencies could not be drawn: {error.variant}") from error

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from funnel.joint import Joint
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Part, Sha256, VersionText
+from funnel.release.frequencies_document import ChangesPart, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
@@ -67,7 +68,13 @@ class RegisterEntry(Document):
         Records by secret (rows) and input, of everybody in the version, as they are published: what later versions take
         for the law of this one.
     noise : float or None
-        Epsilon (nats) of the noise that is in these counts; None where they are exact. Changes are exact always.
+        Epsilon (nats) of the noise that is in these counts; None where they are exact.
+    changes : ChangesPart or None
+        With noise: the noisy tables that the law of changes is made of, as in ``frequencies.json``, since all versions
+        of the register; None without noise, and of the first version. The table of exact changes then has no rows.
+        None with noise in entries of schema 2, whose changes are exact.
+    rows : RowsPart or None
+        With noise, where people have several rows: the noisy tables about these.
     first : int
         Number of the first history (node) that this version added; 0 is the history of new people.
     units : tuple of tuples of int or None
@@ -80,7 +87,7 @@ class RegisterEntry(Document):
     """
 
     described: ClassVar[str] = "the register entry"
-    schema_: Literal["funnel/register-entry/2"] = Field(default="funnel/register-entry/2", alias="schema")
+    schema_: Literal["funnel/register-entry/3"] = Field(default="funnel/register-entry/3", alias="schema")
     ordinal: Count
     series: Name
     version: VersionText
@@ -98,16 +105,18 @@ class RegisterEntry(Document):
     counts: tuple[tuple[Count, ...], ...] = Field(min_length=1)
     units: tuple[tuple[Count, ...], ...] | None = None
     noise: float | None = Field(gt=0)
+    changes: ChangesPart | None = None
+    rows: RowsPart | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Version 1 has exact counts."""
-        if version != 1:
+        """Version 1 has exact counts, and version 2 exact changes."""
+        if version not in (1, 2):
             return super().upgraded(version, content)
-        return {**content, "noise": None}
+        return {"noise": None, **content, "changes": None, "rows": None}
 
     @cached_property
     def joint(self) -> Joint:

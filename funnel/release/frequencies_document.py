@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,13 +15,118 @@ from funnel.errors import SpecError
 from funnel.frequencies import Frequencies, Noise
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.limits import limits_of
-from funnel.joint import MAX_ROWS
+from funnel.frequencies.moves import Moves, NoisyMoves
+from funnel.frequencies.rows import NoisyRows
+from funnel.joint import MAX_ROWS, IntArray
 from funnel.release.channel import Symbols, built
-from funnel.release.document import Count, Document, Probability
+from funnel.release.document import Count, Document, Part, Probability
 
 Nats = Annotated[float, Field(ge=0)]
 # Noise can take a count below zero; beyond these no table of people can be.
 NoisyCount = Annotated[int, Field(gt=-MAX_ROWS, lt=MAX_ROWS)]
+
+
+NoisyTable = Annotated[tuple[tuple[NoisyCount, ...], ...], Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+class MovesPart(Part):
+    """Where people went since the version that is the last one of theirs, with noise.
+
+    ``secrets`` counts them by their secret then (rows, in the order of that version) and now; ``stayed`` and ``left``
+    by secret and published input then: whose published input now has the same labels, and whose has not. Where an input
+    is no longer there, nobody can have stayed: these counts are 0 and have no noise.
+    """
+
+    version: Annotated[str, Field(min_length=1)]
+    secrets: NoisyTable
+    stayed: NoisyTable
+    left: NoisyTable
+
+    @classmethod
+    def of(cls, moves: Moves) -> Self:
+        """Of noisy moves."""
+        return cls(
+            version=moves.since, secrets=table(moves.secrets), stayed=table(moves.stayed), left=table(moves.left)
+        )
+
+    @property
+    def moves(self) -> Moves:
+        """What it is of."""
+        return Moves(self.version, matrix(self.secrets), matrix(self.stayed), matrix(self.left))
+
+
+class ChangesPart(Part):
+    """How people changed since all earlier versions about them, by the version that is the last one of theirs.
+
+    One person is in one count of ``secrets`` and in one of ``stayed`` and ``left``, over all versions, so that noise of
+    this ``scale``, which is 2 / ``epsilon``, makes them ``epsilon``-differentially private (nats).
+    """
+
+    epsilon: Positive
+    scale: Positive
+    since: tuple[MovesPart, ...] = Field(min_length=1)
+
+    @classmethod
+    def of(cls, changes: NoisyMoves) -> Self:
+        """Of noisy moves."""
+        return cls(epsilon=changes.epsilon, scale=changes.scale, since=tuple(map(MovesPart.of, changes.since)))
+
+    @cached_property
+    def changes(self) -> NoisyMoves:
+        """What it is of; SpecError if its tables do not fit one another, or its scale is not that of its epsilon."""
+        found = NoisyMoves(self.epsilon, tuple(one.moves for one in self.since))
+        if found.scale != self.scale:
+            raise SpecError("the scale of the noise in its changes is not that of their epsilon")
+        if len({one.since for one in found.since}) != len(found.since):
+            raise SpecError("it tells the changes since one version twice")
+        return found
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        built(lambda: self.changes)
+        return self
+
+
+class RowsPart(Part):
+    """How the rows of a unit follow one another, which are in a random order, with noise.
+
+    ``stayed`` and ``left`` count units with two rows or more by secret and published input of the first: whose second
+    row has the same published input, and whose has not. ``sizes`` counts units with 1, 2, … rows. One unit is in one
+    count of ``sizes`` and in at most one other, so that noise of this ``scale``, which is 2 / ``epsilon``, makes them
+    ``epsilon``-differentially private (nats).
+    """
+
+    epsilon: Positive
+    scale: Positive
+    stayed: NoisyTable
+    left: NoisyTable
+    sizes: Annotated[tuple[NoisyCount, ...], Field(min_length=1)]
+
+    @classmethod
+    def of(cls, rows: NoisyRows) -> Self:
+        """Of noisy tables."""
+        return cls(
+            epsilon=rows.epsilon,
+            scale=rows.scale,
+            stayed=table(rows.stayed),
+            left=table(rows.left),
+            sizes=tuple(rows.sizes.tolist()),
+        )
+
+    @cached_property
+    def rows(self) -> NoisyRows:
+        """What it is of; SpecError if its tables do not fit one another, or its scale is not that of its epsilon."""
+        sizes = np.array(self.sizes, dtype=np.int64)
+        found = NoisyRows(self.epsilon, matrix(self.stayed), matrix(self.left), sizes)
+        if found.scale != self.scale:
+            raise SpecError("the scale of the noise in its rows is not that of their epsilon")
+        return found
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        built(lambda: self.rows)
+        return self
 
 
 class FrequenciesDocument(Document):
@@ -32,13 +138,16 @@ class FrequenciesDocument(Document):
     and the true number of records with each secret within ``totals_within`` of the sum of its row.
 
     All public documents of this version together are differentially private, for one record more or less, with
-    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts and the rest to learning which values there are,
-    and with ``delta``, which is 0 unless values were learned. ``spent`` is the epsilon of all versions about these
-    people, this one included.
+    ``epsilon`` (nats), of which ``epsilon_counts`` went to the counts, to ``changes`` and ``rows`` what these say,
+    and the rest to learning which values there are, and with ``delta``, which is 0 unless values were learned.
+    ``spent`` is the epsilon of all versions about these people, this one included.
+
+    ``changes`` is there where earlier versions are about the same people, ``rows`` where units have several rows: the
+    counts are then those of the first row of every unit.
     """
 
     described: ClassVar[str] = "the public frequencies"
-    schema_: Literal["funnel/frequencies/1"] = Field(default="funnel/frequencies/1", alias="schema")
+    schema_: Literal["funnel/frequencies/2"] = Field(default="funnel/frequencies/2", alias="schema")
     protection: Literal["noise"]
     epsilon: Nats
     epsilon_counts: Annotated[float, Field(gt=0)]
@@ -51,6 +160,15 @@ class FrequenciesDocument(Document):
     secret: Symbols
     inputs: Symbols
     noisy: tuple[tuple[NoisyCount, ...], ...] = Field(min_length=1)
+    changes: ChangesPart | None = None
+    rows: RowsPart | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Version 1 tells nothing of changes and rows."""
+        if version != 1:
+            return super().upgraded(version, content)
+        return {**content, "changes": None, "rows": None}
 
     @cached_property
     def frequencies(self) -> Frequencies:
@@ -62,7 +180,14 @@ class FrequenciesDocument(Document):
         noise = Noise(self.epsilon_counts, self.delta, self.beta)
         if (self.scale, self.cells_within, self.totals_within) != (noise.scale, *limits_of(noisy.shape, noise)):
             raise SpecError("its bounds are not those of its noise")
-        return of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
+        changes = None if self.changes is None else self.changes.changes
+        rows = None if self.rows is None else self.rows.rows
+        if changes is not None and any(one.secrets.shape[1] != len(secret) for one in changes.since):
+            raise SpecError("its changes are not to the secrets that it counts")
+        if rows is not None and rows.stayed.shape != noisy.shape:
+            raise SpecError("its rows are not of the values that it counts")
+        found = of_noisy(noisy, secret, inputs, noise, self.epsilon, self.spent)
+        return replace(found, changes=changes, rows=rows)
 
     @property
     def noisy_sha256(self) -> str:
@@ -100,5 +225,19 @@ def frequencies_document(frequencies: Frequencies) -> FrequenciesDocument:
         totals_within=of_totals,
         secret=Symbols.of(frequencies.joint.secret),
         inputs=Symbols.of(frequencies.joint.inputs),
-        noisy=tuple(map(tuple, noisy.tolist())),
+        noisy=table(noisy),
+        changes=None if frequencies.changes is None else ChangesPart.of(frequencies.changes),
+        rows=None if frequencies.rows is None else RowsPart.of(frequencies.rows),
     )
+
+
+def table(counts: IntArray) -> tuple[tuple[int, ...], ...]:
+    """A table of counts as documents hold it."""
+    return tuple(map(tuple, counts.tolist()))
+
+
+def matrix(counts: tuple[tuple[int, ...], ...]) -> IntArray:
+    """A table of counts as an array; SpecError if its rows are of several lengths."""
+    if len({len(row) for row in counts}) != 1:
+        raise SpecError("a table of counts has rows of several lengths")
+    return np.array(counts, dtype=np.int64)

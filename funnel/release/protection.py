@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
@@ -51,6 +53,22 @@ class Protection(Part):
         return cls(**numbers_of(frequencies), unprotected=unprotected)
 
 
+class ProtectedTables(Part):
+    """Noisy tables beside the counts, as the record of a version names them; internal.
+
+    Attributes
+    ----------
+    epsilon : float
+        What they cost (nats).
+    counted, noisy : str
+        SHA-256 (hex) of the exact tables with what they are protected with, and of the noisy ones.
+    """
+
+    epsilon: float = Field(gt=0)
+    counted: Sha256
+    noisy: Sha256
+
+
 class ProtectedCounts(Protection):
     """The same in the record of a version, with what the counts were; internal.
 
@@ -76,7 +94,18 @@ class ProtectedCounts(Protection):
             raise ValueError("names noisy counts where there are none, or does not where there are")
         if self.values is not None and self.noisy is None:
             raise ValueError("says that values were learned under noise, and there is none")
+        if (self.changes is not None or self.rows is not None) and self.noisy is None:
+            raise ValueError("names noisy tables where there is no noise")
         return self
+
+    @property
+    def draws(self) -> Mapping[str, Decimal]:
+        """What every draw of noise cost (nats), by what was drawn; the counts with what learning their values did."""
+        if self.epsilon is None or self.noisy is None:
+            return {}
+        found = {one.noisy: Decimal(repr(one.epsilon)) for one in (self.changes, self.rows) if one is not None}
+        # As the decimal numbers that people wrote.
+        return {**found, self.noisy: Decimal(repr(self.epsilon)) - sum(found.values())}
 
     @property
     def public(self) -> Protection:

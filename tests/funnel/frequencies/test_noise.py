@@ -84,13 +84,15 @@ def test_the_sampler_vouches_for_this_epsilon(epsilon: float) -> None:
 
 
 def test_a_sampler_that_does_not_vouch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("funnel.frequencies.noise.scale_of", lambda epsilon: math.nextafter(1 / epsilon, 0))
+    monkeypatch.setattr(
+        "funnel.frequencies.noise.scale_of", lambda epsilon, sensitivity: math.nextafter(1 / epsilon, 0)
+    )
     with pytest.raises(EntropyError, match="vouches for"):
         draw_noise(2, 1.0)
 
 
 def test_a_sampler_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("funnel.frequencies.noise.scale_of", lambda epsilon: -1.0)
+    monkeypatch.setattr("funnel.frequencies.noise.scale_of", lambda epsilon, sensitivity: -1.0)
     with pytest.raises(EntropyError, match="could not be drawn: MakeMeasurement"):
         draw_noise(2, 1.0)
 
@@ -115,3 +117,13 @@ def test_without_opendp_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 def test_noise_that_makes_no_sense_is_refused(wrong: tuple[float, float, float]) -> None:
     with pytest.raises(SpecError, match="of noise"):
         Noise(*wrong)
+
+
+@given(st.floats(1e-3, 50), st.integers(1, 5))
+def test_what_changes_several_counts_needs_so_many_times_the_noise(epsilon: float, counts: int) -> None:
+    scale = scale_of(epsilon, counts)
+    assert counts / Fraction(scale) <= Fraction(epsilon) < counts / Fraction(math.nextafter(scale, 0))
+
+
+def test_the_sampler_vouches_for_all_counts_of_a_record_together() -> None:
+    assert np.abs(draw_noise(4000, 1.0, 8)).mean() > 4 * np.abs(draw_noise(4000, 1.0)).mean()

@@ -28,7 +28,7 @@ REST: dict[str, Any] = {
 }
 # Keys of records before version 1.
 FLAT = ORIGIN | REST
-CONTENT = {"schema": "funnel/record/5", "origin": ORIGIN, **REST}
+CONTENT = {"schema": "funnel/record/6", "origin": ORIGIN, **REST}
 
 
 def read(content: dict[str, Any]) -> Record:
@@ -47,7 +47,7 @@ def test_records_from_before_there_was_a_schema_are_read() -> None:
     # A first secret, made where a rotation was asked for.
     assert read(FLAT | {"secret": "e" * 32, "rotated": None}).rotated is None
     for record in (plain, keyed, rotated):
-        assert json.loads(record.to_bytes())["schema"] == "funnel/record/5"
+        assert json.loads(record.to_bytes())["schema"] == "funnel/record/6"
         assert Record.from_json(record.to_bytes()) == record
 
 

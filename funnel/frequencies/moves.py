@@ -1,0 +1,274 @@
+"""Moves: what noisy tables tell of how people changed since an earlier version, and the law that is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from funnel.alphabet import Alphabet
+from funnel.errors import DataError, SpecError
+from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.history.changes import Changes
+from funnel.joint import IntArray, Joint
+
+SECRET_PARTS: Final = 1 << 15
+"""Of how many parts the law of a secret given the one before is made."""
+
+INPUT_PARTS: Final = 1 << 20
+"""Of how many parts the law of the published input of those who left theirs is made."""
+
+TABLES: Final = 2
+"""In how many counts one person is: one of `secrets`, and one of `stayed` and `left`, over all earlier versions."""
+
+# Beyond it, sums of records would not fit 64 bits.
+_MOST_PEOPLE = 1 << 27
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """How many people went where since the version that is the last one of theirs; exact, or with noise.
+
+    Parameters
+    ----------
+    since : str
+        The earlier version v, as the register names it: ``"series/1.0.0"``.
+    secrets : ndarray of int64, shape (c_v, c_t)
+        People whose last version is v, by their secret then and now.
+    stayed, left : ndarray of int64, shape (c_v, a_v)
+        The same people by secret and published input then: whose published input now has the same labels, and whose
+        has not. With noise all of these may be negative.
+
+    Raises
+    ------
+    SpecError
+        If the tables do not fit one another.
+    """
+
+    since: str
+    secrets: IntArray
+    stayed: IntArray
+    left: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("secrets", "stayed", "left"):
+            table = np.array(getattr(self, name), dtype=np.int64)
+            table.setflags(write=False)
+            object.__setattr__(self, name, table)
+        fits = self.secrets.ndim == self.stayed.ndim == 2 and self.stayed.shape == self.left.shape
+        if not fits or len(self.secrets) != len(self.stayed):
+            raise SpecError(f"the tables of the moves since {self.since} do not fit one another")
+
+    @classmethod
+    def counted(cls, since: str, changes: Changes, earlier: Joint, joint: Joint) -> Moves:
+        """The exact moves of people whose last version is an earlier one.
+
+        Parameters
+        ----------
+        since : str
+        changes : Changes
+            Of exactly these people.
+        earlier, joint : Joint
+            Laws of both versions; their alphabets are what counts.
+        """
+        (was_secret, was), (secret, now) = (
+            np.divmod(cells, len(one.inputs)) for cells, one in ((changes.before, earlier), (changes.after, joint))
+        )
+        same = same_inputs(earlier.inputs, joint.inputs)[was] == now
+        secrets = np.zeros((len(earlier.secret), len(joint.secret)), dtype=np.int64)
+        stayed, left = (np.zeros(earlier.counts.shape, dtype=np.int64) for _ in range(2))
+        np.add.at(secrets, (was_secret, secret), changes.records)
+        np.add.at(stayed, (was_secret[same], was[same]), changes.records[same])
+        np.add.at(left, (was_secret[~same], was[~same]), changes.records[~same])
+        return cls(since, secrets, stayed, left)
+
+    def require_fitting(self, earlier: Joint, joint: Joint) -> None:
+        """Make sure that these are moves from one version to the other.
+
+        Raises
+        ------
+        SpecError
+            If shapes differ, or somebody is said to have stayed at an input that there no longer is.
+        """
+        shapes = (len(earlier.secret), len(joint.secret)), (len(earlier.secret), len(earlier.inputs))
+        if (self.secrets.shape, self.stayed.shape) != shapes:
+            raise SpecError(f"the moves since {self.since} are not between the values of these two versions")
+        if self.stayed[:, same_inputs(earlier.inputs, joint.inputs) < 0].any():
+            raise SpecError(
+                f"the moves since {self.since} say that somebody stayed at an input that is no longer there"
+            )
+
+    def changes(self, earlier: Joint, joint: Joint) -> Changes:
+        """The law of changes that these tables come to, in whole numbers, of which rows matter as ratios.
+
+        Everybody with a secret changes it alike, whatever their input; who leaves an input goes where people with
+        their secret of now are. A cell that nobody seems to have had, under the noise, does what most cells do.
+
+        Parameters
+        ----------
+        earlier, joint : Joint
+            Published counts of both versions, clipped at 0.
+
+        Raises
+        ------
+        SpecError
+            If the tables do not fit the versions.
+        DataError
+            If there are too many people, or too many values, for whole numbers of 64 bits.
+
+        Notes
+        -----
+        O(c_v a_v c_t a_t).
+        """
+        self.require_fitting(earlier, joint)
+        into = same_inputs(earlier.inputs, joint.inputs)
+        kept = _secrets_kept(self.secrets, earlier, joint)
+        inputs = inputs_by_secret(joint)
+        stay, leave = _weights(self.stayed, self.left, into >= 0)
+        if int(stay.sum()) + int(leave.sum()) >= _MOST_PEOPLE:
+            raise DataError(
+                f"the moves since {self.since} are of more people than exact arithmetic is laid out for "
+                f"({_MOST_PEOPLE:,})"
+            )
+        c, a = joint.counts.shape
+        before, after, records = [], [], []
+        for secret in range(len(earlier.secret)):
+            for x in range(len(earlier.inputs)):
+                to = leave[secret, x] * inputs
+                if stay[secret, x]:
+                    to[:, into[x]] += stay[secret, x] * INPUT_PARTS
+                to *= kept[secret][:, None]
+                cells = np.flatnonzero(to)
+                before.append(np.full(len(cells), secret * len(earlier.inputs) + x, dtype=np.int64))
+                after.append(cells)
+                records.append(to.reshape(c * a)[cells])
+        return Changes(np.concatenate(before), np.concatenate(after), np.concatenate(records))
+
+    @property
+    def people(self) -> int:
+        """How many people these are, by the table whose noise adds up least; at least 0."""
+        return max(0, int(self.secrets.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMoves:
+    """The moves of a version since all earlier ones about the same people, with noise.
+
+    Attributes
+    ----------
+    epsilon : float
+        Differential privacy of all of them together (nats), for one person more or less.
+    since : tuple of Moves
+        By earlier version, in the order of their publication.
+    """
+
+    epsilon: float
+    since: tuple[Moves, ...]
+
+    @property
+    def scale(self) -> float:
+        """Of the noise in every count: the smallest double at or above 2 / epsilon."""
+        return scale_of(self.epsilon, TABLES)
+
+
+def same_inputs(earlier: Alphabet, later: Alphabet) -> IntArray:
+    """Where each input of an earlier version is among those of a later one, by its labels; -1 where it is not."""
+    if earlier.columns != later.columns:
+        return np.full(len(earlier), -1, dtype=np.int64)
+    places = {symbol: place for place, symbol in enumerate(later.symbols)}
+    return np.array([places.get(symbol, -1) for symbol in earlier.symbols], dtype=np.int64)
+
+
+def noisy_moves(exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint, epsilon: float) -> NoisyMoves:
+    """Add noise to exact moves, to every count of every table, whether anybody is in it or not.
+
+    Which earlier versions are somebody's last is not to be seen, nor which cells are empty. Only where an input is no
+    longer there can nobody have stayed, which alphabets alone tell: these counts are 0.
+
+    Parameters
+    ----------
+    exact : sequence of Moves
+        Since every version of the register.
+    versions : sequence of Joint
+        Published counts of these versions.
+    joint : Joint
+        Of this version.
+    epsilon : float
+        For all tables together.
+
+    Raises
+    ------
+    SpecError
+        If a table does not fit, or OpenDP is not installed.
+    EntropyError
+        If no noise can be drawn.
+    """
+    found = []
+    for moves, earlier in zip(exact, versions, strict=True):
+        moves.require_fitting(earlier, joint)
+        possible = np.broadcast_to(same_inputs(earlier.inputs, joint.inputs) >= 0, moves.stayed.shape)
+        sizes = (moves.secrets.size, int(possible.sum()), moves.left.size)
+        of_secrets, of_stayed, of_left = np.split(draw_noise(sum(sizes), epsilon, TABLES), np.cumsum(sizes)[:-1])
+        stayed = moves.stayed.copy()
+        stayed[possible] += of_stayed
+        found.append(
+            Moves(
+                moves.since,
+                moves.secrets + of_secrets.reshape(moves.secrets.shape),
+                stayed,
+                moves.left + of_left.reshape(moves.left.shape),
+            )
+        )
+    return NoisyMoves(epsilon, tuple(found))
+
+
+def shares(counts: IntArray, parts: int) -> IntArray:
+    """Counts n >= 0, not all zero, as whole numbers that sum to ``parts`` and are positive where n is; (k,).
+
+    ``floor(parts n / N)``, or 1 where that is 0 and n is not; what is then missing to ``parts``, or too much, goes to
+    the largest of these, the first one of several.
+
+    Raises
+    ------
+    DataError
+        If there are too many values for so few parts.
+    """
+    total = int(counts.sum())
+    found = np.array([max(parts * count // total, 1 if count else 0) for count in counts.tolist()], dtype=np.int64)
+    largest = int(found.argmax())
+    found[largest] += parts - int(found.sum())
+    if found[largest] < 1:
+        raise DataError("a column has too many values for a law of changes; group its values")
+    return found
+
+
+def inputs_by_secret(joint: Joint) -> IntArray:
+    """The law of the published input for every secret, in `INPUT_PARTS`; (c, a). Of all people where none has it."""
+    everybody = joint.counts.sum(axis=0)
+    return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts])
+
+
+def _secrets_kept(secrets: IntArray, earlier: Joint, joint: Joint) -> IntArray:
+    """The law of the secret now for every secret then, in `SECRET_PARTS`; (c_v, c_t)."""
+    clipped = np.maximum(secrets, 0)
+    places = same_inputs(earlier.secret, joint.secret)
+    everybody = joint.counts.sum(axis=1)
+    rows = []
+    for row, place in zip(clipped, places.tolist(), strict=True):
+        if row.any():
+            rows.append(shares(row, SECRET_PARTS))
+        elif place >= 0:
+            rows.append(np.where(np.arange(len(row)) == place, SECRET_PARTS, 0))
+        else:
+            rows.append(shares(everybody, SECRET_PARTS))
+    return np.stack(rows)
+
+
+def _weights(stayed: IntArray, left: IntArray, can_stay: np.ndarray) -> tuple[IntArray, IntArray]:
+    """How much of a cell stays at its input and how much leaves it; both (c, a)."""
+    stay, leave = np.maximum(stayed, 0), np.maximum(left, 0)
+    empty = (stay == 0) & (leave == 0)
+    stays = (stay.sum(axis=1) >= leave.sum(axis=1))[:, None] & can_stay[None, :]
+    return np.where(empty & stays, 1, stay), np.where(empty & ~stays, 1, leave)
