@@ -26,7 +26,7 @@ from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WORD_BITS
 
 # People that a history must be expected to have for rows of its own; and histories with rows of their own, the likeliest.
-LEAST, MOST = 0.05, 4096
+LEAST, MOST = 0.2, 2048
 # What the expected people of a version are counted in: shares of 2^-30 of them.
 _RECORDS = 2**30
 # A channel of the library is tried where floats say that it keeps the conditions up to this.

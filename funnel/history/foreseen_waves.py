@@ -18,7 +18,7 @@ from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
 from funnel.history.following import follow
-from funnel.history.foreseen import Foreseen, counted_among, with_others
+from funnel.history.foreseen import Foreseen, with_others
 from funnel.history.library import balanced, distinct_channels
 from funnel.history.observed import Observed
 from funnel.history.past import Past
@@ -76,7 +76,7 @@ def follow_foreseen_waves(
     reserve: float = 1.0,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
-) -> tuple[Waves, Foreseen]:
+) -> Waves:
     """Decide and draw a version row by row, of which nothing is published but functions of published tables.
 
     A unit whose history nobody foresaw draws from the best channel of the library that keeps the bound for its law. Each
@@ -91,11 +91,6 @@ def follow_foreseen_waves(
     published : Published
     target : Protocol
         What is aimed at: for the law of first rows.
-
-    Returns
-    -------
-    tuple of Waves and Foreseen
-        The second says how many units are expected to stand where after their last row.
 
     Raises
     ------
@@ -162,9 +157,8 @@ def follow_foreseen_waves(
             coming = Foreseen(here.nodes, here.people * on)
     together = _together(steps, target, published, joint, before, xs)
     nodes_after = np.concatenate([one.nodes for one in standing])
-    return Waves(together, past, outputs, before, after), Foreseen(
-        nodes_after, np.concatenate([one.people for one in standing])
-    )
+    foreseen_after = Foreseen(nodes_after, np.concatenate([one.people for one in standing]))
+    return Waves(together, past, outputs, before, after, foreseen_after)
 
 
 def _nobody() -> Foreseen:
@@ -179,8 +173,8 @@ def _going_on(waves: Sequence[int], row: int) -> float:
 def _beyond(last: Step, past: Past, law: Joint, since: Mapping[int, Changes], name: str, row: int) -> Step:
     """A step of rows that nobody foresaw, with the library of the one before, and nobody in it yet."""
     none = np.zeros(0, dtype=np.int64)
-    # Nobody: whoever is there is found as other histories are.
-    observed = counted_among(law, since, none, none, none, row)
+    # Whoever is there is found as other histories are.
+    observed = replace(last.observed, joint=law, changes=since, row=row)
     return replace(last, version=name, past=past, observed=observed, followed=none, drawn_from=none)
 
 
