@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,10 @@ from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
 
 IntArray = npt.NDArray[np.int64]
+
+# Of what learning values left of the epsilon of a version: for changes where there are earlier versions about the same
+# people, and as much for the rows of units where these have several.
+TABLES_PART: Final = Fraction(1, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +99,7 @@ def protect(
     spent_before: float = 0.0,
     values: Mapping[str, Sequence[str]] | None = None,
     learned: Share = NOTHING,
+    moving: bool = False,
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
@@ -113,6 +118,8 @@ def protect(
         alphabets of the counts have to be public already.
     learned : Share, optional
         What it cost to learn these values; the counts get the rest of epsilon.
+    moving : bool
+        Whether a part of that is for how people changed since earlier versions (`part_for`).
 
     Raises
     ------
@@ -129,9 +136,17 @@ def protect(
         return Frequencies(counted, settings.protection)
     spent = spent_with(settings, spent_before)
     wide = counted if values is None else widened(counted, values)
-    noise = Noise(rounded_down(Fraction(settings.epsilon) - Fraction(learned.epsilon)), learned.delta, settings.beta)
+    left = Fraction(settings.epsilon) - Fraction(learned.epsilon)
+    if moving:
+        left -= Fraction(part_for(settings, learned))
+    noise = Noise(rounded_down(left), learned.delta, settings.beta)
     noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
     return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
+
+
+def part_for(settings: FrequencySettings, learned: Share) -> float:
+    """Epsilon (nats) of the tables of how people changed: a quarter of what learning the values left."""
+    return rounded_down((Fraction(settings.epsilon) - Fraction(learned.epsilon)) * TABLES_PART)
 
 
 def of_noisy(
@@ -164,6 +179,20 @@ def of_noisy(
     return Frequencies(joint, "noise", noise, noisy, spent, epsilon)
 
 
+def with_changes(frequencies: Frequencies, changes: NoisyMoves, epsilon: float, spent: float) -> Frequencies:
+    """The same frequencies with how people changed.
+
+    Parameters
+    ----------
+    frequencies : Frequencies
+        With noise.
+    changes : NoisyMoves
+    epsilon, spent : float
+        Of the version, and of all about these people, with these tables.
+    """
+    return replace(frequencies, changes=changes, epsilon=epsilon, spent=spent)
+
+
 def spent_with(settings: FrequencySettings, spent_before: float) -> float:
     """Epsilon (nats) that all versions about some people have spent with one more.
 
@@ -176,11 +205,16 @@ def spent_with(settings: FrequencySettings, spent_before: float) -> float:
     """
     spent = Decimal(repr(spent_before)) + Decimal(repr(settings.epsilon))
     if settings.total is not None and spent > Decimal(repr(settings.total)):
-        raise SpecError(
-            f"earlier versions about these people have spent {spent_before:g} of the total of {settings.total:g} in "
-            f"[frequencies], and this one would spend {settings.epsilon:g} more; lower epsilon, or raise total"
-        )
+        raise SpecError(too_much(spent_before, settings.total, settings.epsilon))
     return float(spent)
+
+
+def too_much(before: float, total: float, more: float) -> str:
+    """What is said where more epsilon (nats) would be spent than is allowed in all."""
+    return (
+        f"earlier versions about these people have spent {before:g} of the total of {total:g} in "
+        f"[frequencies], and this one would spend {more:g} more; lower epsilon, or raise total"
+    )
 
 
 if TYPE_CHECKING:

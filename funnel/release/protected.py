@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
-from funnel.errors import DataError, LedgerError
+from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
-from funnel.frequencies.frequencies import spent_with
-from funnel.frequencies.selection import Share
+from funnel.frequencies.frequencies import part_for, spent_with, too_much, with_changes
+from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
+from funnel.release.document import dump
 from funnel.release.documents import joint_document
-from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
+from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, MovesPart, frequencies_document
 from funnel.release.layout import ReleaseFolder
-from funnel.release.protection import ProtectedCounts, Protection, numbers_of
+from funnel.release.protection import ProtectedCounts, ProtectedTables, Protection, numbers_of
 from funnel.release.record import Record
 from funnel.release.records import Records
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 
-_FILE = "frequencies.json"
+_FILE, _CHANGES = "frequencies.json", "changes.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,7 @@ def public_frequencies(
     workspace: Path,
     values: str | None = None,
     held: Earlier | None = None,
+    moving: bool = False,
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
 
@@ -81,6 +86,8 @@ def public_frequencies(
         Digest of what these values were learned from (`funnel.release.learned`), where they were.
     held : Earlier, optional
         A version that waits for approval: its noise is used, but nothing was spent for it.
+    moving : bool
+        Whether there are earlier versions about the same people, so that a part of epsilon is for `public_changes`.
 
     Raises
     ------
@@ -102,12 +109,18 @@ def public_frequencies(
         document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
     spent = _spent(spec, earlier, None if document is None else document.noisy_sha256)
     if document is None:
-        frequencies = protect(counted, settings, spent_before=spent, learned=learned)
+        frequencies = protect(counted, settings, spent_before=spent, learned=learned, moving=moving)
         document = frequencies_document(frequencies)
         cache.keep(key, {_FILE: document.to_bytes()})
         reused = False
     else:
-        frequencies = replace(document.frequencies, spent=spent_with(settings, spent))
+        # Changes since other versions may have been published with the same counts.
+        frequencies = replace(
+            document.frequencies,
+            epsilon=settings.epsilon,
+            spent=spent_with(settings, spent),
+            changes=None,
+        )
         _require_same_table(frequencies, counted)
         reused = True
     record = ProtectedCounts(
@@ -118,6 +131,142 @@ def public_frequencies(
         values=values,
     )
     return Protected(frequencies, record, reused)
+
+
+def public_changes(
+    spec: ReleaseSpec,
+    protected: Protected,
+    exact: Sequence[Moves],
+    versions: Sequence[Joint],
+    learned: Share,
+    earlier: Sequence[Earlier],
+    workspace: Path,
+    held: Earlier | None = None,
+) -> Protected:
+    """Add to public frequencies how people changed since earlier versions, with noise that is drawn once as well.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    protected : Protected
+        The counts of this version.
+    exact : sequence of Moves
+        Of the people whose last version each one is, since every version of the register; none of a first version.
+    versions : sequence of Joint
+        Published counts of these.
+    learned, earlier, workspace, held
+        As of `public_frequencies`.
+
+    Raises
+    ------
+    SpecError
+        If noise would be drawn and more spent than the spec allows in all.
+    LedgerError
+        If the published tables of an earlier version are gone or were changed.
+    """
+    settings = spec.frequencies
+    if settings.protection != "noise" or not exact:
+        return protected
+    key = _digest_of_moves(spec, exact, versions, protected.frequencies.joint)
+    cache = Cache(workspace / "changes")
+    found, kept = _known_changes((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    if found is None and kept is not None:
+        found = ChangesPart.model_validate_json(kept[_CHANGES])
+    epsilon = part_for(settings, learned) if found is None else found.epsilon
+    if found is None:
+        # Refused before anything is drawn.
+        _spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon))
+        cache.keep(key, {_CHANGES: dump(found.model_dump(mode="json"))})
+    noisy = changes_sha256(found)
+    total, spent = _spent_in_all(spec, protected, earlier, noisy, epsilon, learned)
+    frequencies = with_changes(protected.frequencies, found.changes, total, spent)
+    record = protected.record.model_copy(
+        update={
+            **numbers_of(frequencies),
+            "changes": ProtectedTables(epsilon=epsilon, counted=key, noisy=noisy),
+        }
+    )
+    return replace(protected, frequencies=frequencies, record=record)
+
+
+def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlier: Sequence[Earlier]) -> Protected:
+    """The same for a version that takes over rows of an earlier one: with the changes that these were drawn by.
+
+    Raises
+    ------
+    LedgerError
+        If the published frequencies of that version are gone or were changed.
+    """
+    before = rows_of.record.frequencies
+    if before is None or before.changes is None or before.epsilon is None or before.noisy != protected.record.noisy:
+        return protected
+    document = _published(rows_of)
+    if document.changes is None or changes_sha256(document.changes) != before.changes.noisy:
+        raise _other_noise(rows_of)
+    spent = sum({**_draws(spec, earlier), **before.draws}.values(), Decimal(0))
+    frequencies = with_changes(protected.frequencies, document.changes.changes, before.epsilon, float(spent))
+    record = protected.record.model_copy(update={**numbers_of(frequencies), "changes": before.changes})
+    return replace(protected, frequencies=frequencies, record=record)
+
+
+def _spent_in_all(
+    spec: ReleaseSpec, protected: Protected, earlier: Sequence[Earlier], noisy: str, epsilon: float, learned: Share
+) -> tuple[float, float]:
+    """Epsilon of a version with changes, and of all versions about the same people; each draw of noise counts once.
+
+    Raises
+    ------
+    SpecError
+        If that is more than the spec allows.
+    """
+    settings, noise = spec.frequencies, protected.frequencies.noise
+    if noise is None:
+        raise ValueError("only what is protected by noise has cost anything")
+    exact = Fraction(noise.epsilon) + Fraction(learned.epsilon) + Fraction(epsilon)
+    total = settings.epsilon
+    if exact > Fraction(total):
+        # Counts that were drawn when nothing went to changes.
+        total = float(Decimal(repr(noise.epsilon)) + Decimal(repr(learned.epsilon)) + Decimal(repr(epsilon)))
+        while Fraction(total) < exact:
+            total = math.nextafter(total, math.inf)
+    parts = Decimal(repr(epsilon))
+    own = {protected.record.noisy or "": Decimal(repr(total)) - parts, noisy: parts}
+    before = _draws(spec, earlier)
+    spent = sum({**before, **own}.values(), Decimal(0))
+    if settings.total is not None and spent > Decimal(repr(settings.total)):
+        new = sum(cost for draw, cost in own.items() if draw not in before)
+        raise SpecError(too_much(float(spent - new), settings.total, float(new)))
+    return total, float(spent)
+
+
+def changes_sha256(changes: ChangesPart) -> str:
+    """SHA-256 (hex) of noisy tables: of what was drawn, whatever was spent besides."""
+    said = [one.model_dump(mode="json") for one in changes.since]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _digest_of_moves(spec: ReleaseSpec, exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint) -> str:
+    """SHA-256 (hex) of exact tables with what they are of and what they are protected with."""
+    tables = [MovesPart.of(moves).model_dump(mode="json") for moves in exact]
+    values = [[list(one.secret.symbols), list(one.inputs.symbols)] for one in (*versions, joint)]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"})]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _known_changes(versions: Sequence[Earlier], key: str) -> ChangesPart | None:
+    """The noisy tables of the last of these versions with the same exact ones and settings; None if none has them."""
+    for one in reversed(versions):
+        frequencies = one.record.frequencies
+        if one.folder is None or frequencies is None or frequencies.changes is None:
+            continue
+        if frequencies.changes.counted != key:
+            continue
+        changes = _published(one).changes
+        if changes is None or changes_sha256(changes) != frequencies.changes.noisy:
+            raise _other_noise(one)
+        return changes
+    return None
 
 
 def _digest_of(spec: ReleaseSpec, counted: Joint) -> str:
@@ -133,22 +282,38 @@ def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
         frequencies = one.record.frequencies
         if one.folder is None or frequencies is None or frequencies.counted != key:
             continue
-        folder = ReleaseFolder(one.folder)
-        known = one.record.files.get(folder.frequencies.name)
-        try:
-            if known is not None and file_digest(folder.frequencies) != known:
-                raise DataError(f"{folder.frequencies} was changed since it was published")
-            document = FrequenciesDocument.read(folder.frequencies)
-        except DataError as error:
-            raise LedgerError(
-                f"{error}; restore it from a backup: other noise on the same counts would tell more of them"
-            ) from error
+        document = _published(one)
         if document.noisy_sha256 != frequencies.noisy:
-            raise LedgerError(
-                f"{folder.frequencies} is not what version {one.version} was made from; restore it from a backup"
-            )
+            raise _other_noise(one)
         return document
     return None
+
+
+def _published(one: Earlier) -> FrequenciesDocument:
+    """The frequencies of a version that is there, as they were published.
+
+    Raises
+    ------
+    LedgerError
+        If they are gone or were changed.
+    """
+    if one.folder is None:
+        raise ValueError("a version that is there has a folder")
+    folder = ReleaseFolder(one.folder)
+    known = one.record.files.get(folder.frequencies.name)
+    try:
+        if known is not None and file_digest(folder.frequencies) != known:
+            raise DataError(f"{folder.frequencies} was changed since it was published")
+        return FrequenciesDocument.read(folder.frequencies)
+    except DataError as error:
+        raise LedgerError(
+            f"{error}; restore it from a backup: other noise on the same counts would tell more of them"
+        ) from error
+
+
+def _other_noise(one: Earlier) -> LedgerError:
+    path = None if one.folder is None else ReleaseFolder(one.folder).frequencies
+    return LedgerError(f"{path} is not what version {one.version} was made from; restore it from a backup")
 
 
 def _require_same_table(frequencies: Frequencies, counted: Joint) -> None:
@@ -175,16 +340,21 @@ def _before(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> list[Record]:
     return list(found.values())
 
 
+def _draws(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> dict[str, Decimal]:
+    """What every draw of noise cost that versions before published about these people, by what was drawn."""
+    found: dict[str, Decimal] = {}
+    for one in _before(spec, earlier):
+        if one.frequencies is not None:
+            found.update(one.frequencies.draws)
+    return found
+
+
 def _spent(spec: ReleaseSpec, earlier: Sequence[Earlier], noisy: str | None) -> float:
     """Epsilon that versions before spent on these people; noise that is used again counts once, and this one not."""
-    draws = {
-        one.frequencies.noisy: one.frequencies.epsilon
-        for one in _before(spec, earlier)
-        if one.frequencies is not None and one.frequencies.epsilon is not None
-    }
-    draws.pop(noisy, None)
-    # As the decimal numbers that people wrote.
-    return float(sum(Decimal(repr(epsilon)) for epsilon in draws.values()))
+    draws = _draws(spec, earlier)
+    if noisy is not None:
+        draws.pop(noisy, None)
+    return float(sum(draws.values()))
 
 
 def _unprotected(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> int:

@@ -82,11 +82,16 @@ class ProtectedCounts(Protection):
     values : str or None
         SHA-256 (hex) of the source and of what of the spec decides which of its values have a name; None where that is
         not learned under noise.
+    changes, rows : ProtectedTables or None
+        How people changed since earlier versions, and how the rows of a unit follow one another, where there are such
+        tables.
     """
 
     counted: Sha256
     noisy: Sha256 | None
     values: Sha256 | None
+    changes: ProtectedTables | None = None
+    rows: ProtectedTables | None = None
 
     @model_validator(mode="after")
     def _noisy_with_noise(self) -> ProtectedCounts:
