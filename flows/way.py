@@ -175,7 +175,7 @@ def _go(
     held_before = None if waiting is None else waiting.held
     recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
-    estimated = estimate(spec, snapshot, workspace)
+    estimated = estimate(spec, snapshot, workspace, secret)
     counted = estimated.joint
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
     protected = protect(spec, estimated, earlier, workspace, held_before)

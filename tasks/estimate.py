@@ -51,9 +51,7 @@ class Estimated:
 
 
 @step
-def estimate(
-    spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: ReleaseSecret | None = None
-) -> Estimated:
+def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: ReleaseSecret | None = None) -> Estimated:
     """Count the joint law of the secret and the published columns, partition by partition; cached by content.
 
     Parameters
@@ -81,19 +79,15 @@ def estimate(
         cache.forget_others(key)
     codings = snapshot.read_codings()
     joint = over_values(spec, joint, codings)
+    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
+    units = None
+    if spec.follows_units and spec.frequencies.protection == "noise":
+        if key is None:
+            raise ValueError("units that are followed have record keys")
+        units = ordered_rows(snapshot, joint, key, tell).counts
     tell("taken from the cache" if found is not None else "done")
-    values = values_digest(spec, snapshot.source_sha256)
-    return Estimated(joint, codings.learned, values, found is not None, _units(spec, snapshot, joint, secret))
-
-
-def _units(
-    spec: ReleaseSpec, snapshot: Snapshot, joint: Joint, secret: ReleaseSecret | None
-) -> UnitCounts | None:
-    if not spec.follows_units or spec.frequencies.protection != "noise":
-        return None
-    if secret is None or spec.record_key is None:
-        raise ValueError("units that are followed have record keys")
-    return ordered_rows(snapshot, joint, secret.record_key(spec.record_key, read_from_vault), tell).counts
+    values = values_digest(spec, snapshot.source_sha256, key)
+    return Estimated(joint, codings.learned, values, found is not None, units)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

@@ -23,7 +23,7 @@ from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.register import Prepared, Register
-from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, require_exact
+from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, published_units
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
@@ -136,10 +136,14 @@ def follow(
     name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
     units = None
     if spec.follows_units:
-        require_exact(spec, counted, frequencies.joint)
         of_rows = observe_units(register, snapshot, counted, key, tell)
-        drift = _told(spec, _drift_of_units(spec, register, of_rows.first))
-        waves = follow_units(register, of_rows, bound, name, key, target=protocol, reserve=reserve, progress=tell)
+        public_drift = _public_drift(earlier, frequencies)
+        exact = None if frequencies.noise is not None else _drift_of_units(spec, register, of_rows.first)
+        drift = _told(spec, exact or public_drift, public_drift)
+        published = published_units(register, frequencies)
+        waves = follow_units(
+            register, of_rows, bound, name, key, target=protocol, reserve=reserve, published=published, progress=tell
+        )
         units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
     else:
         people = observe(register, snapshot, counted, work, tell)

@@ -9,6 +9,7 @@ from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.decision import Earlier
 from funnel.release.protected import Protected, public_frequencies
+from funnel.release.protected_rows import public_rows
 from funnel.spec import ReleaseSpec
 
 
@@ -23,7 +24,8 @@ def protect(
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
     The one place of the way where counts become public ones. Noise is drawn once for a counted table and its settings,
-    and kept: a rerun, a plan and a version of the same counts have the same, and spend nothing again.
+    and kept: a rerun, a plan and a version of the same counts have the same, and spend nothing again. Where units have
+    several rows these are counts of their first rows, with other noise for how the next ones follow.
 
     Raises
     ------
@@ -33,6 +35,12 @@ def protect(
         If the published frequencies of an earlier version are gone or were changed.
     """
     tell("protecting the frequencies")
-    found = public_frequencies(spec, estimated.joint, estimated.learned, earlier, workspace, estimated.values, held)
+    units = estimated.units
+    counted = estimated.joint if units is None else units.first
+    found = public_frequencies(
+        spec, counted, estimated.learned, earlier, workspace, estimated.values, held, several=units is not None
+    )
+    if units is not None:
+        found = public_rows(spec, found, units, estimated.learned, earlier, workspace, held)
     tell("taken from before" if found.reused else "done")
     return found

@@ -121,9 +121,7 @@ def counted_among(
     sums = np.zeros_like(joint.counts)
     # Only what they add up to by input is asked of counts that are not published.
     np.add.at(sums[0], inputs, records)
-    return Observed(
-        joint, changes, nodes, inputs, records, exact=Joint(sums, joint.secret, joint.inputs), row=row
-    )
+    return Observed(joint, changes, nodes, inputs, records, exact=Joint(sums, joint.secret, joint.inputs), row=row)
 
 
 def with_others(step: Step, nodes: IntArray) -> Step:

@@ -19,7 +19,7 @@ from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
 from funnel.register.following import observe
 from funnel.register.register import Register
-from funnel.register.units import follow_units, observe_units, require_exact
+from funnel.register.units import follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
 from funnel.release.secret import Reader, find_register_secret
@@ -100,12 +100,11 @@ def _unit_outlooks(
     """The same where people have several rows, which are drawn as they would be and thrown away."""
     if spec.register is None or spec.record_key is None or spec.history is None:
         raise ValueError("there is no register")
-    require_exact(spec, counted, public)
     register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
     key = _key(spec, spec.record_key, register, read)
     with TemporaryDirectory() as name:
-        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress))
+        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         units = observe_units(register, snapshot, counted, key, progress)
     found: list[Outlook | None] = []
@@ -130,11 +129,11 @@ def _unit_outlooks(
     return tuple(found)
 
 
-def _learned(spec: ReleaseSpec, progress: Progress) -> Callable[[Source, str], Codings]:
+def _learned(spec: ReleaseSpec, progress: Progress, key: RecordKey | None = None) -> Callable[[Source, str], Codings]:
     workspace = spec.workspace_folder / spec.name
 
     def codings(source: Source, digest: str) -> Codings:
-        return learned_codings(spec, source, digest, workspace, progress)
+        return learned_codings(spec, source, digest, workspace, progress, key)
 
     return codings
 
@@ -153,8 +152,11 @@ def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanR
 
 
 def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: Reader | None) -> RecordKey:
-    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone."""
-    if not register.entries:
+    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone.
+
+    Where noise protects the rows of units, it is the one of the release: other rows would have other noise.
+    """
+    if not register.entries and not (spec.follows_units and spec.frequencies.protection == "noise"):
         return RecordKey(columns, os.urandom(MIN_SECRET_BYTES), scope_of_register(register.name))
     secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
     return secret.record_key(columns, read)

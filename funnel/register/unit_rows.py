@@ -16,7 +16,8 @@ from funnel.register.people import PersonArray
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.sampling.key_column import stored_digests
-from funnel.sampling.keyed import DigestArray, decision_keys, encrypted_words, word_key
+from funnel.sampling.keyed import DigestArray
+from funnel.sampling.unit_order import order_of_rows
 
 _DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64)])
 
@@ -54,9 +55,7 @@ class OrderedRows:
         return UnitCounts(counted_cells(self.cells[first], self.joint), stayed, left, sizes)
 
 
-def ordered_rows(
-    snapshot: Snapshot, joint: Joint, record_key: RecordKey, progress: Progress = quiet
-) -> OrderedRows:
+def ordered_rows(snapshot: Snapshot, joint: Joint, record_key: RecordKey, progress: Progress = quiet) -> OrderedRows:
     """Find the units of a snapshot, and put the rows of each in an order.
 
     It is pseudo-random, by the secret, the unit and the place of a row in the source: it has nothing to do with what is
@@ -92,20 +91,9 @@ def ordered_rows(
     all_cells = np.concatenate(cells)
     if not np.array_equal(np.bincount(all_cells, minlength=joint.counts.size), joint.counts.ravel()):
         raise DataError("the joint law is not that of the snapshot; run the release again")
-    rows = UnitRows.ordered(of_rows, order_of_rows(units, of_rows, record_key))
+    rows = UnitRows.ordered(of_rows, order_of_rows(digest_blocks(units), of_rows, record_key))
     rows.require_one_secret(all_cells // len(joint.inputs), joint.secret.columns, record_key.columns)
     return OrderedRows(joint, rows, all_cells, units)
-
-
-def order_of_rows(units: PersonArray, of_rows: IntArray, record_key: RecordKey) -> np.ndarray:
-    """Words for the rows of units, by unit and place in the source; shape (rows,)."""
-    by_unit = np.argsort(of_rows, kind="stable")
-    sizes = np.bincount(of_rows)
-    number = np.empty(len(of_rows), dtype=np.uint64)
-    number[by_unit] = np.arange(len(of_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows = np.stack([number, np.zeros_like(number)], axis=1)
-    keys = decision_keys(digest_blocks(units[of_rows]), rows, word_key(record_key, "row of a unit"))
-    return encrypted_words(keys, word_key(record_key, "order of the rows of a unit"))
 
 
 def digest_blocks(digests: PersonArray) -> DigestArray:

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError
+from funnel.frequencies import Frequencies
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
+from funnel.history.foreseen import Foreseen
 from funnel.history.foreseen_waves import Published, follow_foreseen_waves
 from funnel.history.rows import UnitRows, counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
@@ -123,6 +125,20 @@ def observe_units(
     last = np.unique(latest[latest >= 0]).tolist()
     changes = {chapter: changed[ordinal] for ordinal in last for chapter in register.chapters_of(ordinal)}
     return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)))
+
+
+def published_units(register: Register, frequencies: Frequencies) -> Published | None:
+    """What is published of the units of a version, where noise protects it; None where they are counted exactly.
+
+    Raises
+    ------
+    LedgerError
+        If a file of the register is gone or was changed.
+    """
+    rows, first = frequencies.rows, frequencies.joint
+    if rows is None:
+        return None
+    return Published(first, rows.changes(first), rows.waves, Foreseen.new(first.n), {})
 
 
 def follow_units(
