@@ -17,7 +17,7 @@ from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
 from funnel.frequencies.frequencies import part_for, spent_with, too_much, with_changes
 from funnel.frequencies.moves import Moves, noisy_moves
-from funnel.frequencies.selection import NOTHING, Share
+from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
