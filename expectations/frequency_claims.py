@@ -15,6 +15,7 @@ from funnel.pipeline.expectations.said import Said
 from funnel.recount import Recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import scale_of
+from funnel.recount.noisy_moves import split_complaints
 from funnel.recount.plausible import plausible_apart, plausible_noise
 from funnel.recount.selection import (
     declared_values,
@@ -31,6 +32,7 @@ CLAIMS = (
     "settings",
     "scale",
     "limits",
+    "changes and rows",
     "combinations",
     "values",
     "selected values",
@@ -55,6 +57,8 @@ _KEYS = frozenset(
         "noisy",
     }
 )
+# Since the second schema, null where there is nothing to tell.
+_MOVES = frozenset({"changes", "rows"})
 # A false alarm may come from the noise, from the values that were selected, or from the comparison of versions.
 SIGNIFICANCE = SHARES["frequencies"] / 3
 
@@ -110,12 +114,13 @@ def frequency_claims(
     before : sequence of Before
         Earlier versions of the series with noise.
     """
-    plain = canonical and set(content) == _KEYS
+    plain = canonical and set(content) in (_KEYS, _KEYS | _MOVES)
     return [
         claim("canonical text", plain, "holds more than its content"),
         all_of("settings", _settings(public, spec, said)),
         same("scale", public.scale, scale_of(public.epsilon_counts)),
         claim("limits", _proven(public), "are not those that the scale and beta prove"),
+        all_of("changes and rows", _moves(public, said)),
         all_of("combinations", _combinations(public, said)),
         all_of("values", _values(public, counted, spec)),
         all_of("selected values", _selected(public, counted, spec)),
@@ -127,18 +132,24 @@ def frequency_claims(
 
 def _settings(public: PublicFrequencies, spec: ReleaseSpec, said: Said) -> Iterator[Claim]:
     settings = said.frequencies
-    yield same("epsilon", public.epsilon, settings.epsilon)
     yield same("beta", public.beta, settings.beta)
     # Only values that nobody declared can be those of one person alone.
     delta = settings.delta if selected_columns(spec) else 0.0
     told = math.isclose(public.delta, delta, rel_tol=1e-9) and public.delta <= settings.delta
     yield claim("delta", told, f"is {public.delta!r} instead of {delta!r}")
-    rest = Fraction(settings.epsilon) - learning_cost(spec)
-    close = math.isclose(public.epsilon_counts, float(rest), rel_tol=1e-12)
-    fine = close and Fraction(public.epsilon_counts) <= rest
-    yield claim(
-        "epsilon of the counts", fine, f"is {public.epsilon_counts!r}, which is not what learning values leaves"
-    )
+    declared, learning = Fraction(settings.epsilon), learning_cost(spec)
+    wrong = next(split_complaints(declared, learning, public.epsilon, *public.parts), None)
+    yield claim("epsilon", wrong is None, f"is not split as it is said: {wrong}")
+
+
+def _moves(public: PublicFrequencies, said: Said) -> Iterator[Claim]:
+    """That tables of changes and rows are of the form they are said to be, and there alone where they belong."""
+    wrong = next(public.moves_complaints(), None)
+    yield claim("tables", wrong is None, f"are not as they are said to be: {wrong}")
+    alone = public.changes is None or said.people == "same"
+    yield claim("changes", alone, "are told of people who are others in every version")
+    several = "unit" in said.settings and said.people == "same"
+    yield claim("rows", (public.rows is not None) == several, "are told where people have one each, or the other way")
 
 
 def _proven(public: PublicFrequencies) -> bool:
@@ -224,9 +235,10 @@ def _spent(public: PublicFrequencies, said: Said, before: Sequence[Before]) -> I
         yield same("epsilon", public.spent, public.epsilon)
         return
     # Noise that is used again is spent once. Versions that are gone, or of other series, may have spent more.
-    draws = {(one.public.secret, one.public.inputs, one.public.noisy): one.public.epsilon for one in before}
-    draws.pop((public.secret, public.inputs, public.noisy), None)
-    least = public.epsilon + math.fsum(draws.values())
+    draws: dict[Any, float] = {}
+    for one in (*(told.public for told in before), public):
+        draws |= one.draws
+    least = math.fsum(draws.values())
     words = f"is {public.spent!r}, and the versions that are there have spent {least!r}"
     yield claim("epsilon", public.spent >= least * (1 - 1e-12), words)
 

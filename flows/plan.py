@@ -52,6 +52,6 @@ def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     for warning in warnings(joint, guarantee, rows):
         tell(f"warning: {warning}")
     step = share_step(joint.n)
-    (outlook,) = plan_version(spec, found.counted, joint, ((str(guarantee), rows),), tell, read_from_vault)
+    (outlook,) = plan_version(spec, found, ((str(guarantee), rows),), tell, read_from_vault)
     told = [compared(row.to_dict(), step, guarantee) for row in rows]
     return told, [] if outlook is None else weighed(outlook.to_dict(), step)

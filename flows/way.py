@@ -20,11 +20,11 @@ from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.disclose import disclose
 from funnel.pipeline.tasks.estimate import estimate
 from funnel.pipeline.tasks.explain import explain
-from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, pending
+from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look_up, pending
 from funnel.pipeline.tasks.hold import hold
 from funnel.pipeline.tasks.ingest import ingest
 from funnel.pipeline.tasks.optimise import Optimised, optimise
-from funnel.pipeline.tasks.protect import protect
+from funnel.pipeline.tasks.protect import protect, protect_changes
 from funnel.pipeline.tasks.publish import Published, publish, require_passed
 from funnel.pipeline.tasks.sanitise import sanitise
 from funnel.pipeline.tasks.step import plain_errors, tell
@@ -178,8 +178,8 @@ def _go(
     estimated = estimate(spec, snapshot, workspace, secret)
     counted = estimated.joint
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
-    protected = protect(spec, estimated, earlier, workspace, held_before)
-    frequencies, protection = protected.frequencies, protected.protection
+    protected = protect(spec, estimated, earlier, workspace, held_before, register)
+    frequencies = protected.frequencies
     if not earlier and not submitted:
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, frequencies, workspace)
@@ -222,7 +222,12 @@ def _go(
         disclose(spec, frequencies, workspace)
     holding = spec.approval.required and approval is None
     published = late = None
-    followed = follow(spec, decision, snapshot, counted, frequencies, protocol, earlier, register, workspace, secret)
+    people = look_up(spec, decision, snapshot, counted, register, workspace, secret)
+    protected = protect_changes(spec, decision, protected, people, estimated, earlier, register, workspace, held_before)
+    frequencies, protection = protected.frequencies, protected.protection
+    followed = follow(
+        spec, decision, snapshot, counted, frequencies, protocol, earlier, register, workspace, secret, people
+    )
     drawn = followed.drawn
     with series.incoming() as folder:
         rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret)
@@ -263,6 +268,7 @@ def _go(
                 folder,
                 register,
                 followed.step,
+                people,
             )
             if holding:
                 hold(decision, snapshot, verdict, series, folder, created, drawn.record, protected.record)

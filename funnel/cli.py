@@ -250,7 +250,7 @@ def plan_command(
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
-        outlooks = plan_version(described, found.counted, joint, tuple(compared), console.progress)
+        outlooks = plan_version(described, found, tuple(compared), console.progress)
         disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
         noise = [

@@ -8,22 +8,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from funnel.audit.followed import FoundHistory
+import numpy as np
+
+from funnel.audit.followed import ExpectedHistory, FoundHistory
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
-from funnel.history import HISTORY_COLUMN, Changes, Step, drawing_protocol
+from funnel.history import HISTORY_COLUMN, Changes, Observed, Step, drawing_protocol
 from funnel.history import follow as follow_people
 from funnel.history.drift import Drift, drift_between
+from funnel.history.expected import Attending, Expected, answered, expected_after
+from funnel.history.fitting import Fitted, fitted
+from funnel.history.law import laws_before
 from funnel.history.waves import Waves
-from funnel.joint import Joint
+from funnel.joint import FloatArray, IntArray, Joint
 from funnel.naming import name_outputs
 from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
+from funnel.register.predicting import predicted_people
 from funnel.register.register import Prepared, Register
-from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, published_units
+from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
@@ -59,6 +65,8 @@ class Followed:
         Who has which history.
     units : tuple of Units and Waves, or None
         Where people have several rows: whose they are, and what was decided and drawn row by row.
+    forecast : Forecast or None
+        With noise: who was expected, which everything public was decided by.
     """
 
     drawn: DrawnFrom
@@ -66,6 +74,33 @@ class Followed:
     step: Step | None = None
     people: People | None = None
     units: tuple[Units, Waves] | None = None
+    forecast: Forecast | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Who is expected in a version, and with which history after it.
+
+    Attributes
+    ----------
+    who : Attending
+    nodes, outputs : ndarray of int64, each (k,)
+        Predicted histories after the version: the one before it, and the output.
+    people : ndarray of float64, shape (k,)
+        Expected to have each.
+    others : float
+        Expected to have another one.
+    """
+
+    who: Attending
+    nodes: IntArray
+    outputs: IntArray
+    people: FloatArray
+    others: float
+
+    def after(self, first: int) -> Expected:
+        """Who is expected to have which history then; the first of the new ones has this number."""
+        return expected_after(self.who, first, self.people, self.others)
 
 
 @step
@@ -80,6 +115,7 @@ def follow(
     register: Register | None,
     workspace: Path,
     secret: ReleaseSecret | None = None,
+    people: People | Units | None = None,
 ) -> Followed:
     """Decide what is drawn of everybody, given their histories; nothing of it where versions are about other people.
 
@@ -101,6 +137,8 @@ def follow(
     workspace : Path
         Private folder of the series.
     secret : ReleaseSecret, optional
+    people : People or Units, optional
+        From `look_up`: who has which history.
 
     Raises
     ------
@@ -129,41 +167,59 @@ def follow(
             'a protocol that reads the secret cannot be drawn given histories; with [history] people = "same" leave '
             "reads_secret out of [mechanism]"
         )
-    register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
     work = workspace / FOLDER
     key = secret.record_key(spec.record_key, read_from_vault)
     bound = parse_guarantee(spec.guarantee.canonical)
     name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
-    units = None
+    units = forecast = expected = None
     if spec.follows_units:
-        of_rows = observe_units(register, snapshot, counted, key, tell)
+        if not isinstance(people, Units):
+            raise ValueError("units that are followed were looked up")
         public_drift = _public_drift(earlier, frequencies)
-        exact = None if frequencies.noise is not None else _drift_of_units(spec, register, of_rows.first)
+        exact = None if frequencies.noise is not None else _drift_of_units(spec, register, people.first)
         drift = _told(spec, exact or public_drift, public_drift)
-        published = published_units(register, frequencies)
         waves = follow_units(
-            register, of_rows, bound, name, key, target=protocol, reserve=reserve, published=published, progress=tell
+            register,
+            people,
+            bound,
+            name,
+            key,
+            target=protocol,
+            reserve=reserve,
+            expected=expected_units(register, frequencies),
+            progress=tell,
         )
-        units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
+        units, expected, found = (people, waves), waves.fitted, waves.step
+        people = people_of(people, waves, snapshot, work)
     else:
-        people = observe(register, snapshot, counted, work, tell)
+        if not isinstance(people, People):
+            raise ValueError("people who are followed were looked up")
         public_drift = _public_drift(earlier, frequencies)
         # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
         changes = people.observed.changes
         exact = None if frequencies.noise is not None else _drift_of_same(spec, register, counted, changes)
         drift = _told(spec, exact or public_drift, public_drift)
         tell("following histories")
-        found = follow_people(
-            register.past,
-            people.observed.known_by(frequencies.joint),
-            bound,
-            name,
-            target=protocol,
-            reserve=reserve,
-            # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
-            read_alone=True,
-            progress=tell,
-        )
+
+        def decided(observed: Observed) -> Step:
+            return follow_people(
+                register.past,
+                observed,
+                bound,
+                name,
+                target=protocol,
+                reserve=reserve,
+                # Whoever downloads this version alone, with its frequencies and its protocol, is a reader too.
+                read_alone=True,
+                progress=tell,
+            )
+
+        if frequencies.noise is None:
+            found = decided(people.observed)
+        else:
+            who, expected_now = predicted_people(register, frequencies)
+            expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
+            found, forecast = expected.step, _forecast(who, expected.predicted)
     public = _public(frequencies.joint, found)
     # What an output may come from is more than it is under the protocol of this version alone; its name says it.
     found = replace(found, channel=replace(found.channel, outputs=public.outputs))
@@ -192,10 +248,46 @@ def follow(
         _counted(spec, followed, len(found.library)),
         followed,
         protocol,
-        _found(register, people, found),
+        _found(register, people, found, expected),
         record,
     )
-    return Followed(drawn, drift, found, people, units)
+    return Followed(drawn, drift, found, people, units, forecast)
+
+
+def look_up(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    snapshot: Snapshot,
+    counted: Joint,
+    register: Register | None,
+    workspace: Path,
+    secret: ReleaseSecret | None = None,
+) -> People | Units | None:
+    """Who has which history, and how people changed; None where nobody is followed.
+
+    Raises
+    ------
+    SpecError
+        If the register is about another secret or other keys.
+    LedgerError
+        If a file of the register is gone or was changed.
+    """
+    if register is None or secret is None or spec.record_key is None:
+        return None
+    if isinstance(decision, TakeOver) and in_register(decision) is not None:
+        return None
+    register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+    if spec.follows_units:
+        key = secret.record_key(spec.record_key, read_from_vault)
+        return observe_units(register, snapshot, counted, key, tell)
+    return observe(register, snapshot, counted, workspace / FOLDER, tell)
+
+
+def _forecast(who: Attending, predicted: Step) -> Forecast:
+    """Which histories are expected after a version."""
+    laws = laws_before(predicted.past, who.nodes, predicted.joint, predicted.observed.changes).values.sum(axis=1)
+    nodes, outputs, people, others = answered(who, laws, predicted.library, predicted.drawn_from)
+    return Forecast(who, nodes, outputs, people, others)
 
 
 def entry_of(
@@ -229,8 +321,17 @@ def entry_of(
     if followed.units is not None:
         noted = drawn_units(*followed.units, found, rows.pairs, workspace / FOLDER)
     else:
+        forecast = followed.forecast
         noted = drawn_people(
-            snapshot, drawn.snapshot, followed.people, found, words, rows.pairs, workspace / FOLDER, tell
+            snapshot,
+            drawn.snapshot,
+            followed.people,
+            found,
+            words,
+            rows.pairs,
+            workspace / FOLDER,
+            tell,
+            predicted=None if forecast is None else (forecast.nodes, forecast.outputs),
         )
     return register.prepare(
         noted,
@@ -241,8 +342,18 @@ def entry_of(
         key_kinds=snapshot.key_kinds,
         fingerprint=secret.fingerprint,
         noise=None if frequencies.noise is None else frequencies.noise.epsilon,
-        people_counted=None if frequencies.noise is None else found.observed.exact_joint.n,
+        people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
+        changes=frequencies.changes,
+        rows=frequencies.rows,
+        expected=_expected_after(followed, noted.chapter.first),
     )
+
+
+def _expected_after(followed: Followed, first: int) -> Expected | None:
+    """Who is expected to have which history once a version is published whose first history has this number."""
+    if followed.units is not None:
+        return followed.units[1].expected
+    return None if followed.forecast is None else followed.forecast.after(first)
 
 
 @contextmanager
@@ -300,8 +411,8 @@ def _counted(spec: ReleaseSpec, followed: Snapshot, channels: int) -> Joint:
     return Joint.from_parts([parts[i] for i in sorted(parts)], order)
 
 
-def _found(register: Register, people: People, found: Step) -> FoundHistory:
-    """What all versions together tell, for whoever answers for it."""
+def _found(register: Register, people: People, found: Step, expected: Fitted | None = None) -> FoundHistory:
+    """What all versions together tell, for whoever answers for it; and what of it is public, with noise."""
     labels = {chapter.version: chapter.channel.outputs.labels for chapter in found.past.chapters}
     witness = found.level.witness
     ratio = witness.ratio
@@ -309,7 +420,7 @@ def _found(register: Register, people: People, found: Step) -> FoundHistory:
     return FoundHistory(
         register=register.name,
         versions=len(register.entries) + 1,
-        histories=found.histories,
+        histories=found.histories if expected is None else len(np.unique(found.observed.nodes)),
         known=people.known,
         forgotten=people.forgotten,
         channels=len(found.library),
@@ -326,6 +437,23 @@ def _found(register: Register, people: People, found: Step) -> FoundHistory:
         bound=found.bound,
         entropy=found.entropy,
         units=found.opening.joint.n if found.waves else None,
+        expected=None if expected is None else _expected(expected),
+    )
+
+
+def _expected(found: Fitted) -> ExpectedHistory:
+    """The same of expected people, and how many were not."""
+    step = found.predicted
+    everybody = step.joint.n
+    silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
+    return ExpectedHistory(
+        histories=step.histories,
+        level=step.level.value,
+        moved=min(1.0, step.moved / everybody),
+        outside=min(1.0, step.outside / everybody),
+        others=silent / int(step.observed.records.sum()),
+        unpredicted=found.unpredicted,
+        silent=found.silent,
     )
 
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
-from funnel.release.decision import Earlier
-from funnel.release.protected import Protected, public_frequencies
+from funnel.register.following import People
+from funnel.register.register import Register
+from funnel.register.units import Units
+from funnel.release.decision import Draw, Earlier, TakeOver
+from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies
 from funnel.release.protected_rows import public_rows
 from funnel.spec import ReleaseSpec
 
@@ -20,12 +23,18 @@ def protect(
     earlier: Sequence[Earlier],
     workspace: Path,
     held: Earlier | None = None,
+    register: Register | None = None,
 ) -> Protected:
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
     The one place of the way where counts become public ones. Noise is drawn once for a counted table and its settings,
     and kept: a rerun, a plan and a version of the same counts have the same, and spend nothing again. Where units have
     several rows these are counts of their first rows, with other noise for how the next ones follow.
+
+    Parameters
+    ----------
+    register : Register, optional
+        That the people are known by.
 
     Raises
     ------
@@ -35,12 +44,48 @@ def protect(
         If the published frequencies of an earlier version are gone or were changed.
     """
     tell("protecting the frequencies")
-    units = estimated.units
+    moving = register is not None and len(register.entries) > 0
+    units, learned = estimated.units, estimated.learned
     counted = estimated.joint if units is None else units.first
     found = public_frequencies(
-        spec, counted, estimated.learned, earlier, workspace, estimated.values, held, several=units is not None
+        spec, counted, learned, earlier, workspace, estimated.values, held, moving, several=units is not None
     )
     if units is not None:
-        found = public_rows(spec, found, units, estimated.learned, earlier, workspace, held)
+        found = public_rows(spec, found, units, learned, earlier, workspace, held)
     tell("taken from before" if found.reused else "done")
     return found
+
+
+def protect_changes(
+    spec: ReleaseSpec,
+    decision: Draw | TakeOver,
+    protected: Protected,
+    people: People | Units | None,
+    estimated: Estimated,
+    earlier: Sequence[Earlier],
+    register: Register | None,
+    workspace: Path,
+    held: Earlier | None = None,
+) -> Protected:
+    """Make public how people changed since earlier versions, once it is decided that there will be another one.
+
+    Rows that are taken over were drawn by changes that are public already.
+
+    Parameters
+    ----------
+    people : People, Units or None
+        Who has which history, where they are followed.
+
+    Raises
+    ------
+    SpecError, LedgerError
+        As `protect`.
+    """
+    if register is None:
+        return protected
+    if people is None:
+        return changes_of(protected, decision.rows_of, spec, earlier) if isinstance(decision, TakeOver) else protected
+    tell("protecting changes")
+    moves = people.moves(register)
+    laws = [law for _, law in register.laws]
+    return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held)

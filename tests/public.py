@@ -10,12 +10,16 @@ import numpy as np
 from funnel.audit import Audited
 from funnel.audit.findings import LawFindings
 from funnel.frequencies import Frequencies
+from funnel.frequencies.selection import NOTHING
 from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release.preview import Preview
+from funnel.release.protected import public_frequencies
 from funnel.release.protection import Protection
 from funnel.release.public import PublicRelease
 from funnel.report import ReportContent
+from funnel.spec import ReleaseSpec
 
 UNPROTECTED = Protection(protection="none", epsilon=None, delta=None, beta=None, spent=None, unprotected=0)
 
@@ -37,3 +41,8 @@ def audited_again(content: ReportContent, **changes: Any) -> ReportContent:
     law = replace(audited.law, **{name: value for name, value in changes.items() if name in names})
     told = {name: changes[name] for name in ("rows", "outside", "consistency", "history") if name in changes}
     return replace(content, findings=replace(content.findings, **changes), audited=replace(audited, law=law, **told))
+
+
+def previewed(spec: ReleaseSpec, joint: Joint) -> Preview:
+    """What a plan sees of counts that are as public as they are."""
+    return Preview(joint, public_frequencies(spec, joint, NOTHING, (), spec.workspace_folder / spec.name))

@@ -6,6 +6,33 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class ExpectedHistory:
+    """With noise: the same of the people who are expected, by public tables; and how many were not.
+
+    Attributes
+    ----------
+    histories : int
+        Predicted ones that were followed; that of new people counts.
+    level : float
+        Largest level over these.
+    moved, outside : float
+        Shares of the expected people.
+    others : float
+        Share of the expected people whose history is none of these.
+    unpredicted, silent : int
+        People who really have another history, and those of them who are drawn from what tells nothing; internal.
+    """
+
+    histories: int
+    level: float
+    moved: float
+    outside: float
+    others: float
+    unpredicted: int
+    silent: int
+
+
+@dataclass(frozen=True)
 class FoundHistory:
     """The part of the findings that is about all versions of a register together; levels and entropies in nats.
 
@@ -41,6 +68,8 @@ class FoundHistory:
         kept, and H(X).
     units : int or None
         People, where they have several rows: ``moved`` and ``outside`` are of these, ``forgotten`` is of rows.
+    expected : ExpectedHistory or None
+        With noise, what of this is public: all else is then about who really has which history.
     """
 
     register: str
@@ -62,6 +91,7 @@ class FoundHistory:
     bound: float
     entropy: float
     units: int | None = None
+    expected: ExpectedHistory | None = None
 
     @property
     def share(self) -> float:

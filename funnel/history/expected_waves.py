@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from funnel.history.law import laws_before
 from funnel.history.library import balanced, distinct_channels
 from funnel.history.observed import Observed
 from funnel.history.past import Past
-from funnel.history.rows import UnitRows, counted_cells
+from funnel.history.rows import UnitRows
 from funnel.history.step import Step
 from funnel.history.waves import Draw, Waves, wave_name
 from funnel.joint import FloatArray, IntArray, Joint
@@ -174,7 +175,7 @@ def follow_expected_waves(
             )
             decided.append(step)
             laws = laws_before(past, who.nodes, law, since).values.sum(axis=1)
-            told = _Wave(*answered(past, who, laws, step.library, step.drawn_from))
+            told = _Wave(*answered(who, laws, step.library, step.drawn_from))
             found.append(Fitted(step, step, 0, 0) if there is None else fitted(step, there))
         else:
             told = _Wave(wave[:0], wave[:0], np.zeros(0), 0.0)
@@ -183,6 +184,10 @@ def follow_expected_waves(
         said = draw(step, wave, had)
         pairs, predicted = had * b + said, told.nodes * b + told.outputs
         codes = np.concatenate([predicted, np.setdiff1d(pairs, predicted)])
+        if not len(codes):
+            # Histories that nobody is expected to have, and nobody has.
+            ends.append(Expected(wave, np.zeros(0), np.array([told.others])))
+            break
         chapter = step.chapter(codes // b, codes % b)
         order = np.argsort(codes)
         places = order[np.searchsorted(codes, pairs, sorter=order)]
@@ -256,7 +261,7 @@ def _silent(last: Step, past: Past, version: str, there: Observed | None) -> Fit
         library=np.repeat(last.channel.marginal[None, :, None], len(last.channel.inputs), axis=2),
         followed=nodes,
         drawn_from=np.zeros(len(nodes), dtype=np.int64),
-        level=Level(0.0, Witness(0, 0, None, None, True)),
+        level=Level(0.0, Witness(0, 0, None, Fraction(1), True)),
         worst=None,
     )
     people = int(there.records.sum())

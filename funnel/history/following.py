@@ -156,8 +156,8 @@ def follow(
         drawn_from=proven.drawn_from,
         level=proven.level,
         worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
-        moved=int(people[standing.moved].sum()),
-        outside=int(people[proven.outside].sum()),
+        moved=observed.people(people[standing.moved].sum()),
+        outside=observed.people(people[proven.outside].sum()),
         utility=mutual_information(joint, channel),
         alone=mutual_information(joint, target),
         bound=min(bound, joint.entropy) if bound is not None and is_protocol_alone else joint.entropy,
@@ -235,7 +235,7 @@ def _best(
         lambda: not budget.expired and (not limited or budget.remaining > _AGAIN * begun),
         progress,
     )
-    if observed.exact is not None:
+    if observed.totals is not None:
         library, assigned = _expected(library, assigned, masses)
     gains = gains_at(target.matrix, joint.p_input)
     return proven_rows(standing, allowed, declared, library, assigned, (masses @ gains.T).argmax(axis=1))

@@ -48,7 +48,8 @@ def guesses(step: Step) -> Guesses:
     shares = standing.people / standing.people.sum()
     law = step.joint.p_secret
     before = after = uncertain_before = uncertain_after = 0.0
-    for share, masses, channel in zip(shares, standing.laws.values, step.drawn_from, strict=True):
+    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    for share, masses, channel in zip(shares, standing.laws.values, channels, strict=True):
         # P(s | h) and P(s, y | h).
         alone, seen = masses.sum(axis=1), masses @ rows[channel].T
         before += share * float(alone.max())

@@ -102,7 +102,7 @@ def effective_weights(observed: Observed, library: WeightArray, channels: IntArr
         nobody has get the law of the output, and so do people who are forgotten; where noise hides who has what, they
         get what all people would be drawn from.
     """
-    joint = observed.exact_joint
+    joint = observed.counted_joint
     n = joint.counts.sum(axis=0)
     silent = np.zeros(len(n), dtype=np.int64) if observed.silent is None else observed.silent
     sums = spoken_weights(observed, library, channels)
@@ -116,7 +116,7 @@ def effective_weights(observed: Observed, library: WeightArray, channels: IntArr
         # Nobody else: any row that tells nothing will do.
         sums[0] = DENOMINATOR * n.astype(object)
     weights = (sums // sizes).astype(np.uint64)
-    if (n == 0).any() and observed.exact is not None:
+    if (n == 0).any() and observed.totals is not None:
         # Noise hides that nobody has an input, and what its people would be drawn from is no more telling.
         shares = _people(observed, channels, len(library)).sum(axis=1).astype(object)
         for x in np.flatnonzero(n == 0).tolist():
@@ -158,9 +158,5 @@ def _people(observed: Observed, channels: IntArray, m: int) -> npt.NDArray[np.ui
     """How many draw from which of m channels, by input: shape (m, a); without those who are forgotten."""
     a = len(observed.joint.inputs)
     people = np.zeros((m, a), dtype=np.uint64)
-    records = observed.records.copy()
-    silent = np.zeros(a, dtype=np.int64) if observed.silent is None else observed.silent
-    new = observed.nodes == 0
-    records[new] -= silent[observed.inputs[new]]
-    np.add.at(people, (channels, observed.inputs), records.astype(np.uint64))
+    np.add.at(people, (channels, observed.inputs), observed.spoken.astype(np.uint64))
     return people

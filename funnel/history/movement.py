@@ -73,7 +73,7 @@ def movements(past: Past, observed: Observed) -> tuple[Movement, ...]:
 
 def new_people(observed: Observed) -> int:
     """How many people have no history; those who were forgotten among them."""
-    return int(observed.records[observed.nodes == 0].sum())
+    return observed.people(observed.records[observed.nodes == 0].sum())
 
 
 def _changed(before: Alphabet, was: IntArray, after: Alphabet, now: IntArray, records: IntArray) -> int | None:

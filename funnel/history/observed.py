@@ -29,8 +29,11 @@ class Observed:
     silent : ndarray of int64, shape (a,), optional
         How many of those counted as new are forgotten, by input: nothing is known of them, and they are drawn from the
         law of the output, which tells nothing. By default nobody is.
-    exact : Joint, optional
-        The exact counts, where other ones are published: what ``records`` add up to, and nothing else.
+    totals : Joint, optional
+        What ``records`` add up to, where that is not ``joint``: the exact counts under noise, or those of expected
+        people. Nothing else.
+    weight : float
+        How many people one record counts for; 1 but of expected people.
     row : int
         Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
         those from a row to the next.
@@ -47,7 +50,8 @@ class Observed:
     inputs: IntArray
     records: IntArray
     silent: IntArray | None = None
-    exact: Joint | None = None
+    totals: Joint | None = None
+    weight: float = 1.0
     row: int = 1
 
     def __post_init__(self) -> None:
@@ -63,8 +67,8 @@ class Observed:
         if len(np.unique(self.nodes * a + self.inputs)) != len(self.nodes):
             raise DataError("counts of people by history and input must be of distinct pairs")
         people = np.bincount(self.inputs, weights=self.records, minlength=a).astype(np.int64)
-        exact = self.exact_joint
-        if exact.inputs != self.joint.inputs or (people != exact.counts.sum(axis=0)).any():
+        totals = self.counted_joint
+        if totals.inputs != self.joint.inputs or (people != totals.counts.sum(axis=0)).any():
             raise DataError("the people by history and input are not those of the joint law; count them anew")
         silent = np.zeros(a, dtype=np.int64) if self.silent is None else np.array(self.silent, dtype=np.int64)
         silent.setflags(write=False)
@@ -75,19 +79,26 @@ class Observed:
             raise DataError("more people are said to be forgotten than count as new; count them anew")
 
     @property
-    def exact_joint(self) -> Joint:
-        """The exact counts of these people, whichever are published."""
-        return self.joint if self.exact is None else self.exact
+    def counted_joint(self) -> Joint:
+        """What these people add up to, whatever is published of it."""
+        return self.joint if self.totals is None else self.totals
 
-    def known_by(self, public: Joint) -> Observed:
-        """The same people for whoever knows the published frequencies: the one place where these become the prior.
+    @property
+    def spoken(self) -> IntArray:
+        """The records of whom something is decided by their history: without those who are silent; (k,)."""
+        records: IntArray = self.records.copy()
+        if self.silent is not None:
+            new = self.nodes == 0
+            records[new] -= self.silent[self.inputs[new]]
+        return records
 
-        Parameters
-        ----------
-        public : Joint
-            The published counts of (secret, input) of the version.
-        """
-        return self if public is self.joint else replace(self, joint=public, exact=self.exact_joint)
+    def people(self, records: float) -> int:
+        """How many people so many records are."""
+        return int(records) if self.weight == 1 else round(float(records) * self.weight)
+
+    def known_by(self, public: Joint, changes: Mapping[int, Changes]) -> Observed:
+        """The same people for whoever knows published frequencies, and the law of changes that follows from these."""
+        return replace(self, joint=public, changes=changes, totals=self.counted_joint)
 
     @classmethod
     def counted(

@@ -132,12 +132,59 @@ def proven_weights(
         size += int(verdict.sum())
         failing = failing[~verdict]
     library, drawn_from = distinct_channels(np.concatenate(libraries), drawn_from)
-    return _described(standing, allowed, guarantee, library, drawn_from)
+    return described(standing, allowed, guarantee, library, drawn_from)
 
 
-def _described(
+def fitting(
+    standing: Standing,
+    allowed: Allowed,
+    guarantee: PosteriorGuarantee,
+    library: WeightArray,
+    candidates: IntArray,
+    places: IntArray,
+) -> IntArray:
+    """The first of some channels for which the bound provably holds, for every history; -1 where it does for none.
+
+    Parameters
+    ----------
+    standing : Standing
+    allowed : Allowed
+    guarantee : PosteriorGuarantee
+        The declared bound.
+    library : ndarray of uint64, shape (m, b, a)
+    candidates : ndarray of int64, shape (k, tries)
+        Channels of the library, the best first; -1 where there are no more.
+    places : ndarray of int64, shape (k,)
+        Which histories of the standing these are for.
+    """
+    found = np.full(len(places), -1, dtype=np.int64)
+    left = np.arange(len(places))
+    for tried in candidates.T:
+        left = left[(found[left] < 0) & (tried[left] >= 0)]
+        if not len(left):
+            break
+        channels = tried[left]
+        judged = _judge(standing, allowed, guarantee, library, channels, places[left])
+        passes = judged.passes.copy()
+        for one in np.flatnonzero(judged.open)[:_EXACTLY].tolist():
+            passes[one] = _passes_exactly(standing, allowed, int(places[left[one]]), library[channels[one]])
+        found[left[passes]] = channels[passes]
+    return found
+
+
+def described(
     standing: Standing, allowed: Allowed, guarantee: PosteriorGuarantee, library: WeightArray, drawn_from: IntArray
 ) -> Proven:
+    """How far channels go of which it is proven that they meet the bound for every history.
+
+    Parameters
+    ----------
+    standing : Standing
+    allowed : Allowed
+    guarantee : PosteriorGuarantee
+    library : ndarray of uint64, shape (m, b, a)
+    drawn_from : ndarray of int64, shape (h,)
+    """
     every = np.arange(len(standing.nodes))
     judged = _judge(standing, allowed, guarantee, library, drawn_from, every)
     outside = judged.outside & standing.moved

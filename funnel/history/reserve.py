@@ -146,7 +146,8 @@ def moved_next(step: Step) -> float | None:
     prior = again.after(stayed[None] / stayed.sum()).reshape(joint.counts.shape).sum(axis=1)
     seen = prior > 0
     expected = 0.0
-    for law, people, channel in zip(standing.laws.values, standing.people, step.drawn_from, strict=True):
+    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    for law, people, channel in zip(standing.laws.values, standing.people, channels, strict=True):
         # P(s, x, y | h), (b, c, a), and what becomes of it.
         masses = law[None] * rows[channel][:, None, :]
         outputs = masses.sum(axis=(1, 2))
@@ -155,4 +156,4 @@ def moved_next(step: Step) -> float | None:
         lifts = secrets[:, seen] / outputs[:, None] / prior[seen]
         _, outside = allowed.within(lifts.T[None], _CLOSE)
         expected += float(people * outputs[outside[0]].sum() / outputs.sum())
-    return expected
+    return expected * step.observed.weight

@@ -80,7 +80,8 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
     """
     nodes, places = np.unique(observed.nodes, return_inverse=True)
     people = np.zeros(len(nodes), dtype=np.int64)
-    np.add.at(people, places, observed.records)
+    # Of expected people, those of whom nobody knows the history are in no history.
+    np.add.at(people, places, observed.records if observed.totals is None else observed.spoken)
     joint, changes = observed.joint, observed.changes
     laws = laws_before(past, nodes, joint, changes)
     priors, prior_of = _priors(past, nodes, observed)

@@ -197,7 +197,7 @@ def _effective(standing: Standing, observed: Observed, rows: Rows) -> FloatArray
     """W(y|x) of some rows, with the shares that histories have among the people of each input, (b, a)."""
     channels = rows.assigned[np.searchsorted(standing.nodes, observed.nodes)]
     people = np.zeros((len(rows.library), len(observed.joint.inputs)))
-    np.add.at(people, (channels, observed.inputs), observed.records)
+    np.add.at(people, (channels, observed.inputs), observed.records if observed.totals is None else observed.spoken)
     total = people.sum(axis=0)
     spoken = np.einsum("na,nba->ba", people, rows.library)
     return np.asarray(np.divide(spoken, total, out=rows.library.mean(axis=0), where=total > 0))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
+from funnel.recount.move_law import MoveLaw
+from funnel.recount.packed import divided_up
 
 WHOLE = 2**63
 NEW = 0
@@ -50,6 +53,8 @@ class Chapter:
         Where people have several rows: how many of them have which cell in their first one. ``counts`` are of rows, a
         change from the version to itself is one from a row of a person to the next, and a history that is followed may
         be of the version itself.
+    laws : mapping of ordinal to MoveLaw
+        In the place of ``changes``, where these are known with noise alone: the law that stands for them.
 
     Raises
     ------
@@ -72,6 +77,7 @@ class Chapter:
     guarantee: str
     reserve: Fraction = Fraction(1)
     units: tuple[int, ...] | None = None
+    laws: Mapping[int, MoveLaw] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         wrong = next(self._complaints(), None)
@@ -86,7 +92,7 @@ class Chapter:
             len(self.units) != len(self.counts) or any(map(int.__gt__, self.units, self.counts))
         ):
             yield "the first rows of people are more than all rows"
-        if any(not 0 <= v < self.ordinal + several for v in self.changes):
+        if any(not 0 <= v < self.ordinal + several for v in (*self.changes, *self.laws)):
             yield "changes are counted from a version that is not earlier"
         if any(count <= 0 for table in self.changes.values() for count in table.values()):
             yield "a change is counted that nobody made"
@@ -141,13 +147,17 @@ class Chapter:
         """Whom the prior counts, by secret, length c: people in an earlier version and in this one; None: all."""
         if earlier is None:
             return tuple(sum(self.beginning[s * self.a : (s + 1) * self.a]) for s in range(self.c))
+        if earlier in self.laws:
+            return self.laws[earlier].by_secret
         found = [0] * self.c
         for (_, after), count in self._changes(earlier).items():
             found[after // self.a] += count
         return tuple(found)
 
-    def carrying(self, earlier: int) -> Carrying:
+    def carrying(self, earlier: int) -> Carrying | MoveLaw:
         """How the law of a history that ends in an earlier version, or in another row, is carried to this one."""
+        if earlier in self.laws:
+            return self.laws[earlier]
         rows: dict[int, dict[int, int]] = {}
         for (before, after), count in self._changes(earlier).items():
             rows.setdefault(before, {})[after] = count
@@ -174,10 +184,13 @@ class Carrying:
         For cells that people in both versions had: where how many of them are.
     other : mapping of cell to int
         For all other cells: the records of the later version whose secret people in both versions have.
+    common : int
+        What the records of all rows are multiples of, and `divided` leaves aside.
     """
 
     rows: Mapping[int, Mapping[int, int]]
     other: Mapping[int, int]
+    common: ClassVar[int] = 1
 
     @cached_property
     def sizes(self) -> Mapping[int, int]:
@@ -188,6 +201,33 @@ class Carrying:
     def size(self) -> int:
         """Records of `other`."""
         return sum(self.other.values())
+
+    @cached_property
+    def largest(self) -> int:
+        """The most records of a row."""
+        return max(self.size, *self.sizes.values())
+
+    def row(self, cell: int) -> tuple[Mapping[int, int], int]:
+        """Records from a cell before to every cell now, and how many these are."""
+        return self.rows.get(cell, self.other), self.sizes.get(cell, self.size)
+
+    def divided(self, numbers: Sequence[int]) -> list[int]:
+        """Numbers by cell before, each by the records of its row and rounded up; last that of all without a row.
+
+        A cell that has a row is 0 there, and those that have none are 0 but for the last.
+        """
+        found = [divided_up(n, self.sizes[cell]) if cell in self.sizes else 0 for cell, n in enumerate(numbers)]
+        return [*found, divided_up(sum(n for cell, n in enumerate(numbers) if cell not in self.sizes), self.size)]
+
+    def carried(self, parts: Sequence[int], cells: int) -> list[int]:
+        """``Σ_before parts[before] · records(before -> after)``, by cell now; of whole numbers, exactly."""
+        found = [0] * cells
+        for before, row in self.rows.items():
+            for after, count in row.items():
+                found[after] += count * parts[before]
+        for after, count in self.other.items():
+            found[after] += count * parts[-1]
+        return found
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +15,14 @@ from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.count_box import CountBox
 from funnel.recount.noise import limits_of, possible_counts
+from funnel.recount.noisy_moves import (
+    NoisyChanges,
+    NoisyRows,
+    change_complaints,
+    read_changes,
+    read_rows,
+    row_complaints,
+)
 from funnel.recount.released import alphabet_of
 from funnel.recount.source import Recount
 
@@ -34,6 +43,11 @@ class PublicFrequencies:
     secret, inputs : tuple of tuple of str
         All combinations of public values, c and a of them.
     noisy : tuple of tuple of int, c × a
+        Of people by the first of their rows, where they have several.
+    changes : NoisyChanges or None
+        How people changed since earlier versions about them.
+    rows : NoisyRows or None
+        How rows of people with several follow each other.
     """
 
     epsilon: float
@@ -49,6 +63,8 @@ class PublicFrequencies:
     published_columns: tuple[str, ...]
     inputs: Symbols
     noisy: tuple[tuple[int, ...], ...]
+    changes: NoisyChanges | None = None
+    rows: NoisyRows | None = None
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
@@ -58,7 +74,7 @@ class PublicFrequencies:
         ------
         DataError
             If it is none: another protection, symbols that do not fit the columns or come twice, counts of another
-            shape, or numbers that are none.
+            shape, or numbers that are none. Whether changes and rows are what they should be, `moves_complaints` tells.
         """
         try:
             said = json.loads(text, parse_constant=_no_number)
@@ -76,8 +92,10 @@ class PublicFrequencies:
                 published_columns=published_columns,
                 inputs=inputs,
                 noisy=noisy,
+                changes=read_changes(said.get("changes")),
+                rows=read_rows(said.get("rows")),
             )
-        except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError("the public frequencies cannot be read, so nothing can be said about them") from None
         if len(noisy) != len(found.secret) or any(len(row) != len(found.inputs) for row in noisy) or not found.inputs:
             raise DataError("the public counts do not fit the values that they are said to be of")
@@ -133,6 +151,27 @@ class PublicFrequencies:
         if not rows:
             raise DataError("no public count is above zero, so nothing follows from them")
         return Recount(self.secret_columns, self.published_columns, self.secret, self.inputs, counts, rows, 0, sha256)
+
+    @property
+    def parts(self) -> tuple[float, float | None, float | None]:
+        """The epsilon of the counts, of changes and of rows; None of what is not told."""
+        blocks = (self.changes, self.rows)
+        changes, rows = (None if block is None else block.epsilon for block in blocks)
+        return self.epsilon_counts, changes, rows
+
+    @property
+    def draws(self) -> dict[Hashable, float]:
+        """What every draw of noise in it cost, by what was drawn: that of counts with what learning values cost."""
+        blocks = [block for block in (self.changes, self.rows) if block is not None]
+        counts = math.fsum((self.epsilon, *(-block.epsilon for block in blocks)))
+        return {(self.secret, self.inputs, self.noisy): counts, **{block: block.epsilon for block in blocks}}
+
+    def moves_complaints(self) -> Iterator[str]:
+        """What is wrong with tables of changes and of rows by themselves, as parts of sentences."""
+        if self.changes is not None:
+            yield from change_complaints(self.changes, len(self.secret))
+        if self.rows is not None:
+            yield from row_complaints(self.rows, len(self.secret), len(self.inputs))
 
     def noise(self, counted: Recount) -> list[list[int]]:
         """What was added to counted records, c × a.

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from funnel.recount.chapters import Chapter, Tree
+from funnel.recount.expected import Attending, Expected
 from funnel.recount.history_bounds import (
     HistoryFinding,
     Side,
@@ -33,9 +34,10 @@ from funnel.recount.register_files import (
     entry_folders,
     file_digest,
     head_complaints,
-    read_entry,
+    read_entries,
     read_head,
 )
+from funnel.recount.register_moves import protected_complaints
 from funnel.recount.register_people import (
     Followed,
     counted_complaints,
@@ -43,6 +45,7 @@ from funnel.recount.register_people import (
     forgotten_complaints,
     history_complaints,
     impossible_answers,
+    last_histories,
     order_complaints,
     unfollowed,
     unit_complaints,
@@ -153,7 +156,7 @@ def recount_histories(register: Path, coming: Path | None = None, promise: Promi
     """
     with tempfile.TemporaryDirectory(prefix="funnel-histories-") as scratch, connect(Path(scratch)) as database:
         folders = entry_folders(register) if coming is None or register.exists() else []
-        entries = tuple(read_entry(database, folder) for folder in (*folders, *([] if coming is None else [coming])))
+        entries = read_entries(database, [*folders, *([] if coming is None else [coming])])
         # A prepared entry has the head that the register is to have.
         head = read_head(register if coming is None else coming)
         complaints = [*chain_complaints(entries), *head_complaints(head, entries)]
@@ -192,9 +195,29 @@ class _Judging:
             entry = self.entries[chapter.ordinal]
             followed = followed_by(self.database, self.tree, entry)
             declared = promise if last and promise is not None else read_promise(chapter.guarantee)
-            complaints = tuple(self._complaints(entry, followed))
+            complaints = [*self._complaints(entry, followed)]
             missing = self.missing[chapter.ordinal]
-            yield _judged(self.tree, chapter, laws, exact, followed, declared, missing, complaints)
+            seen = _Seen(self._attending(entry))
+            found = _judged(self.tree, chapter, seen.all(laws, chapter), exact, followed, declared, missing)
+            complaints += seen.complaints(entry)
+            yield replace(found, complaints=tuple(complaints))
+
+    def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
+        """Who is expected in a version, and who after it of those who are not; None where that is counted."""
+        if not entry.protected or entry.chapter.units is not None:
+            return None
+        before = self.entries[: entry.chapter.ordinal]
+        if before and before[-1].expected is None:
+            # Nothing hides who had which history in a version without noise, nor in those before it.
+            expected = Expected(
+                {node: float(n) for node, n in last_histories(self.database, self.tree, before).items()}
+            )
+        else:
+            known = before[-1].expected if before else None
+            expected = Expected() if known is None else Expected(dict(known.people), dict(known.lost))
+        arrived = {} if entry.moves is None else entry.moves.arrived
+        attending = expected.attending(self.tree, dict(enumerate(arrived)), sum(entry.chapter.beginning))
+        return attending, expected
 
     def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
         before = self.entries[: entry.chapter.ordinal]
@@ -208,8 +231,34 @@ class _Judging:
             yield f"{wrong:,} people have a history that does not go on from their own"
         if impossible := impossible_answers(self.database, self.tree, entry):
             yield f"{impossible:,} people have an answer that their channel never gives"
-        yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
+        if entry.protected:
+            yield from protected_complaints(self.database, before, entry, self.missing[entry.chapter.ordinal])
+        else:
+            yield from counted_complaints(self.database, before, entry, last, self.missing, self.coming)
         yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is expected of a version; None where people are counted."""
+
+    expected: tuple[Attending, Expected] | None
+
+    def all(self, laws: Iterator[HistoryLaw], chapter: Chapter) -> Iterator[HistoryLaw]:
+        """The laws, while what they make one expect is noted."""
+        for law in laws:
+            if self.expected is not None:
+                self.expected[0].add(law, chapter)
+            yield law
+
+    def complaints(self, entry: Entry) -> Iterator[str]:
+        """What of the version does not follow from what is expected, once all laws were seen."""
+        if self.expected is None:
+            return
+        attending, after = self.expected
+        yield from attending.complaints(entry.chapter, entry.effective, after)
+        if entry.expected is None or after.differs(entry.expected):
+            yield "it expects other people to have its histories than its tables lead one to"
 
 
 def _judged(
@@ -220,7 +269,6 @@ def _judged(
     followed: Followed,
     promise: Promise,
     missing: int,
-    complaints: Sequence[str],
 ) -> VersionHistories:
     sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
     shares: dict[int | None, tuple[int, ...]] = {}
@@ -248,7 +296,7 @@ def _judged(
         by_output=followed.by_output,
         by_channel=followed.by_channel,
         missing=missing,
-        complaints=tuple(complaints),
+        complaints=(),
         broken=tuple(tally.broken()),
     )
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from funnel.errors import DataError
 from funnel.recount.chapters import NEW, Carrying, Chapter, Tree
+from funnel.recount.move_law import MoveLaw
 from funnel.recount.packed import divided_up, packed, scaled_up, unpacked, width_for
 
 BITS = 160
@@ -113,7 +114,7 @@ def _ended(law: HistoryLaw, row: Sequence[tuple[int, int]], a: int) -> tuple[byt
 
 
 def _carried(
-    carrying: Carrying,
+    carrying: Carrying | MoveLaw,
     earlier: int,
     nodes: Sequence[int],
     ends: Sequence[tuple[bytes, int]],
@@ -123,23 +124,15 @@ def _carried(
     """Laws of some histories that end in one version, before another one."""
     narrow = width_for(1 << BITS)
     # A cell of the law is at most the sum of all that is carried, and of what each division rounded up.
-    slot = width_for((n_before + 1) * ((1 << BITS) + max(carrying.size, *carrying.sizes.values())))
+    slot = width_for((n_before + 1) * ((carrying.common << BITS) + carrying.largest))
     parts: list[list[int]] = []
     excesses = []
     for content, excess in ends:
         numbers = [int.from_bytes(content[at : at + narrow], "little") for at in range(0, len(content), narrow)]
-        part = [divided_up(n, carrying.sizes.get(cell, 1)) for cell, n in enumerate(numbers)]
-        unseen = divided_up(sum(n for cell, n in enumerate(numbers) if cell not in carrying.rows), carrying.size)
-        used = [n for cell, n in enumerate(part) if cell in carrying.rows]
-        parts.append([*part, unseen])
-        excesses.append(excess + _unit([*used, unseen]))
-    columns = [packed(column, slot) for column in zip(*parts, strict=True)]
-    totals = [0] * n_after
-    for before, row in carrying.rows.items():
-        for after, count in row.items():
-            totals[after] += count * columns[before]
-    for after, count in carrying.other.items():
-        totals[after] += count * columns[-1]
+        divided = carrying.divided(numbers)
+        parts.append(divided)
+        excesses.append(excess + _unit(divided))
+    totals = carrying.carried([packed(column, slot) for column in zip(*parts, strict=True)], n_after)
     laws = zip(*(unpacked(total, len(nodes), slot) for total in totals), strict=True)
     for node, cells, excess in zip(nodes, laws, excesses, strict=True):
         yield HistoryLaw(node, earlier, list(cells), excess)
@@ -177,7 +170,7 @@ class ExactLaws:
         found = [Fraction()] * len(chapter.counts)
         for before, share in enumerate(self._end(node)):
             if share:
-                row, size = carrying.rows.get(before, carrying.other), carrying.sizes.get(before, carrying.size)
+                row, size = carrying.row(before)
                 for after, count in row.items():
                     found[after] += share * count / size
         return found

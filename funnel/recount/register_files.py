@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,23 +15,30 @@ from typing import TYPE_CHECKING, Any
 from funnel.errors import DataError
 from funnel.recount.channel import Symbols
 from funnel.recount.chapters import Chapter, Rows
+from funnel.recount.expected import Expected
+from funnel.recount.move_law import MoveLaw, law_of_rows, law_since
+from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, read_changes, read_rows
 
 if TYPE_CHECKING:
     import duckdb
 
 ENTRY, HEAD = "entry.json", "head.json"
 PEOPLE, ROWS, FORGOTTEN = "people.parquet", "rows.parquet", "forgotten.parquet"
+EXPECTED = "expected.parquet"
 _COLUMNS = {
     "nodes.parquet": {"parent": "BIGINT", "output": "INTEGER"},
     "changes.parquet": {"version": "INTEGER", "before": "INTEGER", "after": "INTEGER", "records": "BIGINT"},
     "channels.parquet": {"channel": "INTEGER", "input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
     "followed.parquet": {"node": "BIGINT", "channel": "INTEGER"},
     "effective.parquet": {"input": "INTEGER", "output": "INTEGER", "weight": "UBIGINT"},
+    EXPECTED: {"node": "BIGINT", "people": "DOUBLE"},
     FORGOTTEN: {"high": "UBIGINT", "low": "UBIGINT"},
     PEOPLE: {"high": "UBIGINT", "low": "UBIGINT", "cell": "INTEGER", "node": "BIGINT"},
     ROWS: {"high": "UBIGINT", "low": "UBIGINT", "row": "INTEGER", "cell": "INTEGER", "node": "BIGINT"},
 }
 _FOLDER = re.compile(r"[0-9]{4,}-[a-z0-9-]+-[0-9]+\.[0-9]+\.[0-9]+")
+# Entries of these schemas have exact changes, with noise on their counts and without.
+_UNPROTECTED = ("funnel/register-entry/1", "funnel/register-entry/2")
 _LARGEST = 1 << 28
 _BLOCK = 1 << 22
 
@@ -54,6 +61,14 @@ class Entry:
         SHA-256 of this ``entry.json``, and what it says of the one before.
     noise : float or None
         Epsilon (nats) of the noise that its counts of secret and input are said to have; None where they have none.
+    moves : NoisyChanges or None
+        How people changed since earlier versions, with noise; the chapter then has laws and no changes.
+    row_moves : NoisyRows or None
+        How rows of people with several follow each other, with noise.
+    protected : bool
+        Whether nothing exact is to be in it but who has which history: with noise, from the third schema on.
+    expected : Expected or None
+        With noise: how many people it says are expected to have which history from then on.
     """
 
     folder: Path
@@ -67,6 +82,10 @@ class Entry:
     digest: str
     previous: str | None
     noise: float | None = None
+    moves: NoisyChanges | None = None
+    row_moves: NoisyRows | None = None
+    protected: bool = False
+    expected: Expected | None = None
 
     @property
     def people(self) -> Path:
@@ -97,6 +116,44 @@ def entry_folders(register: Path) -> list[Path]:
     return found
 
 
+def read_entries(database: duckdb.DuckDBPyConnection, folders: Sequence[Path]) -> tuple[Entry, ...]:
+    """Read entries in their order, each with the laws of changes that its noisy tables stand for.
+
+    Raises
+    ------
+    DataError
+        As `read_entry`; and if noisy tables do not fit the versions that they are about.
+    """
+    entries: list[Entry] = []
+    for folder in folders:
+        entry = read_entry(database, folder)
+        try:
+            laws = _laws(entry, entries)
+        except DataError as error:
+            raise damaged(folder / ENTRY, f"has noisy tables that cannot be read: {error}") from None
+        entries.append(replace(entry, chapter=replace(entry.chapter, laws=laws)) if laws else entry)
+    return tuple(entries)
+
+
+def _laws(entry: Entry, earlier: Sequence[Entry]) -> dict[int, MoveLaw]:
+    chapter, found = entry.chapter, {}
+    known = {one.chapter.name: one for one in earlier}
+    for since in () if entry.moves is None else entry.moves.since:
+        if since.version not in known:
+            raise DataError(f"{since.version} is no earlier version")
+        one = known[since.version]
+        found[one.chapter.ordinal] = law_since(
+            since,
+            (one.chapter.secret, one.chapter.inputs),
+            (chapter.secret, chapter.inputs),
+            chapter.beginning,
+            one.input_columns == entry.input_columns,
+        )
+    if entry.row_moves is not None:
+        found[chapter.ordinal] = law_of_rows(entry.row_moves, chapter.c, chapter.beginning)
+    return found
+
+
 def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
     """Read one entry, with all of its tables but that of the people.
 
@@ -111,9 +168,9 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         files = {str(name): str(digest) for name, digest in said["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged(folder / ENTRY, "is no entry of a register") from None
-    tables = {}
+    tables: dict[str, list[tuple[Any, ...]]] = {}
     for name, columns in _COLUMNS.items():
-        if name in (PEOPLE, ROWS, FORGOTTEN):
+        if name in (PEOPLE, ROWS, FORGOTTEN) or (name == EXPECTED and name not in files):
             continue
         if files.get(name) != file_digest(folder / name):
             raise damaged(folder / name, "was changed since it was written")
@@ -126,7 +183,7 @@ def read_entry(database: duckdb.DuckDBPyConnection, folder: Path) -> Entry:
         raise damaged(folder / ENTRY, "does not fit its tables") from None
 
 
-def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int, ...]]], digest: str) -> Entry:
+def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any, ...]]], digest: str) -> Entry:
     secret, inputs, outputs = (_symbols(said[name]) for name in ("secret", "inputs", "outputs"))
     a, b = len(inputs), len(outputs)
     changes: dict[int, dict[tuple[int, int], int]] = {}
@@ -137,7 +194,8 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         of_version[before, after] = records
     nodes = tables["nodes.parquet"]
     followed = {row[0]: row[1] for row in tables["followed.parquet"]}
-    units = said.get("units")
+    moves, row_moves = read_changes(_floats(said.get("changes"))), read_rows(_floats(said.get("rows")))
+    units = said["counts"] if row_moves is not None else said.get("units")
     if len(followed) != len(tables["followed.parquet"]) or any(
         len(row) != a for row in [*said["counts"], *(units or ())]
     ):
@@ -171,7 +229,28 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[int,
         digest=digest,
         previous=said["previous"],
         noise=None if said.get("noise") is None else _positive(said["noise"]),
+        moves=moves,
+        row_moves=row_moves,
+        protected=said.get("noise") is not None and said["schema"] not in _UNPROTECTED,
+        expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
     )
+
+
+def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:
+    """By history; the number -1 - v stands for all histories of people whose last version is v that are not there."""
+    numbers = dict(rows)
+    if len(numbers) != len(rows) or any(not 0 <= people < math.inf for people in numbers.values()):
+        raise ValueError
+    histories = {node: people for node, people in numbers.items() if node > 0}
+    lost = {-1 - node: people for node, people in numbers.items() if node < 0}
+    if len(histories) + len(lost) != len(numbers):
+        raise ValueError
+    return Expected(histories, lost)
+
+
+def _floats(said: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A block of noisy tables with its fractions as floats, which an entry is read without."""
+    return None if said is None else {**said, "epsilon": float(said["epsilon"]), "scale": float(said["scale"])}
 
 
 def _channels(rows: Sequence[tuple[int, ...]], b: int) -> dict[int, Rows]:

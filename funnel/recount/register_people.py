@@ -43,7 +43,7 @@ def order_complaints(database: duckdb.DuckDBPyConnection, entry: Entry) -> Itera
     require_columns(database, entry.people)
     chapter = entry.chapter
     first, last = chapter.first, chapter.first + len(chapter.parents) - 1
-    ((unordered, strange, missing),) = _rows(
+    ((unordered, strange, missing),) = asked(
         database,
         entry.people,
         """
@@ -69,7 +69,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
     """Rows of people with several that do not follow each other, change their secret, or end elsewhere than said."""
     require_columns(database, entry.rows)
     chapter = entry.chapter
-    ((unordered, secrets, strange),) = _rows(
+    ((unordered, secrets, strange),) = asked(
         database,
         entry.rows,
         """
@@ -90,7 +90,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
         yield f"{secrets:,} rows have another secret than the row before"
     if strange:
         yield f"{strange:,} rows have a value or a history that is none of this version"
-    ((elsewhere,),) = _rows(
+    ((elsewhere,),) = asked(
         database,
         entry.rows,
         """
@@ -104,7 +104,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
     )
     if elsewhere:
         yield f"{elsewhere:,} people do not stand where their last row ends"
-    pairs = _rows(
+    pairs = asked(
         database,
         entry.rows,
         """
@@ -122,7 +122,7 @@ def unit_complaints(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entr
 
 def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed: bool) -> Counter[tuple[int, int]]:
     """Pairs of successive rows of a person, by their cells; after one that no row follows, first rows of its secret."""
-    rows = _rows(
+    rows = asked(
         database,
         entry.rows,
         """
@@ -142,24 +142,24 @@ def row_changes_of(database: duckdb.DuckDBPyConnection, entry: Entry, completed:
     return found
 
 
-def _first(entry: Entry) -> str:
+def first_rows(entry: Entry) -> str:
     """The first rows of people, as a part of a query on the table of rows."""
     return "read_parquet($FILE)" if entry.chapter.units is None else "(SELECT * FROM read_parquet($FILE) WHERE row = 1)"
 
 
 def counts_of(database: duckdb.DuckDBPyConnection, entry: Entry) -> Counter[int]:
     """Records by cell."""
-    return Counter(dict(_rows(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
+    return Counter(dict(asked(database, entry.rows, "SELECT cell, count(*) FROM read_parquet($FILE) GROUP BY cell")))
 
 
 def changes_of(database: duckdb.DuckDBPyConnection, earlier: Entry, later: Entry) -> Counter[tuple[int, int]]:
     """People in both versions, by the cells that they had: in the last row there and the first here."""
-    rows = _rows(
+    rows = asked(
         database,
         later.rows,
         f"""
         SELECT before.cell, after.cell, count(*)
-        FROM {_first(later)} AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
+        FROM {first_rows(later)} AS after JOIN read_parquet(?) AS before USING (high, low) GROUP BY ALL
         """,
         [str(earlier.people)],
     )
@@ -179,12 +179,12 @@ def unfollowed(
     known = "SELECT high, low, max_by(node, ordinal) AS node FROM (" + versions + ") GROUP BY high, low"
     if not entries:
         known = "SELECT 0::UBIGINT AS high, 0::UBIGINT AS low, 0::BIGINT AS node WHERE false"
-    rows = _rows(
+    rows = asked(
         database,
         entry.rows,
         f"""
         SELECT coalesce(earlier.node, {NEW}), people.node, count(*)
-        FROM {_first(entry)} AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
+        FROM {first_rows(entry)} AS people LEFT JOIN ({known}) AS earlier USING (high, low) GROUP BY ALL
         """,
         [str(one.people) for one in entries],
     )
@@ -195,6 +195,27 @@ def unfollowed(
         if 0 <= before < len(tree.versions) and (version := tree.versions[before]) is not None:
             last.add(version)
     return wrong, last
+
+
+def last_histories(database: duckdb.DuckDBPyConnection, tree: Tree, entries: Sequence[Entry]) -> Counter[int]:
+    """How many people have which history as their last one."""
+    versions = " UNION ALL ".join(
+        f"SELECT high, low, node, {one.chapter.ordinal} AS ordinal FROM read_parquet(?)" for one in entries[:-1]
+    )
+    versions = f"{versions} UNION ALL " if versions else ""
+    rows = asked(
+        database,
+        entries[-1].people,
+        f"""
+        SELECT node, count(*) FROM (
+          SELECT max_by(node, ordinal) AS node FROM (
+            {versions} SELECT high, low, node, {entries[-1].chapter.ordinal} AS ordinal FROM read_parquet($FILE)
+          ) GROUP BY high, low
+        ) GROUP BY node
+        """,
+        [str(one.people) for one in entries[:-1]],
+    )
+    return Counter({node: count for node, count in rows if 0 < node < len(tree.parents)})
 
 
 def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -> Followed:
@@ -210,7 +231,7 @@ def followed_by(database: duckdb.DuckDBPyConnection, tree: Tree, entry: Entry) -
     by_channel: Counter[tuple[int, int]] = Counter()
     by_output = [0] * chapter.b
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
-    for node, x, count in _rows(database, entry.rows, query):
+    for node, x, count in asked(database, entry.rows, query):
         if not chapter.first <= node < chapter.first + len(chapter.parents):
             raise damaged(entry.people, "has people with a history that is none of this version")
         before = tree.parents[node]
@@ -227,7 +248,7 @@ def impossible_answers(database: duckdb.DuckDBPyConnection, tree: Tree, entry: E
     query = f"SELECT node, cell % {chapter.a}, count(*) FROM read_parquet($FILE) GROUP BY ALL"
     return sum(
         count
-        for node, x, count in _rows(database, entry.rows, query)
+        for node, x, count in asked(database, entry.rows, query)
         if (chapter.followed[tree.parents[node]], tree.outputs[node], x) not in possible
     )
 
@@ -260,16 +281,14 @@ def counted_complaints(
     stated = {cell: count for cell, count in enumerate(chapter.counts) if count}
     gone = missing[chapter.ordinal]
     if entry.noise is not None:
-        # What is stated is clipped at zero, which never takes it further away.
-        limit = _limit(entry.noise, len(chapter.counts))
-        if any(not -limit <= count - counted[cell] <= limit + gone for cell, count in enumerate(chapter.counts)):
+        if is_further(chapter.counts, counted, entry.noise, gone):
             yield "its counts of secret and input are further from those of its people than their noise is"
     elif _differ(stated, counted, exactly=not gone) or sum(stated.values()) - sum(counted.values()) != gone:
         yield "its counts of secret and input are not those of its people"
     if without := last - set(chapter.changes):
         yield f"it lacks the changes from version number {min(without)}, which people come from"
     if chapter.units is not None:
-        first = dict(_rows(database, entry.rows, f"SELECT cell, count(*) FROM {_first(entry)} GROUP BY cell"))
+        first = dict(asked(database, entry.rows, f"SELECT cell, count(*) FROM {first_rows(entry)} GROUP BY cell"))
         if _differ({cell: count for cell, count in enumerate(chapter.units) if count}, first, exactly=not gone):
             yield "its counts of first rows are not those of its people"
         # Where somebody was forgotten since, nobody knows any more which cells no row followed.
@@ -284,6 +303,12 @@ def counted_complaints(
             yield f"its changes from version {entries[ordinal].chapter.name!r} are not those of its people"
 
 
+def is_further(stated: Sequence[int], counted: Mapping[int, int], epsilon: float, gone: int) -> bool:
+    """Whether published counts are further from those of people than noise is; they are clipped at 0, never away."""
+    limit = noise_limit(epsilon, len(stated))
+    return any(not -limit <= count - counted.get(cell, 0) <= limit + gone for cell, count in enumerate(stated))
+
+
 def forgotten_complaints(
     database: duckdb.DuckDBPyConnection, forgotten: Path, entries: Sequence[Entry]
 ) -> Iterator[str]:
@@ -292,7 +317,7 @@ def forgotten_complaints(
     query = "SELECT count(*) FROM read_parquet($FILE) JOIN read_parquet(?) USING (high, low)"
     for entry in entries:
         for path in dict.fromkeys((entry.people, entry.rows)):
-            ((still,),) = _rows(database, path, query, [str(forgotten)])
+            ((still,),) = asked(database, path, query, [str(forgotten)])
             if still:
                 yield f"{still:,} people who are forgotten are still in {entry.folder.name}"
 
@@ -320,9 +345,11 @@ def history_complaints(entry: Entry, followed: Followed, missing: int, coming: b
         silent, known = [missing] * chapter.a, not missing
     new = {NEW} if missing else set()
     had, has = set(followed.people) - new, set(chapter.followed) - new
-    if not had <= has or (had != has and (coming or not missing)):
+    # With noise there are histories that are expected and that nobody has.
+    if not had <= has or (had != has and not entry.protected and (coming or not missing)):
         yield "it has channels for other histories than its people had"
-    if wrong := _not_the_mean(entry, by_channel, silent, known):
+    # With noise it is that of people who are expected, and judged with their laws.
+    if not entry.protected and (wrong := _not_the_mean(entry, by_channel, silent, known)):
         yield f"{wrong:,} weights of the effective channel are not the mean of what people drew from"
 
 
@@ -376,7 +403,7 @@ def _not_of_everybody(entry: Entry, by_channel: Mapping[tuple[int, int], int], p
     return wrong
 
 
-def _limit(epsilon: float, cells: int) -> int:
+def noise_limit(epsilon: float, cells: int) -> int:
     """What the noise of some cells exceeds anywhere with a probability below `_NEVER`."""
     # P(|Z| >= k) = 2 e^(-k ε) / (1 + e^(-ε)) <= 2 e^(-k ε).
     return math.ceil(math.log(2 * cells / _NEVER) / epsilon)
@@ -388,7 +415,7 @@ def _differ(stated: Mapping[Any, int], counted: Mapping[Any, int], exactly: bool
     return any(count > stated.get(key, 0) for key, count in counted.items())
 
 
-def _rows(
+def asked(
     database: duckdb.DuckDBPyConnection, path: Path, query: str, values: Sequence[object] = ()
 ) -> list[tuple[Any, ...]]:
     """The answer to a query on a table of people, which it names $FILE."""

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from funnel.errors import FunnelError
+from funnel.errors import FunnelError, SpecError
+from funnel.frequencies.moves import NoisyMoves
 from funnel.history import Changes, Chapter
+from funnel.history.expected import Expected
 from funnel.history.waves import wave_name
+from funnel.joint import Joint
 from funnel.protocol import Protocol
-from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, FOLLOWED, NODES, RegisterEntry
+from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, EXPECTED, FOLLOWED, NODES, RegisterEntry
 from funnel.register.tables import (
     damaged,
     dense,
@@ -25,8 +28,33 @@ from funnel.register.tables import (
 )
 
 
-def write_chapter(folder: Path, chapter: Chapter, since: Mapping[int, Changes]) -> dict[str, str]:
-    """Write the tables of a chapter, with changes by the ordinals of entries; their SHA-256 (hex), by name."""
+def write_chapter(
+    folder: Path, chapter: Chapter, since: Mapping[int, Changes], expected: Expected | None = None
+) -> dict[str, str]:
+    """Write the tables of a chapter, with changes by the ordinals of entries; their SHA-256 (hex), by name.
+
+    Parameters
+    ----------
+    folder : Path
+    chapter : Chapter
+    since : mapping of int to Changes
+        Exact ones; none where the entry has noisy tables.
+    expected : Expected, optional
+        With noise: who is expected to have which history from then on.
+    """
+    of_expected = (
+        ()
+        if expected is None
+        else (
+            (
+                EXPECTED,
+                {
+                    "node": np.concatenate([expected.nodes, -1 - np.arange(len(expected.lost))]),
+                    "people": np.concatenate([expected.people, expected.lost]),
+                },
+            ),
+        )
+    )
     ordinals = sorted(since)
     changes = [since[ordinal] for ordinal in ordinals]
     none = [np.empty(0, dtype=np.int64)]
@@ -46,11 +74,37 @@ def write_chapter(folder: Path, chapter: Chapter, since: Mapping[int, Changes]) 
             (CHANNELS, sparse(chapter.library)),
             (FOLLOWED, {"node": chapter.followed, "channel": chapter.drawn_from}),
             (EFFECTIVE, sparse_channel(chapter.channel.weights, chapter.channel.marginal)),
+            *of_expected,
         )
     }
 
 
-def read_chapters(folder: Path, entry: RegisterEntry, before: Sequence[Sequence[int]]) -> tuple[Chapter, ...]:
+def read_expected(folder: Path, entry: RegisterEntry) -> Expected | None:
+    """Who is expected to have which history after the version of an entry; None where the entry does not say.
+
+    Raises
+    ------
+    LedgerError
+        If the table is gone, was changed, or is none.
+    """
+    if EXPECTED not in entry.files:
+        return None
+    table = read_table(folder, EXPECTED, entry.files[EXPECTED])
+    nodes, people = table["node"].astype(np.int64), table["people"]
+    histories = nodes >= 0
+    found = Expected(nodes[histories], people[histories], people[~histories])
+    numbered = np.array_equal(nodes[~histories], -1 - np.arange(len(found.lost)))
+    if not numbered or (np.diff(found.nodes) <= 0).any() or (found.nodes <= 0).any() or not (people >= 0).all():
+        raise damaged(folder / EXPECTED, "does not say who is expected to have which history")
+    return found
+
+
+def read_chapters(
+    folder: Path,
+    entry: RegisterEntry,
+    before: Sequence[Sequence[int]],
+    laws: Sequence[tuple[str, Joint]] = (),
+) -> tuple[Chapter, ...]:
     """Read the chapter of an entry back from its folder; the chapters of all rows, where people have several.
 
     Parameters
@@ -59,6 +113,8 @@ def read_chapters(folder: Path, entry: RegisterEntry, before: Sequence[Sequence[
     entry : RegisterEntry
     before : sequence of sequence of int
         The ordinals of the chapters of every entry before it.
+    laws : sequence of (str, Joint)
+        Name and law of every entry before it.
 
     Raises
     ------
@@ -79,11 +135,20 @@ def read_chapters(folder: Path, entry: RegisterEntry, before: Sequence[Sequence[
             for ordinal in np.unique(changes["version"])
         }
         within = of_version.pop(entry.ordinal, None)
+        joint = entry.joint if entry.first_rows is None else entry.first_rows
+        if entry.changes is not None:
+            if of_version:
+                raise SpecError("its changes are told twice, with noise and without")
+            of_version = laws_of_changes(entry.changes.changes, laws, joint)
+        if entry.rows is not None:
+            if within is not None:
+                raise SpecError("how its rows follow one another is told twice, with noise and without")
+            within = entry.rows.rows.changes(joint)
         since = {chapter: one for ordinal, one in of_version.items() for chapter in before[ordinal]}
         chapter = Chapter(
             entry.name,
             entry.guarantee,
-            entry.joint if entry.first_rows is None else entry.first_rows,
+            joint,
             since,
             channel,
             dense(tables[CHANNELS], b, a),
@@ -98,6 +163,30 @@ def read_chapters(folder: Path, entry: RegisterEntry, before: Sequence[Sequence[
     if channel.digest != entry.channel:
         raise damaged(folder / EFFECTIVE, "is not the channel that the entry names")
     return (chapter,) if entry.first_rows is None else _by_row(chapter, entry, within, sum(map(len, before)))
+
+
+def laws_of_changes(changes: NoisyMoves, laws: Sequence[tuple[str, Joint]], joint: Joint) -> dict[int, Changes]:
+    """What noisy tables say of changes to a version, by the ordinals of the entries before it.
+
+    Parameters
+    ----------
+    changes : NoisyMoves
+    laws : sequence of (str, Joint)
+        Name and law of every entry before it.
+    joint : Joint
+        Published counts of the version.
+
+    Raises
+    ------
+    SpecError
+        If these are not the moves since all entries, in their order.
+    """
+    if [one.since for one in changes.since] != [name for name, _ in laws]:
+        raise SpecError("its changes are not those since all versions before it")
+    return {
+        ordinal: moves.changes(earlier, joint)
+        for ordinal, (moves, (_, earlier)) in enumerate(zip(changes.since, laws, strict=True))
+    }
 
 
 def _by_row(chapter: Chapter, entry: RegisterEntry, within: Changes | None, ordinal: int) -> tuple[Chapter, ...]:

@@ -22,7 +22,7 @@ NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
     "followed.parquet",
     "effective.parquet",
 )
-ROWS = "rows.parquet"
+ROWS, EXPECTED = "rows.parquet", "expected.parquet"
 TABLES = (NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE)
 
 _FOLDER = re.compile(r"(?P<ordinal>\d{4,})-(?P<series>[a-z0-9]+(?:-[a-z0-9]+)*)-(?P<version>\d+\.\d+\.\d+)")
@@ -81,7 +81,8 @@ class RegisterEntry(Document):
         Where people have several rows: how many units have a secret and input in their first row. ``counts`` are then
         of rows, and histories go on from row to row within the version.
     files : mapping of str to str
-        SHA-256 (hex) of every table but those of the people, which lose those who are forgotten.
+        SHA-256 (hex) of every table but those of the people, which lose those who are forgotten. With noise one of
+        them says how many people are expected to have which history (`funnel.history.expected`).
     previous : str or None
         SHA-256 (hex) of the entry before it; None of the first.
     """
@@ -143,7 +144,9 @@ class RegisterEntry(Document):
             raise ValueError("is the first one with another before it, or a later one with none")
         if len(self.key_kinds) != len(self.key_columns):
             raise ValueError("names another number of key kinds than of key columns")
-        if sorted(self.files) != sorted(TABLES):
+        # Entries of schema 2 have exact changes, and nobody is expected.
+        expected = (*TABLES, EXPECTED) if EXPECTED in self.files and self.noise is not None else TABLES
+        if sorted(self.files) != sorted(expected):
             raise ValueError("does not have the digests of its tables, or those of others")
         built(lambda: self.joint)
         built(lambda: self.first_rows)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.errors import DataError
+from funnel.frequencies.moves import Moves
 from funnel.history import (
     HISTORY_COLUMN,
     Changes,
@@ -69,12 +70,23 @@ class People:
         How many those are.
     known : int
         People of whom something was published before.
+    last : tuple of Changes
+        By the ordinal of every version of the register: of the people whose last version it is.
     """
 
     observed: Observed
     histories: FileRef
     forgotten: int
     known: int
+    last: tuple[Changes, ...] = ()
+
+    def moves(self, register: Register) -> list[Moves]:
+        """The exact moves since every version of the register, of the people whose last version it is."""
+        joint = self.observed.counted_joint
+        return [
+            Moves.counted(name, changes, law, joint)
+            for changes, (name, law) in zip(self.last, register.laws, strict=True)
+        ]
 
 
 def observe(
@@ -116,7 +128,7 @@ def observe(
     cells = a * len(joint.secret)
     private_folder(work)
     entries = register.entries
-    changed = [Tally() for _ in entries]
+    changed, moved = [Tally() for _ in entries], [Tally() for _ in entries]
     last: set[int] = set()
     histories, present = Tally(), Tally()
     silent = np.zeros(a, dtype=np.int64)
@@ -137,14 +149,17 @@ def observe(
         gone = None if register.forgotten is None else SortedFile(*register.forgotten)
         for sought, limit in zip(people.sorted(), limits(people.buckets), strict=True):
             nodes = np.zeros(len(sought), dtype=np.int64)
-            latest = np.full(len(sought), -1, dtype=np.int64)
+            latest, change = np.full(len(sought), -1, dtype=np.int64), np.zeros(len(sought), dtype=np.int64)
             for ordinal, file in enumerate(before):
                 earlier = file.below(limit)
                 at = places(earlier, sought)
                 there = np.flatnonzero(at >= 0)
                 nodes[there], latest[there] = earlier["node"][at[there]], ordinal
-                changed[ordinal].add(earlier["cell"][at[there]].astype(np.int64) * cells + sought["cell"][there])
+                change[there] = earlier["cell"][at[there]].astype(np.int64) * cells + sought["cell"][there]
+                changed[ordinal].add(change[there])
             last.update(np.unique(latest[latest >= 0]).tolist())
+            for ordinal, tally in enumerate(moved):
+                tally.add(change[latest == ordinal])
             histories.add(nodes * a + sought["cell"] % a)
             present.add(sought["cell"])
             known += int(np.count_nonzero(latest >= 0))
@@ -169,7 +184,7 @@ def observe(
         records,
         silent,
     )
-    return People(observed, found, int(silent.sum()), known)
+    return People(observed, found, int(silent.sum()), known, tuple(_changes(tally, cells) for tally in moved))
 
 
 def follow_snapshot(
@@ -243,6 +258,7 @@ def drawn_people(
     work: Path,
     progress: Progress = quiet,
     bucket_rows: int = BUCKET_ROWS,
+    predicted: tuple[IntArray, IntArray] | None = None,
 ) -> DrawnPeople:
     """Derive once more what was drawn of everybody, and write it down by the digests of their keys.
 
@@ -259,6 +275,9 @@ def drawn_people(
         it has to be the same.
     work : Path
         Where the file of the people is written.
+    predicted : tuple of two ndarrays of int64, each (k,)
+        Histories and outputs that people are expected to have: they are numbered first, in this order, whether somebody
+        has them or not.
 
     Raises
     ------
@@ -300,14 +319,18 @@ def drawn_people(
         if pairs is not None and not np.array_equal(seen, pairs):
             raise DataError("the answers, derived again, are not those that were drawn; run the release again")
         codes, _ = found.counts()
+        if predicted is not None:
+            first = predicted[0] * b + predicted[1]
+            codes = np.concatenate([first, codes[~np.isin(codes, first)]])
         chapter = step.chapter(codes // b, codes % b)
         sha256, written = write_people(work, _numbered(drawn.sorted(), codes, chapter.first))
     return DrawnPeople(chapter, FileRef(str(work / PEOPLE), sha256), written)
 
 
 def _numbered(pieces: Iterator[PersonArray], codes: IntArray, first: int) -> Iterator[PersonArray]:
+    order = np.argsort(codes)
     for piece in pieces:
-        piece["node"] = first + np.searchsorted(codes, piece["node"])
+        piece["node"] = first + order[np.searchsorted(codes, piece["node"], sorter=order)]
         yield piece
 
 

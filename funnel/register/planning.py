@@ -18,10 +18,13 @@ from funnel.progress import Progress
 from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
 from funnel.register.following import observe
+from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
 from funnel.register.units import follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
+from funnel.release.preview import Preview
+from funnel.release.protected import public_changes
 from funnel.release.secret import Reader, find_register_secret
 from funnel.release.snapshot import take_snapshot
 from funnel.sampling.keyed import MIN_SECRET_BYTES, RecordKey, scope_of_register
@@ -31,8 +34,7 @@ from funnel.spec import ReleaseSpec
 
 def plan_version(
     spec: ReleaseSpec,
-    counted: Joint,
-    public: Joint,
+    found: Preview,
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress = silent,
     read: Reader | None = None,
@@ -42,9 +44,8 @@ def plan_version(
     Parameters
     ----------
     spec : ReleaseSpec
-    counted, public : Joint
-        Counts of (secret, published columns) of the source: exact ones, for who has which history, and those that are
-        published, for all else.
+    found : Preview
+        Counts of the source: exact ones, for who has which history, and those that are published, for all else.
     compared : tuple of (guarantee, rows)
         The plans for the version alone; the mechanism that a release would take is aimed at.
     progress : callable
@@ -66,6 +67,7 @@ def plan_version(
     DataError
         If the source is no longer the one that was counted.
     """
+    counted, public = found.counted, found.protected.frequencies.joint
     if spec.register is None or spec.history is None:
         if spec.unit is not None:
             # As a release does: rows of a unit are refused where nobody says that they are followed.
@@ -75,18 +77,17 @@ def plan_version(
         return tuple(None for _ in compared)
     if spec.follows_units:
         return _unit_outlooks(spec, counted, public, compared, progress, read)
-    past, observed = _people(spec, counted, progress, read)
-    observed = observed.known_by(public)
-    found: list[Outlook | None] = []
+    past, observed = _people(spec, found, progress, read)
+    outlooks: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
         target = _target(spec, public, bound, rows)
         if target is None:
-            found.append(None)
+            outlooks.append(None)
             continue
-        limit = spec.mechanism.time_limit
-        found.append(outlook(past, observed, bound, target, spec.history.reserve, time_limit=limit, progress=progress))
-    return tuple(found)
+        limit, reserve = spec.mechanism.time_limit, spec.history.reserve
+        outlooks.append(outlook(past, observed, bound, target, reserve, time_limit=limit, progress=progress))
+    return tuple(outlooks)
 
 
 def _unit_outlooks(
@@ -170,14 +171,18 @@ def _chosen(spec: ReleaseSpec, rows: tuple[PlanRow, ...]) -> PlanRow | None:
     return choose(usable) if usable else None
 
 
-def _people(spec: ReleaseSpec, joint: Joint, progress: Progress, read: Reader | None) -> tuple[Past, Observed]:
-    """What was published about the people of the source, and who of them has which history."""
+def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reader | None) -> tuple[Past, Observed]:
+    """What was published about the people of the source, and who of them has which history; expected ones with noise.
+
+    Noise for how people changed is drawn as a release would, and kept for it.
+    """
     if spec.register is None or spec.record_key is None:
         raise ValueError("there is no register")
+    joint, frequencies = preview.counted, preview.protected.frequencies
     register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
     if not register.entries:
-        return Past(), first_people(joint)
+        return Past(), first_people(frequencies.joint)
     key = _key(spec, spec.record_key, register, read)
     with TemporaryDirectory() as name:
         # Where a release would leave files behind; a plan does not.
@@ -185,4 +190,18 @@ def _people(spec: ReleaseSpec, joint: Joint, progress: Progress, read: Reader | 
         snapshot = take_snapshot(spec, folder, key, progress, _learned(spec, progress))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
         people = observe(register, snapshot, joint, folder, progress)
-    return register.past, people.observed
+    if frequencies.noise is None:
+        return register.past, people.observed
+    laws = [law for _, law in register.laws]
+    workspace = spec.workspace_folder / spec.name
+    protected = public_changes(
+        spec,
+        preview.protected,
+        people.moves(register),
+        laws,
+        preview.learned,
+        preview.earlier,
+        workspace,
+        preview.held,
+    )
+    return register.past, predicted_people(register, protected.frequencies)[1]

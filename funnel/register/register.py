@@ -14,11 +14,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
+from funnel.frequencies.moves import NoisyMoves
+from funnel.frequencies.rows import NoisyRows
 from funnel.history import Chapter, Past
-from funnel.register.chapters import read_chapters, write_chapter
+from funnel.history.expected import Expected
+from funnel.joint import Joint
+from funnel.register.chapters import read_chapters, read_expected, write_chapter
 from funnel.register.entry import (
     ENTRY,
     FORGOTTEN,
@@ -31,9 +36,10 @@ from funnel.register.entry import (
     ordinal_of,
 )
 from funnel.register.noted import DrawnPeople
-from funnel.register.people import require_digest
+from funnel.register.people import SortedFile, Tally, require_digest
 from funnel.release.channel import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
+from funnel.release.frequencies_document import ChangesPart, RowsPart
 from funnel.source import file_digest
 
 REGISTERS, LOCK = "registers", "lock"
@@ -151,13 +157,55 @@ class Register:
         try:
             chapters: list[Chapter] = []
             numbers: list[range] = []
-            for entry in self.entries:
-                read = read_chapters(self.root / entry.folder, entry, numbers)
+            for ordinal, entry in enumerate(self.entries):
+                read = read_chapters(self.root / entry.folder, entry, numbers, self.laws[:ordinal])
                 numbers.append(range(len(chapters), len(chapters) + len(read)))
                 chapters += read
             return Past(tuple(chapters))
         except DataError as error:
             raise self._lost(f"the register {self.name} does not fit together ({error})") from error
+
+    @property
+    def laws(self) -> list[tuple[str, Joint]]:
+        """Name and published counts of every version, of first rows where units have several."""
+        return [(one.name, one.joint if one.first_rows is None else one.first_rows) for one in self.entries]
+
+    @cached_property
+    def expected(self) -> Expected:
+        """Who is expected to have which history after the last version.
+
+        Where that one had no noise, nothing hides how many people had which history in it, nor in those before: these
+        are counted then.
+
+        Raises
+        ------
+        LedgerError
+            If a file is gone or was changed.
+        """
+        if not self.entries:
+            return Expected.nobody()
+        last = self.entries[-1]
+        found = read_expected(self.root / last.folder, last)
+        return self._counted_histories() if found is None else found
+
+    def _counted_histories(self) -> Expected:
+        """How many people really have which history as their last one."""
+        past = self.past
+        people = np.zeros(past.size)
+        for entry in self.entries:
+            tally = Tally()
+            for piece in SortedFile(*self.people(entry.ordinal)).pieces():
+                tally.add(piece["node"])
+            there, counts = tally.counts()
+            people[there] += counts
+            # They no longer have the history that they had before.
+            before = there
+            for chapter in reversed([past.chapters[number] for number in self.chapters_of(entry.ordinal)]):
+                inside = before >= chapter.first
+                before = np.where(inside, chapter.parents[np.where(inside, before - chapter.first, 0)], before)
+            np.subtract.at(people, before, counts)
+        nodes = np.flatnonzero(people[1:] > 0) + 1
+        return Expected(nodes, people[nodes], np.zeros(len(past)))
 
     def chapters_of(self, ordinal: int) -> range:
         """The numbers in `past` of the chapters of a version: one for each row that people have in it."""
@@ -277,6 +325,9 @@ class Register:
         fingerprint: str,
         noise: float | None = None,
         people_counted: int | None = None,
+        changes: NoisyMoves | None = None,
+        expected: Expected | None = None,
+        rows: NoisyRows | None = None,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -293,6 +344,12 @@ class Register:
             Epsilon of the noise in the counts of the chapter, where they have some.
         people_counted : int, optional
             Everybody in the version, where the counts of the chapter do not tell.
+        changes : NoisyMoves, optional
+            With noise: what the law of changes since all versions before is made of.
+        expected : Expected, optional
+            With noise: who is expected to have which history from then on.
+        rows : NoisyRows, optional
+            With noise, where people have several rows: what the law from a row to the next is made of.
 
         Raises
         ------
@@ -306,7 +363,8 @@ class Register:
         chapter = noted.chapter
         joint, channel = chapter.joint, chapter.channel
         numbers = {chapter: one.ordinal for one in self.entries for chapter in self.chapters_of(one.ordinal)}
-        since = {numbers[number]: changes for number, changes in chapter.changes.items()}
+        exact = noise is None
+        since = {numbers[number]: one for number, one in chapter.changes.items()} if exact else {}
         earlier = self._with_digests()
         working = private_folder(self.root / f"{PREPARING}{secrets.token_hex(6)}")
         try:
@@ -328,9 +386,14 @@ class Register:
                 counts=tuple(map(tuple, joint.counts.tolist())),
                 units=None if noted.first is None else tuple(map(tuple, noted.first.counts.tolist())),
                 noise=noise,
+                changes=None if changes is None else ChangesPart.of(changes),
+                rows=None if rows is None else RowsPart.of(rows),
                 first=chapter.first,
                 files=write_chapter(
-                    working, chapter, since if noted.within is None else {**since, len(earlier): noted.within}
+                    working,
+                    chapter,
+                    since if noted.within is None or not exact else {**since, len(earlier): noted.within},
+                    expected,
                 ),
                 previous=earlier[-1][1] if earlier else None,
             )
@@ -494,7 +557,7 @@ class Register:
 
     def _forget_what_was_read(self) -> None:
         self._head = None
-        for name in ("entries", "past"):
+        for name in ("entries", "past", "expected"):
             self.__dict__.pop(name, None)
 
     def _read_head(self, path: Path) -> tuple[RegisterHead, str] | None:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from funnel.errors import LedgerError
 from funnel.joint import IntArray
 from funnel.protocol import WeightArray
-from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, FOLLOWED, FORGOTTEN, NODES, PEOPLE, ROWS
+from funnel.register.entry import CHANGES, CHANNELS, EFFECTIVE, EXPECTED, FOLLOWED, FORGOTTEN, NODES, PEOPLE, ROWS
 from funnel.release.files import Sink
 from funnel.tables import arrow_numbers
 
@@ -46,6 +46,9 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     FOLLOWED: _schema(node=pa.int64(), channel=pa.int32()),
     # The effective channel, which is published; input -1: of a record whose input is outside the alphabet.
     EFFECTIVE: _schema(input=pa.int32(), output=pa.int32(), weight=pa.uint64()),
+    # How many people are expected to have a history, by what is public; -1 - v: one that is not predicted, where
+    # chapter v is the last version of theirs.
+    EXPECTED: _schema(node=pa.int64(), people=pa.float64()),
 }
 SETTINGS: Mapping[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": True}
 

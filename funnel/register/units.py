@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError
 from funnel.frequencies import Frequencies
+from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
-from funnel.history.foreseen import Foreseen
-from funnel.history.foreseen_waves import Published, follow_foreseen_waves
+from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
 from funnel.history.rows import UnitRows, counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
 from funnel.joint import IntArray, Joint
@@ -29,6 +29,7 @@ from funnel.register.following import (
 )
 from funnel.register.noted import DrawnPeople
 from funnel.register.people import PersonArray, SortedFile, places, write_people
+from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
 from funnel.register.unit_rows import digest_blocks, ordered_rows
 from funnel.release.files import FileRef, Sink, private_folder
@@ -65,6 +66,8 @@ class Units:
         By the ordinal of a chapter of the register's past.
     known : int
         Units of which something was published before.
+    last : tuple of Changes
+        By the ordinal of every version of the register: of the units whose last version it is.
     """
 
     joint: Joint
@@ -74,6 +77,14 @@ class Units:
     nodes: IntArray
     changes: Mapping[int, Changes]
     known: int
+    last: tuple[Changes, ...] = ()
+
+    def moves(self, register: Register) -> list[Moves]:
+        """The exact moves since every version of the register, from the last row there to the first one here."""
+        return [
+            Moves.counted(name, changes, law, self.joint)
+            for changes, (name, law) in zip(self.last, register.laws, strict=True)
+        ]
 
     @property
     def first(self) -> Joint:
@@ -114,31 +125,39 @@ def observe_units(
     nodes = np.zeros(len(units), dtype=np.int64)
     latest = np.full(len(units), -1, dtype=np.int64)
     changed = {}
+    before = np.zeros(len(units), dtype=np.int64)
     for entry in register.entries:
         earlier = SortedFile(*register.people(entry.ordinal)).below(None)
         at = places(earlier, units)
         there = np.flatnonzero(at >= 0)
         nodes[there], latest[there] = earlier["node"][at[there]], entry.ordinal
-        changed[entry.ordinal] = Changes.counted(earlier["cell"][at[there]].astype(np.int64), first[there])
+        before[there] = earlier["cell"][at[there]]
+        changed[entry.ordinal] = Changes.counted(before[there], first[there])
     if register.forgotten is not None:
         nodes[places(SortedFile(*register.forgotten).below(None), units) >= 0] = FORGOTTEN_NODE
     last = np.unique(latest[latest >= 0]).tolist()
     changes = {chapter: changed[ordinal] for ordinal in last for chapter in register.chapters_of(ordinal)}
-    return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)))
+    of_last = tuple(
+        Changes.counted(before[latest == entry.ordinal], first[latest == entry.ordinal]) for entry in register.entries
+    )
+    return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)), of_last)
 
 
-def published_units(register: Register, frequencies: Frequencies) -> Published | None:
-    """What is published of the units of a version, where noise protects it; None where they are counted exactly.
+def expected_units(register: Register, frequencies: Frequencies) -> ExpectedUnits | None:
+    """What noisy tables tell of the units of a version; None where these are counted exactly.
 
     Raises
     ------
+    SpecError
+        If the changes are not those since all versions of the register.
     LedgerError
         If a file of the register is gone or was changed.
     """
-    rows, first = frequencies.rows, frequencies.joint
+    rows = frequencies.rows
     if rows is None:
         return None
-    return Published(first, rows.changes(first), rows.waves, Foreseen.new(first.n), {})
+    who, observed = predicted_people(register, frequencies)
+    return ExpectedUnits(who, observed, rows.changes(frequencies.joint), rows.waves)
 
 
 def follow_units(
@@ -150,22 +169,22 @@ def follow_units(
     *,
     target: Protocol,
     reserve: float,
-    published: Published | None = None,
+    expected: ExpectedUnits | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Waves:
     """Decide and draw all rows of a version; the words are those that the release draws with.
 
-    By what is published of the units, where that is not what was counted.
+    For the units that are expected, where they are not counted exactly.
     """
-    if published is not None:
-        return follow_foreseen_waves(
+    if expected is not None:
+        return follow_expected_waves(
             register.past,
             units.rows,
             units.cells,
             units.joint,
             units.nodes,
-            published,
+            expected,
             guarantee,
             version,
             _drawing(units, record_key),
@@ -239,7 +258,9 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
     private_folder(work)
     people_sha256, _ = write_people(work, [people])
     rows_sha256, written = write_people(work, _pieces(rows), ROWS)
-    chapters = waves.past.chapters[-len(step.waves) :]
+    # A wave that nobody expects any history after, and that nobody is in, has none.
+    names = {wave.version for wave in step.waves}
+    chapters = [chapter for chapter in waves.past.chapters if chapter.version in names]
     chapter = Chapter(
         step.version,
         str(step.guarantee),
@@ -258,7 +279,7 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
         FileRef(str(work / PEOPLE), people_sha256),
         written,
         FileRef(str(work / ROWS), rows_sha256),
-        step.joint if step.observed.exact is not None else units.first,
+        units.first if waves.fitted is None else step.joint,
         chapters[1].changes[len(waves.past) - len(chapters)] if len(chapters) > 1 else None,
     )
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from funnel.audit.findings import Findings
-from funnel.audit.followed import FoundHistory
-from funnel.release.document import Count, Document, Part, Probability
+from funnel.audit.followed import ExpectedHistory, FoundHistory
+from funnel.release.document import Count, Document, Part, Probability, dump
 from funnel.release.earlier_sets import with_sets
 
 
@@ -34,6 +34,18 @@ class FoundConfidence(Part):
     smallest_observed: Count | None = None
 
 
+class ExpectedHistoryPart(Part):
+    """`funnel.audit.followed.ExpectedHistory`."""
+
+    histories: int = Field(ge=1)
+    level: float = Field(ge=0)
+    moved: Probability
+    outside: Probability
+    others: Probability
+    unpredicted: Count
+    silent: Count
+
+
 class FoundHistoryPart(Part):
     """`funnel.audit.FoundHistory`."""
 
@@ -56,6 +68,7 @@ class FoundHistoryPart(Part):
     bound: float
     entropy: float
     units: int | None = Field(default=None, ge=1)
+    expected: ExpectedHistoryPart | None = None
 
 
 class FindingsDocument(Document):
@@ -65,7 +78,7 @@ class FindingsDocument(Document):
     """
 
     described: ClassVar[str] = "the document of findings"
-    schema_: Literal["funnel/findings/3"] = Field(default="funnel/findings/3", alias="schema")
+    schema_: Literal["funnel/findings/4"] = Field(default="funnel/findings/4", alias="schema")
     guarantee: str
     holds: bool
     level: float | None
@@ -96,14 +109,21 @@ class FindingsDocument(Document):
     @property
     def found_history(self) -> FoundHistory | None:
         """The part about all versions together."""
-        return None if self.history is None else FoundHistory(**self.history.model_dump(by_alias=True))
+        if self.history is None:
+            return None
+        content = self.history.model_dump(by_alias=True)
+        expected = content.pop("expected")
+        return FoundHistory(**content, expected=None if expected is None else ExpectedHistory(**expected))
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 some findings were not made yet; before version 2 every version stood alone.
 
         Before version 3 the frequencies that were published were the counted ones, and a robust guarantee named no set.
+        Before version 4 nobody was expected.
         """
+        if version == 3:
+            return content
         content = with_sets(content)
         if version == 2:
             return {**content, "proven_level": None}
@@ -130,6 +150,8 @@ def findings_document(findings: Findings) -> FindingsDocument:
             "lift": tuple(map(tuple, content["lift"])),
             "consistency": FoundConsistency(**content["consistency"]),
             "confidence": FoundConfidence(**content["confidence"]),
-            "history": None if findings.history is None else FoundHistoryPart(**content["history"]),
+            "history": None
+            if findings.history is None
+            else FoundHistoryPart.model_validate_json(dump(content["history"])),
         }
     )

@@ -211,7 +211,7 @@ class InternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/3"] = Field(default="funnel/internal/3", alias="schema")
+    schema_: Literal["funnel/internal/4"] = Field(default="funnel/internal/4", alias="schema")
     name: str
     title: str
     version: str
@@ -243,8 +243,11 @@ class InternalReport(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 2 every version stood alone, and nobody said who its people are.
 
-        Before version 3 nothing protected the frequencies, and a robust guarantee named no set.
+        Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
+        was expected.
         """
+        if version == 3:
+            return content
         if version not in (1, 2):
             return super().upgraded(version, content)
         content = with_sets(content)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from funnel.frequencies.selection import NOTHING, Share
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.register.register import Register
 from funnel.register.unit_rows import ordered_rows
+from funnel.release.decision import Earlier
 from funnel.release.learned import learned_codings, recall_values, values_digest
 from funnel.release.protected import Protected, public_frequencies
 from funnel.release.protected_rows import public_rows
@@ -30,10 +33,19 @@ class Preview:
     counted : Joint
         Exact; only what follows people with histories may see them.
     protected : Protected
+    learned : Share
+        What learning its values cost.
+    earlier : sequence of Earlier
+        All versions of the series; empty without noise.
+    held : Earlier or None
+        One that waits for approval.
     """
 
     counted: Joint
     protected: Protected
+    learned: Share = NOTHING
+    earlier: Sequence[Earlier] = ()
+    held: Earlier | None = None
 
 
 def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -> Preview:
@@ -71,14 +83,17 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     codings = learned_codings(spec, source, digest, workspace, progress, key)
     counted = count_joint(spec, progress, source, codings)
     values = values_digest(spec, digest, key)
+    moving = spec.register is not None and bool(Register.of(spec.workspace_folder, spec.register).entries)
+    learned = codings.learned
     if key is None:
-        protected = public_frequencies(spec, counted, codings.learned, earlier, workspace, values, held)
-        return Preview(counted, protected)
+        protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving)
+        return Preview(counted, protected, learned, earlier, held)
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
-    protected = public_frequencies(spec, units.first, codings.learned, earlier, workspace, values, held, several=True)
-    return Preview(counted, public_rows(spec, protected, units, codings.learned, earlier, workspace, held))
+    protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True)
+    protected = public_rows(spec, protected, units, learned, earlier, workspace, held)
+    return Preview(counted, protected, learned, earlier, held)
 
 
 def _unit_key(spec: ReleaseSpec, read: Reader | None) -> RecordKey:

@@ -27,6 +27,7 @@ from funnel.register.register import Register, open_register
 from funnel.release.layout import ReleaseFolder
 from funnel.release.secret import find_register_secret
 from funnel.spec import ReleaseSpec
+from tests.public import previewed
 
 SPEC = """
 name = "encounters"
@@ -248,7 +249,7 @@ def _planned(path: Path) -> dict[str, object]:
     spec = ReleaseSpec.load(path)
     joint = Joint.from_table(spec.source_address, ["ill"], ["ward"])
     rows = compare(joint, parse_guarantee("lip:0.5"), ("optimal",))
-    (found,) = plan_version(spec, joint, joint, (("lip:0.5", rows),))
+    (found,) = plan_version(spec, previewed(spec, joint), (("lip:0.5", rows),))
     assert found is not None
     return found.to_dict()
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from funnel.audit.findings import Findings
 from funnel.audit.followed import FoundHistory
 from funnel.errors import DataError
-from funnel.history import Step
+from funnel.history import Observed, Step
 from funnel.history.guesses import guesses
 from funnel.history.movement import movements, new_people
 from funnel.joint import Joint
@@ -41,11 +41,14 @@ class Together:
         What was decided for this version; None where its rows are taken over.
     noted : mapping of str to History
         Of every version in the register, by its name there, what its record says; of those whose records are here.
+    people : Observed or None
+        Exact counts of the people of this version and of how they changed; where None, those of the step.
     """
 
     register: Register
     step: Step | None
     noted: Mapping[str, History]
+    people: Observed | None = None
 
 
 def history_figures(
@@ -69,13 +72,18 @@ def history_figures(
     versions = list(_known(together, earlier))
     if step is not None:
         versions.append(_this(findings, found, name))
-    moved = None if step is None else movements(step.opening.past, step.opening.observed)
+    people = together.people or (None if step is None else step.opening.observed)
+    moved = None if step is None or people is None else movements(step.opening.past, people)
     return HistoryFigures(
-        found=FoundHistoryPart(**asdict(found)),
+        found=_part(found),
         new=None if step is None else new_people(step.opening.observed),
         before=None if moved is None else tuple(WhereBefore(**asdict(one)) for one in moved),
         versions=tuple(versions),
     )
+
+
+def _part(found: FoundHistory) -> FoundHistoryPart:
+    return FoundHistoryPart.model_validate_json(dump(asdict(found)))
 
 
 def drift_figures(findings: Findings) -> DriftFigures | None:

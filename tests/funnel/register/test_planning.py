@@ -21,6 +21,7 @@ from funnel.release.secret import REGISTER_FILE
 from funnel.source import count_joint
 from funnel.spec import ReleaseSpec
 from tests.panels import KEY, REGISTER, SECRET, publish, waves
+from tests.public import previewed
 
 WAVES = waves(4, 2, 90)
 SETTINGS: dict[str, Any] = {
@@ -47,7 +48,7 @@ def spec_in(folder: Path, **changes: Any) -> ReleaseSpec:
 def planned(spec: ReleaseSpec) -> Outlook | None:
     joint = count_joint(spec, quiet)
     rows = plan(joint, LIP(2.0), ["grr", "optimal"])
-    (found,) = plan_version(spec, joint, joint, (("lip:2.0", rows),))
+    (found,) = plan_version(spec, previewed(spec, joint), (("lip:2.0", rows),))
     return found
 
 

@@ -1,0 +1,129 @@
+"""Fitting: channels for the histories that people really have, out of those that were made for expected ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from funnel.history.allowed import allowed_by, require_posterior
+from funnel.history.law import BoolArray
+from funnel.history.observed import Observed
+from funnel.history.prove import described, fitting
+from funnel.history.standing import Standing, stand
+from funnel.history.step import Step
+from funnel.history.together import gains_at
+from funnel.joint import IntArray
+from funnel.protocol import WORD_BITS, WeightArray
+
+# So many channels of the library are tried for a history that was not predicted, the best by its law first.
+_TRIES: Final = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A version as it is drawn, and what of it is not public.
+
+    Attributes
+    ----------
+    step : Step
+        About the real people: all that they have is followed. Its channel is the one of expected people, and its
+        library has a constant channel as well that publishes by the law of that.
+    predicted : Step
+        About expected people alone: whatever is public is made of it.
+    silent : int
+        People whose history was not predicted and who are drawn from what tells nothing.
+    unpredicted : int
+        People whose history was not predicted; those among them.
+    """
+
+    step: Step
+    predicted: Step
+    silent: int
+    unpredicted: int
+
+
+def fitted(predicted: Step, observed: Observed) -> Fitted:
+    """The channels of a version that was decided for expected people, for the real ones.
+
+    Who has a predicted history gets its channel. All others get the best channel of the library for which the bound
+    provably holds under the law of their own history, else one that tells nothing. Laws, and with them the channels,
+    follow from public tables and from the history; what the people with it really are does not enter.
+
+    Parameters
+    ----------
+    predicted : Step
+    observed : Observed
+        The real people, with the published frequencies and the law of changes that follows from these.
+
+    Raises
+    ------
+    DataError
+        If changes from the last version of some history are missing.
+
+    Notes
+    -----
+    O(h (a m + tries c a b)) for h histories that were not predicted and m channels.
+    """
+    guarantee = require_posterior(predicted.guarantee)
+    allowed = allowed_by(guarantee)
+    standing = stand(predicted.past, observed, allowed)
+    channel = predicted.channel
+    constant = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)
+    library, silence = _with(predicted.library, constant)
+    at = np.minimum(np.searchsorted(predicted.followed, standing.nodes), len(predicted.followed) - 1)
+    known = predicted.followed[at] == standing.nodes
+    drawn_from = np.where(known, predicted.drawn_from[at], silence)
+    others = np.flatnonzero(~known)
+    if len(others):
+        candidates = _candidates(standing, predicted, others)
+        found = fitting(standing, allowed, guarantee, predicted.library, candidates, others)
+        drawn_from[others] = np.where(found >= 0, found, silence)
+    proven = described(standing, allowed, guarantee, library, drawn_from)
+    people = standing.people
+    # Predicted histories that nobody has are followed too: later versions expect people to have them.
+    followed = np.concatenate([predicted.followed, standing.nodes[~known]])
+    order = np.argsort(followed, kind="stable")
+    step = replace(
+        predicted,
+        observed=observed,
+        library=library,
+        followed=followed[order],
+        drawn_from=np.concatenate([predicted.drawn_from, drawn_from[~known]])[order],
+        level=proven.level,
+        worst=None if proven.worst is None else int(standing.nodes[proven.worst]),
+        moved=int(people[standing.moved].sum()),
+        outside=int(people[proven.outside].sum()),
+    )
+    silent = people[~known & (drawn_from == silence)].sum()
+    return Fitted(step, predicted, int(silent), int(people[~known].sum()))
+
+
+def _with(library: WeightArray, channel: WeightArray) -> tuple[WeightArray, int]:
+    """A library with one more channel, and the number of that."""
+    there = np.flatnonzero([np.array_equal(one, channel) for one in library])
+    return (library, int(there[0])) if len(there) else (np.concatenate([library, channel[None]]), len(library))
+
+
+def _candidates(standing: Standing, predicted: Step, places: IntArray) -> IntArray:
+    """The channels of the library to try for some histories, by what their laws expect to be told; (k, tries)."""
+    rows = np.ldexp(predicted.library.astype(np.float64), -WORD_BITS)
+    inputs = standing.laws.values[places].sum(axis=1)
+    gains = gains_at(predicted.channel.matrix, predicted.joint.p_input)
+    worth = inputs @ (rows * gains).sum(axis=1).T
+    worth[~_expected(predicted.library, inputs > 0)] = -np.inf
+    order = np.argsort(-worth, axis=1, kind="stable")[:, :_TRIES]
+    return np.where(np.take_along_axis(worth, order, axis=1) > 0, order, -1)
+
+
+def _expected(library: WeightArray, inputs: BoolArray) -> BoolArray:
+    """Whether a history expects every output that a channel may give to anybody; (k, m) for its inputs (k, a).
+
+    Noise can hide people: if one of them could get an output that nobody expects after their history, a later version
+    could say nothing of what they are.
+    """
+    possible = library > 0
+    reached: IntArray = np.asarray(np.einsum("mba,ka->kmb", possible.astype(np.int64), inputs.astype(np.int64)))
+    unused: BoolArray = np.asarray(~possible.any(axis=2))
+    return np.asarray(((reached > 0) | unused[None]).all(axis=2))

@@ -1,0 +1,244 @@
+"""Noisy moves: the tables of a version that say, with noise, how people changed since earlier ones, read and judged.
+
+One person is in at most one cell of ``secrets`` and one of ``stayed`` and ``left``, over all earlier versions, and in
+one cell of ``sizes`` and one of the two tables of rows: each family moves by two, so that its scale is 2 / epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+Table = tuple[tuple[int, ...], ...]
+
+MOST_ROWS = 100
+SENSITIVITY = 2
+# Of what is left after learning values, changes have a quarter and rows have a quarter.
+PART = Fraction(1, 4)
+
+
+@dataclass(frozen=True)
+class Since:
+    """What became of people whose last version before this one was a certain one; noisy, so maybe negative.
+
+    Attributes
+    ----------
+    version : str
+        ``"<series>/<version>"`` of the earlier one.
+    secrets : c' × c whole numbers
+        People by secret then and now.
+    stayed, left : c' × a' whole numbers
+        By what they were then: whether the published input has the same labels now.
+    """
+
+    version: str
+    secrets: Table
+    stayed: Table
+    left: Table
+
+
+@dataclass(frozen=True)
+class NoisyChanges:
+    """The block ``changes``: one `Since` for every earlier version of the register.
+
+    Attributes
+    ----------
+    epsilon, scale : float
+    since : tuple of Since
+    """
+
+    epsilon: float
+    scale: float
+    since: tuple[Since, ...]
+
+    @property
+    def arrived(self) -> tuple[int, ...]:
+        """About how many people came from each of the versions: the counts above zero of those who stayed and left."""
+        return tuple(
+            sum(max(0, count) for table in (one.stayed, one.left) for row in table for count in row)
+            for one in self.since
+        )
+
+
+@dataclass(frozen=True)
+class NoisyRows:
+    """The block ``rows``: people with several rows.
+
+    Attributes
+    ----------
+    epsilon, scale : float
+    stayed, left : c × a whole numbers
+        People with two rows or more, by the first: whether the second has the same input.
+    sizes : tuple of int, length MOST_ROWS
+        People by how many rows they have.
+    """
+
+    epsilon: float
+    scale: float
+    stayed: Table
+    left: Table
+    sizes: tuple[int, ...]
+
+
+def read_changes(said: Mapping[str, Any] | None) -> NoisyChanges | None:
+    """The content of a block ``changes``; None of none.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, AttributeError
+        If it is none.
+    """
+    if said is None:
+        return None
+    _only(said, {"epsilon", "scale", "since"})
+    since = []
+    for one in said["since"]:
+        _only(one, {"version", "secrets", "stayed", "left"})
+        if not isinstance(one["version"], str):
+            raise TypeError
+        since.append(Since(one["version"], *(_table(one[name]) for name in ("secrets", "stayed", "left"))))
+    return NoisyChanges(_positive(said["epsilon"]), _positive(said["scale"]), tuple(since))
+
+
+def read_rows(said: Mapping[str, Any] | None) -> NoisyRows | None:
+    """The content of a block ``rows``; None of none.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, AttributeError
+        If it is none.
+    """
+    if said is None:
+        return None
+    _only(said, {"epsilon", "scale", "stayed", "left", "sizes"})
+    (sizes,) = _table([said["sizes"]])
+    return NoisyRows(
+        _positive(said["epsilon"]), _positive(said["scale"]), _table(said["stayed"]), _table(said["left"]), sizes
+    )
+
+
+def _only(said: Mapping[str, Any], keys: set[str]) -> None:
+    if set(said) != keys:
+        raise ValueError
+
+
+def _table(said: Sequence[Sequence[object]]) -> Table:
+    rows = []
+    for row in said:
+        if any(isinstance(number, bool) or not isinstance(number, int) for number in row):
+            raise TypeError
+        rows.append(tuple(number for number in row if isinstance(number, int)))
+    if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
+        raise ValueError
+    return tuple(rows)
+
+
+def _positive(number: object) -> float:
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise TypeError
+    if not 0 < number < math.inf:
+        raise ValueError
+    return float(number)
+
+
+def change_complaints(changes: NoisyChanges, secrets: int) -> Iterator[str]:
+    """What is wrong with a block of changes by itself, as parts of sentences.
+
+    Parameters
+    ----------
+    changes : NoisyChanges
+    secrets : int
+        Values of the secret in this version.
+    """
+    yield from _scale_complaints("changes", changes.epsilon, changes.scale)
+    names = [one.version for one in changes.since]
+    if not names:
+        yield "changes are since no version"
+    if len(set(names)) < len(names):
+        yield "changes since a version are there twice"
+    for one in changes.since:
+        if {len(row) for row in one.secrets} != {secrets}:
+            yield f"changes of the secret since {one.version} do not lead to its values"
+        if not len(one.secrets) == len(one.stayed) == len(one.left) or len(one.stayed[0]) != len(one.left[0]):
+            yield f"changes since {one.version} are of tables that do not fit each other"
+
+
+def since_complaints(
+    one: Since, before: tuple[Sequence[object], Sequence[object]], inputs: Sequence[object]
+) -> Iterator[str]:
+    """What is wrong with changes since a version whose values are known.
+
+    Parameters
+    ----------
+    one : Since
+    before : pair of sequences
+        Values of the secret and of the input in the earlier version.
+    inputs : sequence
+        Those of the input in the later one.
+    """
+    if (len(one.stayed), len(one.stayed[0])) != (len(before[0]), len(before[1])):
+        yield f"changes since {one.version} do not fit its values"
+        return
+    here = set(inputs)
+    if any(count for row in one.stayed for count, x in zip(row, before[1], strict=True) if x not in here):
+        yield f"changes since {one.version} have people who stayed what nobody can be any more"
+
+
+def row_complaints(rows: NoisyRows, secrets: int, inputs: int) -> Iterator[str]:
+    """What is wrong with a block of rows by itself, as parts of sentences."""
+    yield from _scale_complaints("rows", rows.epsilon, rows.scale)
+    for table in (rows.stayed, rows.left):
+        if (len(table), len(table[0])) != (secrets, inputs):
+            yield "tables of rows do not fit the values of the version"
+    if len(rows.sizes) != MOST_ROWS:
+        yield f"people by their number of rows are not told up to {MOST_ROWS} rows"
+
+
+def _scale_complaints(what: str, epsilon: float, scale: float) -> Iterator[str]:
+    if scale != scale_for(epsilon):
+        yield f"the scale of noise on {what} is not the least one that costs no more than its epsilon"
+
+
+def scale_for(epsilon: float) -> float:
+    """The least double s with ``s · epsilon >= 2``: noise on tables of which one person moves two counts by one."""
+    scale = SENSITIVITY / epsilon
+    low, high = math.nextafter(scale, 0.0), math.nextafter(scale, math.inf)
+    return next(one for one in (low, scale, high) if Fraction(one) * Fraction(epsilon) >= SENSITIVITY)
+
+
+def split_complaints(
+    declared: Fraction, learning: Fraction, told: float, counts: float, changes: float | None, rows: float | None
+) -> Iterator[str]:
+    """How an epsilon is not what its parts are by the stated split, as parts of sentences.
+
+    Changes and rows have a quarter each of what learning values leaves, and counts the rest. Noise on counts that was
+    drawn when nothing went to the others is not drawn again: the version then costs more than is declared for one.
+
+    Parameters
+    ----------
+    declared, learning : Fraction
+        Of a version by its spec, and what of it learning values costs.
+    told : float
+        What the version says that it spent.
+    counts : float
+        What the counts have.
+    changes, rows : float or None
+        What these have; None where they are not told.
+    """
+    rest, others = declared - learning, [part for part in (changes, rows) if part is not None]
+    for part in others:
+        if not _is(part, rest * PART) or Fraction(part) > rest * PART:
+            yield f"a part of {part!r} is not a quarter of what learning values leaves"
+    ways = [rest * (1 - PART * number) for number in range(len(others) + 1)]
+    if not any(_is(counts, way) and Fraction(counts) <= way for way in ways):
+        yield f"the counts have {counts!r}, which is not what the others leave"
+    spent = sum(map(Fraction, (counts, *others)), learning)
+    if told != float(declared) if spent <= declared else not (_is(told, spent) and Fraction(told) >= spent):
+        yield f"it is {told!r}, and its parts are {float(spent)!r}"
+
+
+def _is(number: float, exact: Fraction) -> bool:
+    return math.isclose(number, float(exact), rel_tol=1e-12)
