@@ -216,6 +216,8 @@ class Finished:
         found = self.drawing_document
         if found is None:
             return None
+        if self.frequencies is not None:
+            return self._effective_of_expected()
         drawn = ReleasedProtocol.parse(self.folder.drawing.read_bytes())
         columns = dict(zip(drawn.inputs, zip(*drawn.weights, strict=True), strict=True))
         forgotten = {symbol for _, symbol in self._forgotten}
@@ -228,12 +230,26 @@ class Finished:
             column = drawn.marginal if symbol in forgotten else columns[symbol]
             told = sums.setdefault(x, [0] * len(column))
             sums[x] = [one + count * weight for one, weight in zip(told, column, strict=True)]
-        # Of inputs that nobody has, the drawing does not tell: `HistoryEvidence` holds them to the register.
-        told_only = {} if self.frequencies is None else self.laws.weights
-        denominator = self.laws.denominator
-        return {x: [Fraction(weight, denominator) for weight in column] for x, column in told_only.items()} | {
-            x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()
-        }
+        return {x: [Fraction(one, records[x] * drawn.denominator) for one in told] for x, told in sums.items()}
+
+    def _effective_of_expected(self) -> dict[tuple[str, ...], list[Fraction]] | None:
+        """The same with noise: what the register says, which `HistoryEvidence` holds to the people who are expected.
+
+        Where rows are taken over it is what a version before was published with.
+        """
+        if self._history_evidence is not None:
+            entry = self._history_evidence.entry
+            columns = zip(entry.chapter.inputs, zip(*entry.effective, strict=True), strict=True)
+            of_output = {x: dict(zip(entry.chapter.outputs, column, strict=True)) for x, column in columns}
+            return {x: [Fraction(told.get(y, 0), 2**63) for y in self.laws.outputs] for x, told in of_output.items()}
+        told = None
+        for one in self.before:
+            if one.protocol.is_file():
+                laws = Laws(self.public, ReleasedProtocol.parse(one.protocol.read_bytes()))
+                told = laws if told is None or laws.weights == self.laws.weights else told
+        if told is None:
+            raise DataError("rows are taken over, and no version is there that they were drawn for")
+        return {x: [Fraction(weight, told.denominator) for weight in column] for x, column in told.weights.items()}
 
     @cached_property
     def _forgotten(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], int]:
@@ -400,10 +416,18 @@ class Finished:
         return self.said.people == "same" and not (self.taken_over and self.prepared is None)
 
     def _histories(self) -> list[Claim]:
-        if self.prepared is None or self.history is None:
+        evidence = self._history_evidence
+        if evidence is None:
             return [Claim(name, "cannot be judged: no register is handed on") for name in HISTORY_CLAIMS]
+        return evidence.claims()
+
+    @cached_property
+    def _history_evidence(self) -> HistoryEvidence | None:
+        """What all versions together are judged by; None where no register is handed on."""
+        if self.prepared is None or self.history is None:
+            return None
         drawing = self.drawing_document
-        evidence = HistoryEvidence(
+        return HistoryEvidence(
             prepared=self.prepared,
             promise=self.said.promise,
             reserve=self.said.reserve,
@@ -417,7 +441,6 @@ class Finished:
             snapshot=self.snapshot,
             key=self.key,
         )
-        return evidence.claims()
 
     def _frequencies(self) -> list[Claim]:
         text, public = self.folder.frequencies.read_bytes(), self.frequencies

@@ -59,8 +59,9 @@ _KEYS = frozenset(
 )
 # Since the second schema, null where there is nothing to tell.
 _MOVES = frozenset({"changes", "rows"})
-# A false alarm may come from the noise, from the values that were selected, or from the comparison of versions.
-SIGNIFICANCE = SHARES["frequencies"] / 3
+# A false alarm may come from the noise of counts, from that of changes and rows, from the values that were selected, or
+# from the comparison of versions.
+SIGNIFICANCE = SHARES["frequencies"] / 4
 
 
 @dataclass(frozen=True)

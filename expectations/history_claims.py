@@ -16,10 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
+from funnel.pipeline.expectations.frequency_claims import SIGNIFICANCE
 from funnel.pipeline.expectations.history_answers import wrong_answers
 from funnel.recount import Promise, Recount, ReleasedProtocol
+from funnel.recount.expected import PARTS
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
+from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import FORGOTTEN, Entry
 from funnel.recount.rounded import rounding_complaints
@@ -27,7 +30,7 @@ from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 
-CLAIMS = ("register", "entry", "people", "answers", "drawing", "channel", "bound", "findings")
+CLAIMS = ("register", "entry", "noise", "people", "answers", "drawing", "channel", "bound", "findings")
 # A level that is found twice, by floats with a proven error and by whole numbers.
 _LEVEL = 1e-7
 
@@ -115,6 +118,7 @@ class HistoryEvidence:
         return [
             _none("register", self.found.complaints),
             all_of("entry", self._entry()),
+            self._noise(),
             all_of("people", self._people()),
             self._answers(),
             all_of("drawing", self._drawing()),
@@ -138,9 +142,25 @@ class HistoryEvidence:
             law = self._law
             counts = [n for row in law.table(chapter.secret, chapter.inputs) for n in row]
             yield claim("counts", list(chapter.counts) == counts, "differ from those of the source")
-        yield same("noise", entry.noise, None if self.public is None else self.public.epsilon_counts)
+        public = self.public
+        yield same("noise", entry.noise, None if public is None else public.epsilon_counts)
+        yield same("protected", entry.protected, public is not None)
+        published = (None, None) if public is None else (public.changes, public.rows)
+        told_of_moves = (entry.moves, entry.row_moves) == published
+        yield claim("changes and rows", told_of_moves, "are not those that are published")
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
+
+    def _noise(self) -> Claim:
+        """That tables of changes and rows are those of the register's people, with noise as it is said to be drawn."""
+        told = [one for one in (self.entry.moves, self.entry.row_moves) if one is not None]
+        if len(told) != len(self.version.noise):
+            return Claim("noise", "cannot be told: tables are not about the versions of the register")
+        for scale, tables in self.version.noise:
+            found = plausible_tables(tables, scale)
+            if found.p_value * len(told) < SIGNIFICANCE:
+                return Claim("noise", f"is not drawn as it is said to be, by {found.what}: p = {found.p_value:.2e}")
+        return Claim("noise")
 
     def _people(self) -> Iterator[Claim]:
         forgotten = self.prepared.register / FORGOTTEN
@@ -233,10 +253,27 @@ class HistoryEvidence:
         yield same("outside", stated["outside"], version.outside)
         yield same("histories", stated["histories"], version.histories)
         yield same("reserve", float(stated["reserve"]), float(self.entry.chapter.reserve))
+        yield from self._expected(stated["expected"])
         units = self.entry.chapter.units
         yield same("units", stated["units"], None if units is None else sum(units))
         yield same("versions", stated["versions"], len(self.found.entries))
         yield same("register", stated["register"], self.prepared.register.name)
+
+    def _expected(self, stated: Mapping[str, Any] | None) -> Iterator[Claim]:
+        """What is told of people who are expected, which alone is public of histories."""
+        found = self.version.expected
+        yield claim("expected", (stated is None) == (found is None), "people are told where none are, or the other way")
+        if stated is None or found is None:
+            return
+        yield same("expected histories", stated["histories"], found.histories)
+        close = math.isclose(stated["level"], found.level, rel_tol=_LEVEL, abs_tol=_LEVEL)
+        yield claim("expected level", close, f"is {stated['level']!r}, and it is {found.level!r}")
+        # Expected people are counted in parts, of which every history has at least one a cell.
+        room = len(self.entry.chapter.counts) * found.histories / PARTS + _LEVEL
+        for name in ("moved", "outside", "others"):
+            share = getattr(found, name)
+            near = abs(stated[name] - share) <= room
+            yield claim(f"expected {name}", near, f"is {stated[name]!r}, and it is {share!r} of the expected people")
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:

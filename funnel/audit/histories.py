@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -114,13 +113,16 @@ def _figures(this: VersionHistories, history: History, evidence: Evidence) -> It
         yield "what was found then says nothing of all versions together"
     else:
         told.append((stated.level, stated.histories, stated.moved, stated.outside))
+    # Nobody can tell any more what became of people who are forgotten since; who was so before had no history.
+    since = this.missing - (0 if stated is None else stated.forgotten)
+    # Without noise all histories are known that anybody had.
+    most = this.followed if since > 0 else (this.level, this.histories)
     for level, histories, moved, outside in told:
-        if level is None or not math.isclose(level, this.level, rel_tol=_LEVEL, abs_tol=_LEVEL):
+        low, high = (one + sign * _LEVEL * max(1.0, one) for one, sign in ((this.level, -1), (most[0], 1)))
+        if level is None or not low <= level <= high:
             yield f"the level over all histories is {this.level:.12g} nats, and another one was stated"
-        if histories != this.histories:
+        if histories is None or not this.histories <= histories <= most[1]:
             yield f"its people had {this.histories:,} histories, and another number was stated"
-        # Nobody can tell any more what became of people who are forgotten since; who was so before had no history.
-        since = this.missing - (0 if stated is None else stated.forgotten)
         for what, number, known in (("moved", moved, this.moved), ("outside", outside, this.outside)):
             if number is None or not known <= number <= known + since:
                 yield f"{known:,} of its people are {what} by the frequencies, and another number was stated"

@@ -16,6 +16,7 @@ from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.errors import DataError
 from funnel.joint import Joint
+from funnel.recount.agreeing import disagreement
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.noise import cell_limit, scale_of, total_limit
 from funnel.recount.plausible import plausible_noise
@@ -69,7 +70,12 @@ def check_protected(public: PublicFrequencies, document: ProtocolDocument, packa
         if public.delta > 0 and sum(parts) == Fraction(public.epsilon):
             yield "it has a delta for learning values, which cost nothing"
         yield from _split_complaints(public)
-        yield from public.moves_complaints()
+        wrong = list(public.moves_complaints())
+        yield from wrong
+        if not wrong:
+            p = disagreement(public.noisy, public.scale, public.changes, public.rows)
+            if p < FALSE_ALARM:
+                yield f"its tables of changes and rows are not of the same people as its counts: p = {p:.3g}"
         if public.scale != scale_of(public.epsilon_counts):
             yield "its scale costs another epsilon"
         cells, totals = public.least_limits

@@ -1,8 +1,8 @@
 """Expected: how many people public tables lead one to expect with which history, and the channel that these come to.
 
 Before a version, M(h) people are expected whose last answers so far are h. Of those whose last version is v the same
-share is in the next one, T_v over the sum of their M, at most all of them: T_v is how many people the noisy tables of
-those who stayed and left have. The others of the next version are new. Of att(h) people with the history h,
+share is in the next one, T_v over the sum of their M, at most all of them: T_v is how many people the noisy table of
+their secrets then and now has, at least none. The others of the next version are new. Of att(h) people with history h,
 
     M(hy) = att(h) Σ_x P(x | h) R(y | x, h),      W(y | x) = Σ_h att(h) P(x | h) R(y | x, h) / Σ_h att(h) P(x | h)
 
@@ -112,6 +112,11 @@ class Attending:
             if share:
                 self._drawing[channel, x] = self._drawing.get((channel, x), 0.0) + people * share
                 self._histories[x] = self._histories.get(x, 0) + 1
+
+    @property
+    def everybody(self) -> float:
+        """All of them."""
+        return math.fsum([*self.people.values(), self.others])
 
     def complaints(self, chapter: Chapter, effective: Sequence[Sequence[int]], after: Expected) -> Iterator[str]:
         """What of a version is not what is expected; and who is expected after it.

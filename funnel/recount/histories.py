@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from funnel.recount.chapters import Chapter, Tree
+from funnel.recount.chapters import NEW, Chapter, Tree
 from funnel.recount.expected import Attending, Expected
 from funnel.recount.history_bounds import (
     HistoryFinding,
@@ -37,7 +37,7 @@ from funnel.recount.register_files import (
     read_entries,
     read_head,
 )
-from funnel.recount.register_moves import protected_complaints
+from funnel.recount.register_moves import noise_of_tables, protected_complaints
 from funnel.recount.register_people import (
     Followed,
     counted_complaints,
@@ -68,6 +68,7 @@ class VersionHistories:
         The bound on everything published.
     level : float
         The largest level over all outputs that people can get, of all histories that are not moved; nats, rounded up.
+        With noise, of those that somebody has.
     histories : int
         Different histories that people had before it.
     people, moved, outside : int
@@ -83,6 +84,12 @@ class VersionHistories:
         In what way files do not agree, as parts of sentences.
     broken : tuple of str
         In what way the bound is not kept.
+    followed : (float, int)
+        Level and number of all histories that it has a channel for: with noise, also those that nobody has.
+    expected : ExpectedHistories or None
+        With noise: the same of the people that public tables lead one to expect.
+    noise : sequence of (float, mapping of str to sequence of int)
+        Scale and noise of tables of changes, and of tables of rows, by names of tables; of the last version alone.
     """
 
     name: str
@@ -97,6 +104,30 @@ class VersionHistories:
     missing: int
     complaints: tuple[str, ...]
     broken: tuple[str, ...]
+    followed: tuple[float, int]
+    expected: ExpectedHistories | None = None
+    noise: Sequence[tuple[float, Mapping[str, Sequence[int]]]] = ()
+
+
+@dataclass(frozen=True)
+class ExpectedHistories:
+    """What a version tells of people that public tables lead one to expect.
+
+    Attributes
+    ----------
+    histories : int
+        That are predicted.
+    level : float
+        The largest of these, of those that are not moved; nats, rounded up.
+    moved, outside, others : float
+        Shares of the expected people; the last of those with histories that are not predicted.
+    """
+
+    histories: int
+    level: float
+    moved: float
+    outside: float
+    others: float
 
 
 @dataclass(frozen=True)
@@ -197,10 +228,13 @@ class _Judging:
             declared = promise if last and promise is not None else read_promise(chapter.guarantee)
             complaints = [*self._complaints(entry, followed)]
             missing = self.missing[chapter.ordinal]
-            seen = _Seen(self._attending(entry))
-            found = _judged(self.tree, chapter, seen.all(laws, chapter), exact, followed, declared, missing)
-            complaints += seen.complaints(entry)
-            yield replace(found, complaints=tuple(complaints))
+            expected = self._attending(entry)
+            attending = None if expected is None else expected[0]
+            found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending)
+            if expected is not None:
+                complaints += _unexpected(entry, *expected)
+            noise = noise_of_tables(self.database, self.entries[: chapter.ordinal], entry) if last else ()
+            yield replace(found, complaints=tuple(complaints), noise=noise)
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
@@ -238,67 +272,69 @@ class _Judging:
         yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What is expected of a version; None where people are counted."""
-
-    expected: tuple[Attending, Expected] | None
-
-    def all(self, laws: Iterator[HistoryLaw], chapter: Chapter) -> Iterator[HistoryLaw]:
-        """The laws, while what they make one expect is noted."""
-        for law in laws:
-            if self.expected is not None:
-                self.expected[0].add(law, chapter)
-            yield law
-
-    def complaints(self, entry: Entry) -> Iterator[str]:
-        """What of the version does not follow from what is expected, once all laws were seen."""
-        if self.expected is None:
-            return
-        attending, after = self.expected
-        yield from attending.complaints(entry.chapter, entry.effective, after)
-        if entry.expected is None or after.differs(entry.expected):
-            yield "it expects other people to have its histories than its tables lead one to"
+def _unexpected(entry: Entry, attending: Attending, after: Expected) -> Iterator[str]:
+    """What of a version does not follow from what is expected, once all of its laws were seen."""
+    yield from attending.complaints(entry.chapter, entry.effective, after)
+    if entry.expected is None or after.differs(entry.expected):
+        yield "it expects other people to have its histories than its tables lead one to"
 
 
 def _judged(
     tree: Tree,
-    chapter: Chapter,
+    entry: Entry,
     laws: Iterator[HistoryLaw],
     exact: ExactLaws,
     followed: Followed,
     promise: Promise,
     missing: int,
+    attending: Attending | None,
 ) -> VersionHistories:
+    chapter = entry.chapter
     sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
     shares: dict[int | None, tuple[int, ...]] = {}
-    tally = _Tally(tree, chapter, [None] * len(sides))
+    every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
+    # Who was forgotten counts as new.
+    had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
     for law in laws:
         origin = tree.origin(law.node, chapter.ordinal)
         if origin not in shares:
             shares[origin] = chapter.shares(origin)
         rows = chapter.channels[chapter.followed[law.node]]
+        if attending is not None:
+            attending.add(law, chapter)
         try:
             found = judge_history(sides, inner, law, rows, shares[origin])
         except Undecided:
             law = _whole(law, exact.law(law.node, chapter.ordinal))
             found = judge_history(sides, inner, law, rows, shares[origin])
         # Where people have several rows, each is counted with the first.
-        tally.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
+        every.add(law.node, found, 0)
+        if law.node in had:
+            real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
+        if attending is not None and law.node in attending.people:
+            foreseen.add(law.node, found, attending.people[law.node])
     return VersionHistories(
         name=chapter.name,
         promise=promise,
-        level=tally.level(promise, sides),
-        histories=len(chapter.followed),
+        level=real.level(promise, sides),
+        histories=len(had & chapter.followed.keys()),
         people=sum(followed.people.values()),
-        moved=tally.moved,
-        outside=tally.outside,
+        moved=int(real.moved),
+        outside=int(real.outside),
         by_output=followed.by_output,
         by_channel=followed.by_channel,
         missing=missing,
         complaints=(),
-        broken=tuple(tally.broken()),
+        broken=tuple(every.broken()),
+        followed=(every.level(promise, sides), len(chapter.followed)),
+        expected=None if attending is None else _expected(attending, foreseen, promise, sides),
     )
+
+
+def _expected(attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side]) -> ExpectedHistories:
+    everybody = attending.everybody
+    shares = (foreseen.moved / everybody, foreseen.outside / everybody, attending.others / everybody)
+    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares)
 
 
 def _whole(law: HistoryLaw, cells: Sequence[Fraction]) -> HistoryLaw:
@@ -314,9 +350,9 @@ class _Tally:
         self._tree, self._chapter, self._worst = tree, chapter, worst
         self._place: tuple[int, Worst] | None = None
         self._failed: dict[str, list[str]] = {}
-        self.moved = self.outside = 0
+        self.moved = self.outside = 0.0
 
-    def add(self, node: int, found: HistoryFinding, people: int) -> None:
+    def add(self, node: int, found: HistoryFinding, people: float) -> None:
         """One history more."""
         if found.moved:
             self.moved += people

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 # Outweighs the rounding of a few logarithms in floats.
@@ -42,23 +42,42 @@ def plausible_noise(noise: Sequence[Sequence[int]], scale: float) -> Plausible:
     of lines the other.
     """
     table = [list(map(int, row)) for row in noise]
-    cells = [count for row in table for count in row]
-    alpha = math.exp(-1 / scale)
-    zero, below = sum(count == 0 for count in cells), sum(count < 0 for count in cells)
-    whole = [
-        (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
-        (_share(zero, len(cells), (1 - alpha) / (1 + alpha)), "how often it is zero"),
-        (_share(below, len(cells), alpha / (1 + alpha)), "how often it is below zero"),
-        *_sums(cells, alpha, "in all"),
-    ]
     lines = []
     if len(table) > 1 and len(table[0]) > 1:
-        lines += [one for row in table for one in _sums(row, alpha, "for one secret")]
-        lines += [one for column in zip(*table, strict=True) for one in _sums(column, alpha, "for one published value")]
+        lines += [(row, "for one secret") for row in table]
+        lines += [(list(column), "for one published value") for column in zip(*table, strict=True)]
+    return _least_likely([count for row in table for count in row], lines, scale)
+
+
+def plausible_tables(tables: Mapping[str, Sequence[int]], scale: float) -> Plausible:
+    """Judge noise in several tables of one scale, by their names: all of it, and that of every table by itself.
+
+    What has noise in a part only, or none in one of the tables, is found there. See `plausible_noise`.
+    """
+    lines = [(list(table), f"in {name}") for name, table in tables.items() if table]
+    return _least_likely([count for table, _ in lines for count in table], lines if len(lines) > 1 else [], scale)
+
+
+def _least_likely(cells: Sequence[int], lines: Sequence[tuple[Sequence[int], str]], scale: float) -> Plausible:
+    alpha = math.exp(-1 / scale)
+    whole = [
+        (len(cells) * _largest(max(map(abs, cells)), scale), "the largest of it"),
+        *_signs(cells, alpha, "it is"),
+        *_sums(cells, alpha, "in all"),
+    ]
+    parts = [one for line, where in lines for one in _sums(line, alpha, where)]
     # Half for each family, however many lines there are.
-    found = [(2 * len(family) * p, what) for family in (whole, lines) for p, what in family]
+    found = [(2 * len(family) * p, what) for family in (whole, parts) for p, what in family]
     smallest, what = min(found)
     return Plausible(min(1.0, smallest * _ROUNDING), what)
+
+
+def _signs(cells: Sequence[int], alpha: float, what: str) -> list[tuple[float, str]]:
+    zero, below = sum(count == 0 for count in cells), sum(count < 0 for count in cells)
+    return [
+        (_share(zero, len(cells), (1 - alpha) / (1 + alpha)), f"how often {what} zero"),
+        (_share(below, len(cells), alpha / (1 + alpha)), f"how often {what} below zero"),
+    ]
 
 
 def plausible_apart(

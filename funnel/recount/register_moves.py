@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from funnel.recount.noisy_moves import change_complaints, row_complaints, since_complaints
@@ -40,8 +40,8 @@ def moves_of(
     return found
 
 
-def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry) -> list[list[int]]:
-    """What was added to the counts of every table of changes of an entry, table by table; none where it has no tables.
+def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry) -> dict[str, list[int]]:
+    """What was added to the counts of every table of changes of an entry, by names of tables; empty if it has none.
 
     Counts of people who stayed are left out where nobody can have: these have no noise.
 
@@ -51,10 +51,10 @@ def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
         If people cannot be counted.
     """
     if entry.moves is None:
-        return []
+        return {}
     counted = moves_of(database, entries, entry)
     known = {one.chapter.name: one for one in entries}
-    found = []
+    found: dict[str, list[int]] = {}
     for since in entry.moves.since:
         one = known[since.version]
         same, a = entry.chapter.laws[one.chapter.ordinal].same, entry.chapter.a
@@ -65,19 +65,23 @@ def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
             secrets[s][after // a] -= count
             (stayed if same[x] == after % a else left)[s][x] -= count
         can = [x for x, place in enumerate(same) if place is not None]
-        found += [
-            [count for row in secrets for count in row],
-            [row[x] for row in stayed for x in can],
-            [count for row in left for count in row],
-        ]
-    return [table for table in found if table]
+        found[f"secrets since {since.version}"] = [count for row in secrets for count in row]
+        found[f"those who stayed since {since.version}"] = [row[x] for row in stayed for x in can]
+        found[f"those who left since {since.version}"] = [count for row in left for count in row]
+    return found
 
 
-def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> list[list[int]]:
-    """What was added to the counts of every table of rows of an entry; none where it has no such tables."""
+def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> dict[str, list[int]]:
+    """What was added to the counts of every table of rows of an entry, by names of tables; empty if it has none.
+
+    Raises
+    ------
+    DataError
+        If rows cannot be counted.
+    """
     tables = entry.row_moves
     if tables is None:
-        return []
+        return {}
     a = entry.chapter.a
     stayed, left = [list(row) for row in tables.stayed], [list(row) for row in tables.left]
     sizes = list(tables.sizes)
@@ -98,13 +102,46 @@ def noise_of_rows(database: duckdb.DuckDBPyConnection, entry: Entry) -> list[lis
         if second is not None:
             s, x = divmod(first, a)
             (stayed if second % a == x else left)[s][x] -= count
-    return [[count for row in stayed for count in row], [count for row in left for count in row], sizes]
+    return {
+        "second rows like the first": [count for row in stayed for count in row],
+        "second rows unlike the first": [count for row in left for count in row],
+        "numbers of rows": sizes,
+    }
+
+
+def noise_of_tables(
+    database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry
+) -> list[tuple[float, dict[str, list[int]]]]:
+    """Scale and noise of its tables of changes, and of its tables of rows; of those that it has.
+
+    Raises
+    ------
+    DataError
+        If people or rows cannot be counted.
+    """
+    found = []
+    known = {one.chapter.name for one in entries}
+    if entry.moves is not None and {one.version for one in entry.moves.since} <= known:
+        found.append((entry.moves.scale, noise_of_moves(database, entries, entry)))
+    if entry.row_moves is not None:
+        found.append((entry.row_moves.scale, noise_of_rows(database, entry)))
+    return found
 
 
 def protected_complaints(
     database: duckdb.DuckDBPyConnection, entries: Sequence[Entry], entry: Entry, gone: int
 ) -> Iterator[str]:
-    """Noisy tables of an entry that are not those of its people with noise of their scale; nothing else is in it."""
+    """Noisy tables of an entry that are not those of its people with noise of their scale; nothing else is in it.
+
+    Parameters
+    ----------
+    database : DuckDB connection
+    entries : sequence of Entry
+        Those before it.
+    entry : Entry
+    gone : int
+        People who were counted and are forgotten.
+    """
     chapter, noise = entry.chapter, entry.noise
     assert noise is not None
     if chapter.changes:
@@ -123,7 +160,6 @@ def protected_complaints(
             # Of other columns nobody has the same labels.
             inputs = chapter.inputs if one.input_columns == entry.input_columns else ()
             yield from since_complaints(since, (one.chapter.secret, one.chapter.inputs), inputs)
-        # What noise does not explain: people who are forgotten since are counted in it, and in no table.
         if _is_beyond(noise_of_moves(database, entries, entry), entry.moves.scale, gone):
             yield "its changes are further from those of its people than their noise is"
     if entry.row_moves is not None:
@@ -132,6 +168,7 @@ def protected_complaints(
             yield "its counts of rows are further from those of its people than their noise is"
 
 
-def _is_beyond(noise: Sequence[Sequence[int]], scale: float, gone: int) -> bool:
-    limit = noise_limit(1 / scale, sum(map(len, noise)))
-    return any(not -limit <= one <= limit + gone for table in noise for one in table)
+def _is_beyond(noise: Mapping[str, Sequence[int]], scale: float, gone: int) -> bool:
+    """Whether noise is what none of this scale is; people who are forgotten since are in no table any more."""
+    limit = noise_limit(1 / scale, sum(map(len, noise.values())))
+    return any(not -limit <= one <= limit + gone for table in noise.values() for one in table)
