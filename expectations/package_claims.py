@@ -44,12 +44,6 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-# Where there were versions about these people before.
-_FOLLOWED = (
-    "differentially private but for changes: the counts of this version have noise in all public documents; the "
-    "published protocol is what people with histories are drawn from on average, and that depends on exact counts of "
-    "how they changed since earlier versions and of who has which history, which no noise protects"
-)
 _OF_PEOPLE: dict[str | None, tuple[str, ...]] = {None: (), "different": ("people",), "same": ("people", "versions")}
 _FIELD = (
     ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
@@ -242,8 +236,6 @@ def _frequencies(
     protection = said.frequencies.protection
     expected: dict[str, Any] = {"protection": protection, "meaning": _PROTECTED[protection]}
     if public is not None:
-        if versions is not None and versions > 1:
-            expected["meaning"] = _FOLLOWED
         expected |= {"path": FREQUENCIES, "hash": f"sha256:{files[FREQUENCIES][0]}"}
         expected |= {key: getattr(public, key) for key in ("epsilon", "delta", "beta", "spent")}
         # Which is judged where the protocol says it.

@@ -115,8 +115,7 @@ def _show(result: dict[str, Any], as_json: bool, console: Console) -> None:
     for warning in result.get("warnings", ()):
         click.echo(f"Warning: {warning}.")
     if (frequencies := result.get("frequencies")) is not None:
-        followed = (result.get("history") or {}).get("versions", 1) > 1
-        click.echo(frequencies_line(Protection.model_validate(frequencies), followed))
+        click.echo(frequencies_line(Protection.model_validate(frequencies)))
     if result["cached"]:
         click.echo(f"Cached: {', '.join(result['cached'])}.")
     if result.get("key") is not None:

@@ -360,6 +360,22 @@ def _told_of_history(findings: Findings) -> dict[str, Any] | None:
     found = findings.history
     if found is None:
         return None
+    if found.expected is not None:
+        # Who really has which history is told by nothing that others may read.
+        expected = found.expected
+        return {
+            "register": found.register,
+            "versions": found.versions,
+            "histories": expected.histories,
+            "people_known": None,
+            "units": None,
+            "level": expected.level,
+            "moved": round(expected.moved * findings.rows),
+            "outside": round(expected.outside * findings.rows),
+            "share": found.share,
+            "share_alone": found.share_alone,
+            "drift": findings.drift,
+        }
     return {
         "register": found.register,
         "versions": found.versions,

@@ -38,11 +38,8 @@ _NO_COST = "no table of what noise costs: it is for bounds that cover noise, and
 _OFTEN = 1.0
 
 
-def frequencies_line(protection: Protection, followed: bool = False) -> str:
-    """What protects the frequencies that everything public is made from, in one line.
-
-    ``followed``: rows are drawn given what earlier versions said of the same people.
-    """
+def frequencies_line(protection: Protection) -> str:
+    """What protects the frequencies that everything public is made from, in one line."""
     if protection.protection != "noise":
         more = 'protection = "noise" in [frequencies] protects them.'
         if protection.protection == "threshold":
@@ -57,14 +54,8 @@ def frequencies_line(protection: Protection, followed: bool = False) -> str:
         )
     unprotected = f", and {protection.unprotected} without noise" if protection.unprotected else ""
     return (
-        f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, "
-        f"{protection.spent:g} spent by all versions about these people{unprotected}; "
-        + (
-            "CHANGES BETWEEN VERSIONS ARE NOT PROTECTED: the published protocol depends on exact counts of them, and "
-            "of who has which history."
-            if followed
-            else "no public file is made from exact ones."
-        )
+        f"Frequencies: noisy counts, differentially private with epsilon {protection.epsilon:g}, {protection.spent:g} "
+        f"spent by all versions about these people{unprotected}; no public file is made from exact ones."
     )
 
 

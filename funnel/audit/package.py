@@ -39,12 +39,6 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-# Where there were versions about these people before.
-_FOLLOWED = (
-    "differentially private but for changes: the counts of this version have noise in all public documents; the "
-    "published protocol is what people with histories are drawn from on average, and that depends on exact counts of "
-    "how they changed since earlier versions and of who has which history, which no noise protects"
-)
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _ORDERS = ("random", "as in the source")
 _FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
@@ -148,9 +142,6 @@ def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Fac
         return {}
     told: dict[str, Any] = {"protection": said.protection, "meaning": _PROTECTED[said.protection]}
     if said.protection == "noise":
-        versions = privacy.get("versions")
-        if isinstance(versions, int) and versions > 1:
-            told["meaning"] = _FOLLOWED
         digest, _ = facts.get("frequencies.json", ("", 0))
         told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
         told |= {name: getattr(said, name) for name in ("epsilon", "delta", "beta", "spent")}

@@ -15,7 +15,7 @@ from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import WORD_BITS, WeightArray
 
-LEAST: Final = 0.5
+LEAST: Final = 0.01
 """Histories of fewer people than that are not predicted."""
 
 MOST: Final = 1 << 14
@@ -78,7 +78,7 @@ def attending(past: Past, expected: Expected, known: Mapping[int, float], people
     """Who is expected in the next version.
 
     Of everybody whose last version is v the same share is there, whatever their history: how many there are is known
-    from noisy moves, and how many there could be from the versions before.
+    from noisy moves, and how many there could be from the versions before. Everybody else is new.
 
     Parameters
     ----------
@@ -93,18 +93,20 @@ def attending(past: Past, expected: Expected, known: Mapping[int, float], people
     last = past.heads_of(past.versions_of(expected.nodes))
     there, lost = np.zeros(len(expected.nodes)), np.zeros(len(past))
     others = 0.0
+    came = 0.0
     for version, count in known.items():
         here = last == version
         could = float(expected.people[here].sum() + expected.lost[version])
         share = min(1.0, count / could) if could > 0 else 0.0
         there[here] = share * expected.people[here]
         lost[version] = share * expected.lost[version]
-        # Of nobody knows what history.
-        others += max(0.0, count - float(there[here].sum()))
-    new = max(0.0, people - sum(known.values()))
+        # More than there could be are noise, and count as new.
+        came += min(count, could)
+        others += float(lost[version])
+    new = max(0.0, people - came)
     order = np.argsort(-there, kind="stable")[: MOST - 1]
     followed = np.sort(order[there[order] >= LEAST])
-    others += float(there.sum() - there[followed].sum())
+    others += max(0.0, float(there.sum() - there[followed].sum()))
     left = expected.people - there
     kept = left >= LEAST
     lost = expected.lost - lost
@@ -174,7 +176,7 @@ def answered(
         found[place] = who.people[place] * (rows @ laws[place])
     places, outputs = np.nonzero(found >= LEAST)
     people = found[places, outputs]
-    return who.nodes[places], outputs, people, float(found.sum() - people.sum()) + who.others
+    return who.nodes[places], outputs, people, max(0.0, float(found.sum() - people.sum())) + who.others
 
 
 def expected_after(who: Attending, first: int, people: FloatArray, others: float, chapters: int = 1) -> Expected:

@@ -1,8 +1,8 @@
 """Agreeing: whether noisy tables that count the same people agree, up to what their noise explains; from them alone.
 
 Everybody who came from a version is in one count of ``secrets`` and in one of ``stayed`` or ``left``, in the row of
-their secret then; and nobody is in two versions, so that no more came with a secret than have it now. Each of it is true
-of exact counts, and of noisy ones up to a sum of noise whose law is known.
+their secret then; and nobody is in two versions, so that no more came with a secret than have it now. Each of it is
+true of exact counts, and of noisy ones up to a sum of noise whose law is known.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ their secrets then and now has, at least none. The others of the next version ar
 
     M(hy) = att(h) Σ_x P(x | h) R(y | x, h),      W(y | x) = Σ_h att(h) P(x | h) R(y | x, h) / Σ_h att(h) P(x | h)
 
-Histories of less than half a person are not *predicted*, nor are more than 2^14: of those who have one nothing is known
-but the law of the version, and they count in W as people who are given the law of the output.
+Histories of less than half a person are not *predicted*, before a version or after it, nor are more than 2^14: of those
+who have one nothing is known but the law of the version, and they count in W as people who are given that of the output.
 """
 
 from __future__ import annotations
@@ -66,10 +66,13 @@ class Expected:
             here = [node for node in self.people if tree.versions[node] == version]
             could = math.fsum([*(self.people[node] for node in here), self.lost.get(version, 0.0)])
             share = min(1.0, count / could) if could > 0 else 0.0
+            self.lost[version] = self.lost.get(version, 0.0) * (1 - share)
             for node in here:
                 there[node] = share * self.people[node]
                 self.people[node] -= there[node]
-            self.lost[version] = self.lost.get(version, 0.0) * (1 - share)
+                # Of so few nobody expects anything any more.
+                if self.people[node] < LEAST:
+                    self.lost[version] += self.people.pop(node)
             others += max(0.0, count - math.fsum(there[node] for node in here))
         likeliest = sorted(sorted(there), key=lambda node: -there[node])[: MOST - 1]
         people = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}

@@ -21,12 +21,6 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-# Where there were versions about these people before.
-_FOLLOWED = (
-    "differentially private but for changes: the counts of this version have noise in all public documents; the "
-    "published protocol is what people with histories are drawn from on average, and that depends on exact counts of "
-    "how they changed since earlier versions and of who has which history, which no noise protects"
-)
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
 
 
@@ -157,8 +151,6 @@ def _frequencies(protection: Protection, files: dict[str, tuple[str, int]], find
     told = {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
     if protection.protection != "noise":
         return told
-    if findings.history is not None and findings.history.versions > 1:
-        told["meaning"] = _FOLLOWED
     return {
         **told,
         "path": "frequencies.json",

@@ -66,8 +66,9 @@ class PublicHistory:
 
     @classmethod
     def of(cls, history: FoundHistory, laws: PublicLaws) -> PublicHistory:
-        """Of exact findings."""
-        steps = max(1, math.ceil(history.outside / (history.units or laws.n) / laws.step))
+        """Of exact findings; with noise, of those about expected people alone."""
+        share = history.outside / (history.units or laws.n) if history.expected is None else history.expected.outside
+        steps = max(1, math.ceil(share / laws.step))
         return cls(history.versions, laws.nats(history.share_alone), min(1.0, round(steps * laws.step, 12)))
 
 

@@ -79,9 +79,12 @@ class Brute:
             could = sum((sum(self.waiting[node]) for node in nodes), self.lost[version])
             share = min(Fraction(1), count / could) if could else Fraction()
             came = Fraction()
+            self.lost[version] *= 1 - share
             for node in nodes:
                 coming = [share * mass for mass in self.waiting[node]]
                 self.waiting[node] = tuple(mass - part for mass, part in zip(self.waiting[node], coming, strict=True))
+                if sum(self.waiting[node]) < HALF:
+                    self.lost[version] += sum(self.waiting.pop(node))
                 came += sum(coming)
                 if sum(coming) < HALF:
                     others += sum(coming)
@@ -91,7 +94,6 @@ class Brute:
                     now[after] += coming[before] * Fraction(records, laws[version].row(before)[1])
                 here[node] = now
             others += max(Fraction(), count - came)
-            self.lost[version] *= 1 - share
         new = Fraction(max(0, sum(counts) - sum(arrived)))
         here[0] = [new * Fraction(n, sum(counts)) for n in counts]
         library = {k: self.channel() for k in range(3)}
@@ -153,9 +155,7 @@ class Brute:
         law = [sum(row) / sum(size) for row in spoken]
         silent = [others * Fraction(sum(counts[x::A]), sum(counts)) for x in range(A)]
         assert all(one + rest for one, rest in zip(size, silent, strict=True))
-        return [
-            tuple((spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x]) for x in range(A)) for y in range(B)
-        ]
+        return [tuple((spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x]) for x in range(A)) for y in range(B)]
 
 
 def made(seed: int, versions: int = 4, people: int = 12) -> Brute:
@@ -238,9 +238,11 @@ def test_attendance_is_the_same_share_of_all_whose_last_version_it_is() -> None:
     assert attending.others == 4.0
     assert (expected.people, expected.lost) == ({one: 18.0, other: 6.0}, {0: 6.0})
     # More than there can be, by the noise: of nobody knows what history.
-    attending = Expected({one: 30.0, other: 0.3}, {0: 0.0}).attending(tree, {0: 40}, 25)
+    expected = Expected({one: 30.0, other: 0.3}, {0: 0.0})
+    attending = expected.attending(tree, {0: 40}, 25)
     assert attending.people == {0: 0.0, one: 30.0}
     assert attending.others == pytest.approx(10.0)
+    assert (expected.people, expected.lost) == ({}, {0: 0.0})
 
 
 def test_expected_people_differ_by_more_than_rounding_alone() -> None:

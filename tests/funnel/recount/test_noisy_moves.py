@@ -27,7 +27,12 @@ CHANGES: dict[str, Any] = {
     "epsilon": 0.25,
     "scale": 8.0,
     "since": [
-        {"version": "people/1.0.0", "secrets": [[5, -1], [0, 7]], "stayed": [[3, 0], [4, 0]], "left": [[1, 2], [-3, 4]]},
+        {
+            "version": "people/1.0.0",
+            "secrets": [[5, -1], [0, 7]],
+            "stayed": [[3, 0], [4, 0]],
+            "left": [[1, 2], [-3, 4]],
+        },
         {"version": "people/1.1.0", "secrets": [[5, -1]], "stayed": [[3]], "left": [[1]]},
     ],
 }

@@ -1,0 +1,207 @@
+"""The panel under noise: what versions about the same people keep where counts and changes are noisy, and for whom.
+
+`python -m benchmarks.panel_noise` draws five waves of the health panel as releases do, but in memory, and prints what
+each keeps, whom it did not expect, and which level all versions reach for whoever knows the true counts and changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from funnel.frequencies import protect
+from funnel.frequencies.frequencies import part_for
+from funnel.frequencies.moves import Moves, noisy_moves
+from funnel.frequencies.selection import NOTHING
+from funnel.frequency_settings import FrequencySettings
+from funnel.guarantees import parse_guarantee
+from funnel.history import Changes, Observed, Past, Step, follow
+from funnel.history.allowed import allowed_by, require_posterior
+from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
+from funnel.history.fitting import fitted
+from funnel.history.law import laws_before
+from funnel.history.standing import stand
+from funnel.joint import IntArray, Joint
+from funnel.planning import choose, plan
+from funnel.protocol import WORD_BITS
+from tests.waves import WAVES, wave
+
+
+@dataclass(eq=False)
+class People:
+    """Who was in which wave: by number of the person the history so far, the last wave, and the cell in every wave."""
+
+    nodes: IntArray
+    last: IntArray
+    cells: list[IntArray]
+
+
+@dataclass(frozen=True)
+class Wave:
+    """What came of one wave; shares of H(X), and levels in nats."""
+
+    year: int
+    people: int
+    alone: float
+    kept: float
+    histories: int
+    predicted: int
+    others: float
+    unpredicted: int
+    silent: int
+    level: float
+    outside: int
+    known: float
+    beyond: float
+    seconds: float
+
+
+def follow_panel(
+    secret: str, publish: tuple[str, ...], guarantee: str, epsilon: float, years: tuple[int, ...] = WAVES
+) -> list[Wave]:
+    """Decide and draw all waves."""
+    bound = require_posterior(parse_guarantee(guarantee))
+    settings = FrequencySettings(protection="noise", epsilon=epsilon)
+    past, truth = Past(), Past()
+    expected = Expected.nobody()
+    most = max(int(np.max(wave(year)["id"].to_numpy())) for year in years) + 1
+    people = People(np.zeros(most, dtype=np.int64), np.full(most, -1, dtype=np.int64), [])
+    rng = np.random.default_rng(15)
+    found = []
+    for number, year in enumerate(years):
+        begun = time.process_time()
+        table = wave(year)
+        ids = table["id"].to_numpy()
+        counted, cells = _counted(table, secret, publish)
+        public = protect(counted, settings, moving=number > 0).joint
+        here = np.full(most, -1, dtype=np.int64)
+        here[ids] = cells
+        both = {v: _changes(people.cells[v][ids], cells) for v in range(number)}
+        exact = [
+            Moves.counted(
+                str(v), _changes(np.where(people.last[ids] == v, people.cells[v][ids], -1), cells), law, counted
+            )
+            for v, law in enumerate(chapter.joint for chapter in past.chapters)
+        ]
+        laws: dict[int, Changes] = {}
+        known: dict[int, float] = {}
+        if exact:
+            versions = [chapter.joint for chapter in past.chapters]
+            noisy = noisy_moves(exact, versions, public, part_for(settings, NOTHING))
+            laws = {
+                v: moves.changes(law, public) for v, (moves, law) in enumerate(zip(noisy.since, versions, strict=True))
+            }
+            known = {v: float(moves.people) for v, moves in enumerate(noisy.since)}
+        rows = plan(public, bound, time_limit=20.0)
+        target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
+        assert target is not None
+        who = attending(past, expected, known, float(public.n))
+        expecting = expected_people(past, who, public, laws)
+        predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True)
+        xs = cells % len(counted.inputs)
+        real = Observed.counted(counted, both, people.nodes[ids], xs)
+        drawn = fitted(predicted, real.known_by(public, laws))
+        outputs = _drawn(drawn.step, people.nodes[ids], xs, rng)
+        nodes, said, mass, others = answered(
+            who,
+            laws_before(past, who.nodes, public, laws).values.sum(axis=1),
+            predicted.library,
+            predicted.drawn_from,
+        )
+        b = len(target.outputs)
+        pairs, real_pairs = nodes * b + said, people.nodes[ids] * b + outputs
+        codes = np.concatenate([pairs, np.setdiff1d(real_pairs, pairs)])
+        chapter = drawn.step.chapter(codes // b, codes % b)
+        order = np.argsort(codes)
+        expected = expected_after(who, chapter.first, mass, others)
+        level, beyond = _known_truth(truth, drawn.step, real, people.nodes[ids])
+        people.nodes[ids] = chapter.first + order[np.searchsorted(codes, real_pairs, sorter=order)]
+        people.last[ids] = number
+        people.cells.append(here)
+        past = past.followed_by(chapter)
+        truth = truth.followed_by(replace(chapter, joint=counted, changes=both))
+        found.append(
+            Wave(
+                year,
+                len(ids),
+                predicted.alone / public.entropy,
+                predicted.utility / public.entropy,
+                len(np.unique(real.nodes)),
+                predicted.histories,
+                who.others / public.n,
+                drawn.unpredicted,
+                drawn.silent,
+                drawn.step.level.value,
+                drawn.step.outside,
+                level,
+                beyond,
+                time.process_time() - begun,
+            )
+        )
+        print(told(found[-1]), flush=True)
+    return found
+
+
+def _counted(table: object, secret: str, publish: tuple[str, ...]) -> tuple[Joint, IntArray]:
+    from funnel.sampling.codes import input_codes
+
+    joint = Joint.from_table(table, [secret], list(publish))  # type: ignore[arg-type]
+    cells = input_codes(table, joint.secret) * len(joint.inputs) + input_codes(table, joint.inputs)  # type: ignore[arg-type]
+    return joint, np.asarray(cells, dtype=np.int64)
+
+
+def _changes(before: IntArray, after: IntArray) -> Changes:
+    return Changes.counted(before[before >= 0], after[before >= 0])
+
+
+def _drawn(step: Step, nodes: IntArray, xs: IntArray, rng: np.random.Generator) -> IntArray:
+    channels = step.drawn_from[np.searchsorted(step.followed, nodes)]
+    rows = np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels, :, xs]
+    return np.asarray((rows.cumsum(axis=1) < rng.random(len(nodes))[:, None] * rows.sum(axis=1)[:, None]).sum(axis=1))
+
+
+def _known_truth(truth: Past, step: Step, real: Observed, nodes: IntArray) -> tuple[float, float]:
+    """The largest level for whoever knows true counts and changes; how many people get an answer beyond the bound."""
+    allowed = allowed_by(step.guarantee)
+    standing = stand(truth, real, allowed)
+    channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
+    outputs = np.einsum(
+        "hcx,hyx->hcy", standing.laws.values, np.ldexp(step.library.astype(np.float64), -WORD_BITS)[channels]
+    )
+    level, beyond = 0.0, 0.0
+    from funnel.history.allowed import lifts_of
+
+    for group, prior in enumerate(standing.priors):
+        here = np.flatnonzero(standing.prior_of == group)
+        lifts = lifts_of(outputs[here], prior)
+        nats = np.where(outputs[here].any(axis=1), allowed.nats(lifts, step.guarantee), 0.0)
+        level = max(level, float(nats.max(initial=0.0)))
+        said = outputs[here].sum(axis=1)
+        shares = said / said.sum(axis=1, keepdims=True)
+        beyond += float(standing.people[here] @ (shares * (nats > step.guarantee.budget)).sum(axis=1))
+    return level, beyond
+
+
+def told(one: Wave) -> str:
+    """A wave as a line."""
+    return (
+        f"{one.year}: kept {one.kept:.4f} alone {one.alone:.4f}, histories {one.histories:,}, "
+        f"predicted {one.predicted:,}, others {one.others:.4f}, unpredicted {one.unpredicted}, silent {one.silent}, "
+        f"level {one.level:.6f}, outside {one.outside}, level for who knows the truth {one.known:.4f}, "
+        f"beyond {one.beyond:.0f}, {one.seconds:.0f} s"
+    )
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    options = parser.parse_args()
+    follow_panel("outwork", ("income", "kids"), "lip:1.0", options.epsilon)
+
+
+if __name__ == "__main__":
+    main()
