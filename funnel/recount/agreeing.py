@@ -35,7 +35,7 @@ def disagreement(
     rows : NoisyRows or None
     """
     found = [*_changes(counts, scale, changes), *_rows(counts, scale, rows)]
-    return min(1.0, len(found) * min(found, default=1.0))
+    return min(1.0, len(found) * min(found)) if found else 1.0
 
 
 def _changes(counts: Sequence[Sequence[int]], scale: float, changes: NoisyChanges | None) -> Iterator[float]:
