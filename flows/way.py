@@ -248,6 +248,7 @@ def _go(
             folder,
             created,
             approval,
+            None if estimated.units is None else estimated.units.first,
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot

@@ -186,7 +186,7 @@ def follow_expected_waves(
         codes = np.concatenate([predicted, np.setdiff1d(pairs, predicted)])
         if not len(codes):
             # Histories that nobody is expected to have, and nobody has.
-            ends.append(Expected(wave, np.zeros(0), np.array([told.others])))
+            who = replace(told.following(0, 0.0), others=told.others)
             break
         chapter = step.chapter(codes // b, codes % b)
         order = np.argsort(codes)
@@ -197,6 +197,8 @@ def follow_expected_waves(
         if foreseen:
             who = told.following(chapter.first, expected.going_on(row))
             ends.append(who.away)
+    # With histories that were to go on, and that nobody could be expected to have any more.
+    ends.append(Expected(nodes[:0], np.zeros(0), np.array([who.others])))
     silent = np.bincount(xs[before < 0], minlength=a)
     counted = Observed.counted(joint, {}, np.maximum(before, 0), xs)
     people = Observed(

@@ -178,9 +178,7 @@ def rows_of(changes: Changes) -> dict[tuple[int, int], dict[tuple[int, int], Fra
     found: dict[tuple[int, int], dict[tuple[int, int], Fraction]] = {}
     for before, after, records in zip(changes.before, changes.after, changes.records, strict=True):
         found.setdefault(divmod(int(before), A), {})[divmod(int(after), A)] = Fraction(int(records))
-    return {
-        cell: {to: share / sum(row.values()) for to, share in row.items()} for cell, row in found.items()
-    }
+    return {cell: {to: share / sum(row.values()) for to, share in row.items()} for cell, row in found.items()}
 
 
 def moved(
