@@ -110,11 +110,12 @@ def page(results: list[dict[str, Any]]) -> str:
     lines = [
         "# Several rows a unit, under noise",
         "",
-        "By `python -m benchmarks.units_noise`: ε = 1 for all that is public of a version, ¼ of it for how rows follow one",
-        "another. *Kept* is I(X; W) as a share of H(X) for first rows, by what is public; *drawn* that of what all rows",
-        "really drew. *Level* is the largest of all histories that units have, by the published law; *not predicted* are",
-        "rows with a history that nobody expected, *silent* those of them that are drawn from what tells nothing.",
-        "*Who knows all* has the exact counts of first rows and of all pairs of successive rows, which are not public.",
+        "By `python -m benchmarks.units_noise`: ε = 1 for all that is public of a version, ¼ of it for how rows follow",
+        "one another. *Kept* is I(X; W) as a share of H(X) for first rows, by what is public; *drawn* that of what all",
+        "rows really drew. *Level* is the largest of all histories that units have, by the published law; *not",
+        "predicted* are rows with a history that nobody expected, *silent* those of them that are drawn from what",
+        "tells nothing. *Who knows all* has the exact counts of first rows and of all pairs of successive rows, which",
+        "are not public.",
         "",
         "| case | rows | units | predicted | histories | kept | alone | drawn | level | not predicted | silent "
         "| who knows all: level | outside | s |",

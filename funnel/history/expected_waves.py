@@ -50,8 +50,8 @@ class ExpectedUnits:
     who : Attending
         In the first wave, by what was published of them before.
     observed : Observed
-        The same as people, with the published counts of first rows, and the law of changes from the last row of a unit in
-        an earlier version.
+        The same as people, with the published counts of first rows, and the law of changes from the last row of a unit
+        in an earlier version.
     within : Changes
         The law of the change from a row of a unit to the next.
     waves : sequence of int

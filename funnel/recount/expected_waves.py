@@ -1,8 +1,8 @@
 """Expected waves: people with several rows whom public tables lead one to expect, row by row, computed a second time.
 
-T_k people have a k-th row: by the noisy numbers of people with so many rows, clipped at 0, up to the last of them that is
-above eight scales of its noise. In the first wave people are expected as in any version. Of the predicted histories of a
-wave T_{k+1} / T_k of the people go on to the next one; the others stand where they are. The effective channel is
+T_k people have a k-th row: by the noisy numbers of people with so many rows, clipped at 0, up to the last of them that
+is above eight scales of its noise. In the first wave people are expected as in any version. Of the predicted histories
+of a wave T_{k+1} / T_k of the people go on to the next one; the others stand where they are. The effective channel is
 
     W = Σ_k T_k W_k / Σ_k T_k,    W_k = (1 - λ_k) V_k + λ_k v_k,
 

@@ -1,4 +1,4 @@
-"""Unit rows: the rows of a snapshot by the units they are of, in a random order, and what is counted of the first ones."""
+"""Unit rows: the rows of a snapshot by their units, in a random order, and what is counted of the first ones."""
 
 from __future__ import annotations
 
