@@ -2,12 +2,14 @@
 
 Before a version, M(h) people are expected whose last answers so far are h. Of those whose last version is v the same
 share is in the next one, T_v over the sum of their M, at most all of them: T_v is how many people the noisy table of
-their secrets then and now has, at least none. The others of the next version are new. Of att(h) people with history h,
+their secrets then and now has, at least none. The others of the next version are new, and so are those whom T_v has
+beyond all that there could be. Of att(h) people with the history h,
 
     M(hy) = att(h) Σ_x P(x | h) R(y | x, h),      W(y | x) = Σ_h att(h) P(x | h) R(y | x, h) / Σ_h att(h) P(x | h)
 
-Histories of less than half a person are not *predicted*, before a version or after it, nor are more than 2^14: of those
-who have one nothing is known but the law of the version, and they count in W as people who are given that of the output.
+Histories of less than a hundredth of a person are not *predicted*, before a version or after it, nor are more than
+2^14: of those who have one nothing is known but the law of the version, and they count in W as people who are given the
+law of the output.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from dataclasses import dataclass, field
 from funnel.recount.chapters import NEW, WHOLE, Chapter, Tree
 from funnel.recount.path_laws import HistoryLaw
 
-LEAST, MOST = 0.5, 1 << 14
+LEAST, MOST = 0.01, 1 << 14
 # Expected people are counted in parts of so many where W is made of them: by secret, input and history.
 PARTS = 1 << 30
 # Of sums of some thousand floats.
@@ -61,23 +63,24 @@ class Expected:
             People in the version.
         """
         there: dict[int, float] = {}
-        others = 0.0
+        others = came = 0.0
         for version, count in arrived.items():
             here = [node for node in self.people if tree.versions[node] == version]
             could = math.fsum([*(self.people[node] for node in here), self.lost.get(version, 0.0)])
             share = min(1.0, count / could) if could > 0 else 0.0
+            came += min(float(count), could)
+            others += share * self.lost.get(version, 0.0)
             self.lost[version] = self.lost.get(version, 0.0) * (1 - share)
             for node in here:
                 there[node] = share * self.people[node]
                 self.people[node] -= there[node]
-                # Of so few nobody expects anything any more.
+                # Of so few nothing is expected any more.
                 if self.people[node] < LEAST:
                     self.lost[version] += self.people.pop(node)
-            others += max(0.0, count - math.fsum(there[node] for node in here))
         likeliest = sorted(sorted(there), key=lambda node: -there[node])[: MOST - 1]
         people = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
         others += math.fsum(there.values()) - math.fsum(people.values())
-        return Attending({NEW: max(0.0, float(everybody - sum(arrived.values()))), **people}, others)
+        return Attending({NEW: max(0.0, everybody - came), **people}, others)
 
 
 @dataclass
@@ -166,11 +169,13 @@ class Attending:
         law = [math.fsum(row) / speaking for row in told]
         # Parts are rounded down, or up to one; those of all secrets, of all histories with an input, and of the others.
         unit = (speaking + others) / PARTS
+        # Of what everybody draws from: all cells of all histories.
+        least = _CLOSE + 2 * len(counts) * (len(self.people) + 1) * unit / speaking
         mean = [[0.0] * a for _ in range(b)]
         rooms = []
         for x in range(a):
             whole = people[x] + silent[x]
-            rooms.append(_CLOSE + (2 * chapter.c * (self._histories.get(x, 0) + 1) * unit / whole if whole else 0.0))
+            rooms.append(least + (2 * chapter.c * (self._histories.get(x, 0) + 1) * unit / whole if whole else 0.0))
             for y in range(b):
                 if whole:
                     mean[y][x] = (told[y][x] + silent[x] * law[y]) / whole

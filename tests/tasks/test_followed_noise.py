@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
-from funnel.pipeline.flows.way import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.register.register import Register
 from funnel.release import secret
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.record import Record
-from funnel.spec import ReleaseSpec
 from tests.audits import recheck
-from tests.projects import adult_rows, make_project
-from tests.tasks.test_neighbours import DECLARED, released, require_the_same, told_alike, with_another_secret
+from tests.projects import adult_rows
+from tests.tasks.test_neighbours import DECLARED, Released, released, require_the_same, told_alike, with_another_secret
 from tests.waves import WAVES, wave
 
+VERSIONS = ("1.0.0", "1.1.0", "1.2.0")
 PANEL = """
 name = "panel"
 title = "A panel"
@@ -58,19 +60,70 @@ KEYED = DECLARED.replace('people = "different"', 'people = "same"').replace(
 )
 
 
+@dataclass(frozen=True)
+class Panel:
+    """Waves of some people; one who is in all of them, and one who is in the first and the last one alone."""
+
+    tables: tuple[pa.Table, ...]
+    constant: int
+    skipping: int
+
+    @classmethod
+    def of(cls, people: int = 240) -> Panel:
+        """Three waves."""
+        tables = [wave(year, people) for year in WAVES[:3]]
+        constant, skipping, *_ = sorted(set.intersection(*(set(table["id"].to_pylist()) for table in tables)))
+        tables[1] = tables[1].filter(pc.not_equal(tables[1]["id"], skipping))
+        return cls(tuple(tables), constant, skipping)
+
+    def with_other_secrets(self) -> Panel:
+        """The same people, but these two have another secret wherever they are."""
+        found = []
+        for table in self.tables:
+            secrets = [
+                {"in": "out", "out": "in"}[secret] if person in (self.constant, self.skipping) else secret
+                for person, secret in zip(table["id"].to_pylist(), table["outwork"].to_pylist(), strict=True)
+            ]
+            found.append(table.set_column(table.column_names.index("outwork"), "outwork", pa.array(secrets)))
+        return replace(self, tables=tuple(found))
+
+    def without_one(self) -> Panel:
+        """Neighbours in the sense of differential privacy: one of them is in no wave, and nobody else changes."""
+        return replace(self, tables=tuple(one.filter(pc.not_equal(one["id"], self.constant)) for one in self.tables))
+
+    def released(
+        self, folder: Path, patch: pytest.MonkeyPatch, like: Sequence[Released] | None = None, waves: int = 3
+    ) -> list[Released]:
+        """Some waves, with noise of their own or with such noise that noisy tables are those of others."""
+        patch.setattr(secret, "secrets", SAME_SECRET)
+        found = []
+        for number, table in enumerate(self.tables[:waves]):
+            noise = () if like is None else (like[number].noisy, like[number].changes)
+            found.append(released(folder, PANEL, table, patch, *noise))
+        return found
+
+
+# The same release secret: what people's answers are derived from.
+SAME_SECRET = SimpleNamespace(token_hex=lambda size: hashlib.shake_256(b"secret").hexdigest(size))
+
+
 @pytest.fixture(scope="module")
-def panel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two waves, released, with the frequencies of both under noise."""
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Released]]:
+    """All waves, released one after the other, with noise of their own."""
     folder = tmp_path_factory.mktemp("panel")
-    for year in WAVES[:2]:
-        told, done = go(ReleaseSpec.load(make_project(folder, PANEL, wave(year, 800))), again=False, rotate=False)
-        assert done is not None, told
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        return folder, Panel.of().released(folder, patch)
+
+
+@pytest.fixture(scope="module")
+def panel(made: tuple[Path, list[Released]]) -> Path:
+    """The folder of the project whose waves are released."""
+    return made[0]
 
 
 def test_counts_in_the_register_are_the_published_ones(panel: Path) -> None:
     register = Register.of(panel / ".funnel", "panel")
-    for entry, version in zip(register.entries, ("1.0.0", "1.1.0"), strict=True):
+    for entry, version in zip(register.entries, VERSIONS, strict=True):
         folder = ReleaseFolder(panel / "releases" / "panel" / version)
         public = PublicFrequencies.parse(folder.frequencies.read_bytes())
         assert entry.counts == public.counts
@@ -80,23 +133,23 @@ def test_counts_in_the_register_are_the_published_ones(panel: Path) -> None:
     # Both computations take them for the law, and no history leaves the bound.
     found = recount_histories(register.root)
     assert not found.complaints
-    assert [(version.complaints, version.broken) for version in found.versions] == [((), ())] * 2
+    assert [(version.complaints, version.broken) for version in found.versions] == [((), ())] * 3
     assert all(version.level <= 1 for version in found.versions)
     assert found.versions[0].histories == 1 < found.versions[1].histories
 
 
-@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_an_audit_passes_though_nobody_has_some_values(panel: Path, version: str) -> None:
     checks = recheck(ReleaseFolder(panel / "releases" / "panel" / version))
     assert [check for check in checks if check.failed] == []
 
 
-@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_no_public_file_says_that_something_is_exact(panel: Path, version: str) -> None:
     folder = ReleaseFolder(panel / "releases" / "panel" / version)
     page = folder.report.read_text(encoding="utf-8")
     assert "not protected by the noise" not in page
-    assert ("counts of how people changed" in page) is (version == "1.1.0")
+    assert ("counts of how people changed" in page) is (version != "1.0.0")
     package = json.loads(folder.package.read_bytes())
     assert package["funnel:privacy"]["frequencies"]["meaning"].endswith("never from the exact ones")
     record = Record.read(folder.record).frequencies
@@ -109,12 +162,37 @@ def test_no_public_file_says_that_something_is_exact(panel: Path, version: str) 
 def test_the_first_version_of_a_register_is_a_function_of_noisy_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The same release secret: what people's answers are derived from.
-    same = SimpleNamespace(token_hex=lambda size: hashlib.shake_256(b"secret").hexdigest(size))
-    monkeypatch.setattr(secret, "secrets", same)
+    monkeypatch.setattr(secret, "secrets", SAME_SECRET)
     table = adult_rows()
     table = table.append_column("id", pa.array(range(len(table)), pa.int64()))
     one = released(tmp_path / "one", KEYED, table, monkeypatch)
     other = released(tmp_path / "other", KEYED, with_another_secret(table), monkeypatch, one.noisy)
     require_the_same(one, other)
     assert told_alike(one, other)
+
+
+def test_another_secret_of_people_changes_no_public_byte_of_any_wave(
+    made: tuple[Path, list[Released]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, ones = made
+    others = Panel.of().with_other_secrets().released(tmp_path, monkeypatch, ones)
+    for number, (one, other) in enumerate(zip(ones, others, strict=True)):
+        assert (one.changes is not None) is (number > 0)
+        require_the_same(one, other)
+    # Nor does anything that later versions are decided by, though their histories and cells are other people's.
+    registers = [Register.of(place / ".funnel", "panel") for place in (folder, tmp_path)]
+    for entry in registers[0].entries:
+        for name in ("expected.parquet", "channels.parquet", "effective.parquet", "changes.parquet"):
+            assert len({(one.root / entry.folder / name).read_bytes() for one in registers}) == 1, name
+
+
+def test_one_person_less_changes_nothing_but_the_number_of_records(
+    made: tuple[Path, list[Released]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ones = made[1][:2]
+    others = Panel.of().without_one().released(tmp_path, monkeypatch, ones, 2)
+    for one, other in zip(ones, others, strict=True):
+        assert one.told["rows"] == other.told["rows"] + 1
+        for name in ("frequencies.json", "protocol.json"):
+            assert one.public[name] == other.public[name]
+        assert one.told["history"] == other.told["history"]

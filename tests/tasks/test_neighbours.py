@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ import pytest
 
 from funnel.frequencies import frequencies as room
 from funnel.frequencies.frequencies import Frequencies
+from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.joint import IntArray, Joint
 from funnel.pipeline.flows import way
 from funnel.pipeline.flows.way import Done, go
@@ -77,6 +78,11 @@ class Released:
     noisy: IntArray
 
     @property
+    def changes(self) -> NoisyMoves | None:
+        """The public tables of how people changed that it was made from."""
+        return self.done.protected.frequencies.changes
+
+    @property
     def public(self) -> dict[str, bytes]:
         """Every public byte but the signature, which every workspace has a key of its own for."""
         files = {name: content for name, content in tree(self.folder.root).items() if not name.startswith("audit/")}
@@ -85,8 +91,10 @@ class Released:
 
 
 @contextmanager
-def arranged(patch: pytest.MonkeyPatch, noisy: IntArray | None) -> Iterator[list[IntArray]]:
-    """Random words and the clock fixed, and noise that makes the noisy counts what they are asked to be."""
+def arranged(
+    patch: pytest.MonkeyPatch, noisy: IntArray | None, changes: NoisyMoves | None = None
+) -> Iterator[list[IntArray]]:
+    """Random words and the clock fixed, and noise that makes noisy counts, and changes, what they are asked to be."""
     counter, drawn, real = itertools.count(), [], room.protect
 
     def protect(counted: Joint, *settings: Any, **named: Any) -> Frequencies:
@@ -98,6 +106,11 @@ def arranged(patch: pytest.MonkeyPatch, noisy: IntArray | None) -> Iterator[list
         drawn.append(found.noisy)
         return found
 
+    def moves(exact: Sequence[Moves], *_: Any) -> NoisyMoves:
+        assert changes is not None
+        assert [one.since for one in exact] == [one.since for one in changes.since]
+        return changes
+
     def system_bytes(size: int) -> bytes:
         return hashlib.shake_256(b"%d" % next(counter)).digest(size)
 
@@ -108,13 +121,20 @@ def arranged(patch: pytest.MonkeyPatch, noisy: IntArray | None) -> Iterator[list
         # Takes longest, and writes nothing that is public.
         outer.setattr(way, "explain", lambda *_: None)
         outer.setattr(protected, "protect", protect)
+        if changes is not None:
+            outer.setattr(protected, "noisy_moves", moves)
         yield drawn
 
 
 def released(
-    folder: Path, spec: str, table: pa.Table, patch: pytest.MonkeyPatch, noisy: IntArray | None = None
+    folder: Path,
+    spec: str,
+    table: pa.Table,
+    patch: pytest.MonkeyPatch,
+    noisy: IntArray | None = None,
+    changes: NoisyMoves | None = None,
 ) -> Released:
-    with arranged(patch, noisy) as drawn:
+    with arranged(patch, noisy, changes) as drawn:
         told, done = go(ReleaseSpec.load(make_project(folder, spec, table)), again=False, rotate=False)
     assert done is not None
     (counts,) = drawn
