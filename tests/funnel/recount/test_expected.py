@@ -153,8 +153,16 @@ class Brute:
                     spoken[y][cell % A] += mass * Fraction(dict(library[followed[node]][y]).get(cell % A, 0), WHOLE)
         law = [sum(row) / sum(size) for row in spoken]
         silent = [others * Fraction(sum(counts[x::A]), sum(counts)) for x in range(A)]
-        assert all(one + rest for one, rest in zip(size, silent, strict=True))
-        return [tuple((spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x]) for x in range(A)) for y in range(B)]
+        drawn = {k: sum(sum(masses) for node, masses in here.items() if followed[node] == k) for k in library}
+
+        def mean(y: int, x: int) -> Fraction:
+            if size[x] + silent[x]:
+                return (spoken[y][x] + silent[x] * law[y]) / (size[x] + silent[x])
+            # An input that nobody can have: what all people would draw with it.
+            weights = sum(people * dict(library[k][y]).get(x, 0) for k, people in drawn.items())
+            return Fraction(weights) / sum(drawn.values()) / WHOLE
+
+        return [tuple(mean(y, x) for x in range(A)) for y in range(B)]
 
 
 def made(seed: int, versions: int = 4, people: int = 4) -> Brute:
