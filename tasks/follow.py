@@ -234,7 +234,7 @@ def follow(
             "target": protocol.digest,
             "drawing": drawing.digest,
             # Of the people of the version; what is followed besides is expected and nobody has it.
-            "histories": found.histories if forecast is None else len(np.unique(found.observed.nodes)),
+            "histories": found.histories if expected is None else len(np.unique(found.observed.nodes)),
             "level": found.level.value,
             "moved": found.moved,
             "outside": found.outside,
