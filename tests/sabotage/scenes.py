@@ -70,6 +70,20 @@ NOISY = (
     .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
     .replace("[output]", '[mechanism]\nname = "grr"\n\n[output]')
 )
+FOLLOWED_NOISY = (
+    NOISY.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
+    .replace('people = "different"', 'people = "same"')
+    .replace('["marital-status"]', '["sex"]')
+    .replace("lip:2.0", "lip:1.0")
+    .replace('publish = ["workclass", "age"]', 'publish = ["workclass"]')
+    .replace("[recode.age]\nbins = [17, 30, 50, 85]\n\n", "")
+    .replace(
+        "[output]",
+        '[categories]\nsex = ["Female", "Male"]\nworkclass = ["Federal-gov", "Local-gov", "Never-worked", "Private", '
+        '"Self-emp-inc", "Self-emp-not-inc", "+State-gov", "Without-pay"]\n\n[output]',
+        1,
+    )
+)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -88,6 +102,8 @@ class Scene:
         Whether nothing was made before; else snapshot, counts and protocol are in the private folder, whole.
     earlier : bool
         Whether a version was published before.
+    twice : bool
+        Whether one more was, a year later.
     change : callable, optional
         Done to the folder of the project before the sabotaged run.
     partitioned : bool
@@ -98,6 +114,7 @@ class Scene:
     spec: str = SPEC
     fresh: bool = False
     earlier: bool = False
+    twice: bool = False
     change: Callable[[Path], None] | None = None
     partitioned: bool = False
 
@@ -124,7 +141,8 @@ def prepared(folder: Path, scene: Scene) -> Path:
     if scene.fresh:
         make_project(folder, scene.spec, source())
     else:
-        shutil.copytree(_made(scene.spec, scene.partitioned), folder, symlinks=True)
+        made = _made_twice(scene.spec) if scene.twice else _made(scene.spec, scene.partitioned)
+        shutil.copytree(made, folder, symlinks=True)
         if not scene.earlier:
             shutil.rmtree(folder / "releases")
             shutil.rmtree(folder / ".funnel" / "people" / "records")
@@ -144,6 +162,18 @@ def _made(spec: str, partitioned: bool) -> Path:
     folder = Path(keeper.name) / "project"
     make_project(folder, spec, source())
     run(folder, Scene("honest", spec, partitioned=partitioned))
+    return folder
+
+
+@functools.cache
+def _made_twice(spec: str) -> Path:
+    """The same a year later."""
+    keeper = tempfile.TemporaryDirectory()
+    _KEPT.append(keeper)
+    folder = Path(keeper.name) / "project"
+    shutil.copytree(_made(spec, False), folder, symlinks=True)
+    next_year(folder)
+    run(folder, Scene("a year later", spec))
     return folder
 
 
@@ -181,6 +211,16 @@ def next_year(folder: Path) -> None:
         column = pc.if_else(changed, before[::-1], before)
         table = table.set_column(table.column_names.index(name), name, column)
     pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(n)])), folder / "people.parquet")
+
+
+def year_after(folder: Path) -> None:
+    """One more year: some are back, others are gone, and a seventh has other work."""
+    table = source()
+    n = len(table)
+    before = table["workclass"].combine_chunks()
+    column = pc.if_else(pa.array([i % 7 == 0 for i in range(n)]), before[::-1], before)
+    table = table.set_column(table.column_names.index("workclass"), "workclass", column)
+    pq.write_table(table.filter(pa.array([i % 9 != 1 for i in range(n)])), folder / "people.parquet")
 
 
 def tighten(folder: Path) -> None:
@@ -250,6 +290,13 @@ UNORDERED_PARTS = Scene("a first release in the order of the source, in parts", 
 OTHER_SOURCE = Scene("another source after a release", earlier=True, change=change_source)
 OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten)
 SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, earlier=True, change=next_year)
+THIRD_YEAR = Scene(
+    "a third version about the same people, of frequencies with noise",
+    FOLLOWED_NOISY,
+    earlier=True,
+    twice=True,
+    change=year_after,
+)
 HONEST = (
     FRESH,
     DROPPING,
@@ -263,6 +310,7 @@ HONEST = (
     OTHER_SOURCE,
     OTHER_BOUND,
     SECOND_YEAR,
+    THIRD_YEAR,
 )
 """Scenes in which an honest run publishes."""
 
