@@ -46,7 +46,7 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
 @plain_errors
 def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
     spec = ReleaseSpec.load(spec_path)
-    found = preview(spec, tell)
+    found = preview(spec, tell, read_from_vault)
     joint = found.protected.frequencies.joint
     guarantee = parse_guarantee(spec.guarantee.canonical)
     mechanism = spec.mechanism
