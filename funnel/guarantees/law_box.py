@@ -52,6 +52,12 @@ class LawBox(Laws):
         """Secrets that may occur."""
         return np.asarray(self.prior_upper > 0)
 
+    @property
+    def wider(self) -> npt.NDArray[np.bool_]:
+        """Where the limits of t are within those of s."""
+        below = (self.lower[:, None] <= self.lower).all(axis=2)
+        return np.asarray(below & (self.upper[:, None] >= self.upper).all(axis=2))
+
     def _filled(self, rows: FloatArray | WeightArray, downwards: bool) -> IntArray:
         """The numerators (b, c, u) of the p(x|s) that make every P(y|s) largest, or least."""
         order = ranked(rows, downwards)

@@ -30,6 +30,11 @@ class Laws(ABC):
     def possible(self) -> npt.NDArray[np.bool_]:
         """The secrets (c,) that occur under some law of the set; the others set no condition."""
 
+    @property
+    def wider(self) -> npt.NDArray[np.bool_]:
+        """Where, (c, c), every p(x|t) of the set is known to be a p(x|s) of it: at [s, t], and wherever s = t."""
+        return np.eye(self.shape[0], dtype=bool)
+
     @abstractmethod
     def given(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The largest and the least P(y|s) over the set, each (b, c)."""

@@ -151,6 +151,7 @@ class LevelCuts(Cuts):
     the least lo, m, and let n be the least of the others. Then the conditions say no more than ``hi_s <= e^ε m`` for
     s ≠ t* and ``hi_t* <= e^ε n``, with ``lo_t >= n`` for t ≠ t*. So the cone is the union, over t*, of regions with the
     levels m and n as variables, in which a law of one secret is one condition, not one with every law of every other.
+    A secret whose laws are all laws of another one never has a lo below that one's: it needs no region.
     """
 
     def __init__(
@@ -175,8 +176,19 @@ class LevelCuts(Cuts):
     def pricer(self, budget: Budget) -> PartsPricer:
         """Of one region for every secret that may be the one with the least lo."""
         rising = None if self._pricer is None else self._pricer.rising
-        self._pricer = PartsPricer([self._region(t) for t in self._secrets.tolist()], budget, rising)
+        self._pricer = PartsPricer([self._region(t) for t in self.least], budget, rising)
         return self._pricer
+
+    @property
+    def least(self) -> list[int]:
+        """The secrets that may have the least lo: all but those whose laws another one has too."""
+        secrets = self._secrets.tolist()
+        if reads_secret(self.read):
+            # Each secret has entries of its own then.
+            return secrets
+        wider = self._laws.wider
+        # Of several with the same laws the first.
+        return [t for t in secrets if not any(wider[s, t] and (s < t or not wider[t, s]) for s in secrets if s != t)]
 
     def _region(self, least: int) -> Region:
         """The region where lo of one secret is at most the others': levels m, and n in units of e^ε."""

@@ -205,6 +205,35 @@ def test_law_by_law_and_pair_by_pair_are_the_same_cone(monkeypatch: pytest.Monke
     assert by_law.status == by_pair.status == "optimal"
 
 
+def test_a_secret_with_all_laws_of_another_takes_its_place() -> None:
+    # Seven records leave more open than thousands.
+    joint = Joint.from_counts([[2000, 900, 1100], [3, 1, 3], [700, 1900, 1400]])
+    guarantee = funnel.RLDP(1.0, 0.05)
+    laws = guarantee.laws(joint)
+    assert laws.wider.tolist() == [[True, False, False], [True, True, True], [False, False, True]]
+    high, low = laws.given(np.random.default_rng(0).random((50, 1, 3)))
+    assert (high[:, [1]] >= high).all()
+    assert (low[:, [1]] <= low).all()
+    cuts = cutting.cuts_for(joint, guarantee, None)
+    assert isinstance(cuts, cutting.LevelCuts)
+    assert cuts.least == [1]
+    # Where the protocol reads the secret, each one has entries of its own.
+    read = joint.with_secret()
+    apart = cutting.cuts_for(read, guarantee, None)
+    assert isinstance(apart, cutting.LevelCuts)
+    assert apart.least == [0, 1, 2]
+
+
+def test_one_region_bounds_what_pair_by_pair_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = Joint.from_counts([[200, 90, 110, 80], [5, 2, 4, 6], [70, 190, 140, 90]])
+    guarantee = funnel.RLDP(1.0, 0.05)
+    by_law = funnel.optimal(joint, guarantee, 1e-4)
+    monkeypatch.setattr("funnel.solver.cutting.cuts_for", cutting.PlainCuts)
+    by_pair = funnel.optimal(joint, guarantee, 1e-4)
+    assert abs(by_law.bound - by_pair.bound) <= 2e-4
+    assert by_law.status == by_pair.status == "optimal"
+
+
 def test_outputs_moved_inside_meet_the_guarantee_and_stop_at_its_edge() -> None:
     joint = Joint.from_counts([[60, 25, 15], [20, 30, 50], [9, 9, 40]])
     guarantee = funnel.RLIP(0.8, 0.05)
