@@ -25,8 +25,6 @@ DENOMINATOR = 2**WORD_BITS
 # Weights as a table; and without the zeros, as wide tables have them: see `is_sparse`.
 FORMAT: Final = "funnel-protocol/1"
 SPARSE_FORMAT: Final = "funnel-protocol/2"
-# A table with so many entries, of which at most one in so many is not zero, is written without the zeros.
-_WIDE, _SPARSE = 2**20, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +46,8 @@ class Protocol:
         Name of the family that made it.
     guarantee : str
         The bound it was made for, such as ``"lip:1.0"``.
+    format : str
+        How it is written, which its digest is of: as a table, or without its zeros.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class Protocol:
     outputs: Alphabet
     mechanism: str = ""
     guarantee: str = ""
-    format: str = ""
+    format: str = FORMAT
 
     def __post_init__(self) -> None:
         given: WeightArray | SparseWeights = self.weights
@@ -92,10 +92,8 @@ class Protocol:
         # Bounding every entry keeps the exact sum of the 32-bit halves from wrapping around.
         if max(int(largest), int(self.marginal.max())) > DENOMINATOR or any(total != DENOMINATOR for total in sums):
             raise SpecError("every column of protocol weights must sum to exactly 2^63")
-        if not self.format:
-            there = len(given.values) if isinstance(given, SparseWeights) else int(np.count_nonzero(given))
-            wide = b * a >= _WIDE and there * _SPARSE <= b * a
-            object.__setattr__(self, "format", SPARSE_FORMAT if wide else FORMAT)
+        if self.format not in (FORMAT, SPARSE_FORMAT):
+            raise SpecError(f"a protocol is of format {FORMAT} or {SPARSE_FORMAT}, not {self.format}")
 
     if not TYPE_CHECKING:
 
@@ -117,16 +115,15 @@ class Protocol:
         outputs: Alphabet,
         mechanism: str = "",
         guarantee: str = "",
-        format: str = "",
     ) -> Protocol:
-        """A protocol from weights without their zeros, for tables too wide for all b · a entries.
+        """A protocol from weights without their zeros, for tables too wide for all b · a entries; written so as well.
 
         Raises
         ------
         SpecError
             As the constructor.
         """
-        return cls(cast(WeightArray, weights), marginal, inputs, outputs, mechanism, guarantee, format)
+        return cls(cast(WeightArray, weights), marginal, inputs, outputs, mechanism, guarantee, SPARSE_FORMAT)
 
     @cached_property
     def sparse(self) -> SparseWeights:
@@ -135,7 +132,7 @@ class Protocol:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is written without zeros: a wide table, of which at most a quarter is not zero."""
+        """Whether it is written without its zeros: made for a wide table."""
         return self.format == SPARSE_FORMAT
 
     @property

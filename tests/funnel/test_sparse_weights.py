@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,13 @@ from funnel.errors import DataError, SpecError
 from funnel.measures import mutual_information
 from funnel.naming import name_outputs
 from funnel.protocol import DENOMINATOR, FORMAT, SPARSE_FORMAT, Protocol
+from funnel.recount.released import ReleasedProtocol
+from funnel.release.documents import ProtocolDocument
+from funnel.release.protocol_document import protocol_document
 from funnel.rounding import marginal_weights
 from funnel.sparse_weights import SparseWeights
+from tests.public import UNPROTECTED, public_of
+from tests.schemas import validated
 
 
 @st.composite
@@ -41,9 +47,7 @@ def channels(draw: st.DrawFn) -> tuple[funnel.Joint, np.ndarray]:
 def as_sparse(joint: funnel.Joint, weights: np.ndarray) -> Protocol:
     names = name_outputs(weights, joint.inputs, joint.inputs.columns)
     assert name_outputs(SparseWeights.of(weights), joint.inputs, joint.inputs.columns) == names
-    return Protocol.of_sparse(
-        SparseWeights.of(weights), marginal_weights(joint, weights), joint.inputs, names, format=SPARSE_FORMAT
-    )
+    return Protocol.of_sparse(SparseWeights.of(weights), marginal_weights(joint, weights), joint.inputs, names)
 
 
 @settings(max_examples=50)
@@ -130,18 +134,43 @@ def test_a_sparse_protocol_that_was_altered_is_refused() -> None:
             Protocol.from_dict({**written, "weights": rows})
 
 
-def test_small_protocols_are_written_as_tables() -> None:
-    joint = funnel.Joint.from_counts(np.ones((2, 1024), dtype=int))
-    eye = np.diag(np.full(1024, DENOMINATOR, dtype=np.uint64))
-    marginal = marginal_weights(joint, eye)
-    assert Protocol(eye, marginal, joint.inputs, joint.inputs).format == SPARSE_FORMAT
-    small = Alphabet.of(None, 1023, "X")
-    narrow = Protocol(eye[:1023, :1023], marginal_weights(joint, eye)[:1023] * 0 + _even(1023), small, small)
-    assert narrow.format == FORMAT
-    assert isinstance(narrow.to_dict()["weights"][0], list)
+def test_the_form_of_a_protocol_is_kept() -> None:
+    joint = funnel.Joint.from_counts([[3, 1], [1, 3]])
+    table = funnel.fit("grr", joint, funnel.LIP(0.5))
+    assert table.format == FORMAT
+    assert isinstance(table.to_dict()["weights"][0], list)
+    sparse = as_sparse(joint, table.weights)
+    assert replace(sparse, weights=table.weights[::-1].copy(), marginal=table.marginal[::-1].copy()).is_sparse
+    with pytest.raises(SpecError, match="format"):
+        replace(table, format="funnel-protocol/3")
 
 
-def _even(number: int) -> np.ndarray:
-    law = np.full(number, DENOMINATOR // number, dtype=np.uint64)
-    law[0] += np.uint64(DENOMINATOR % number)
-    return law
+def sparse_document() -> tuple[Protocol, dict[str, Any]]:
+    joint = funnel.Joint.from_counts([[3, 1, 2], [1, 3, 2]])
+    guarantee = funnel.LIP(0.3)
+    protocol = as_sparse(joint, funnel.optimal(joint, guarantee).protocol.weights)
+    document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED)
+    return protocol, json.loads(document.to_bytes())
+
+
+def test_a_document_of_a_sparse_protocol_leaves_its_zeros_out() -> None:
+    protocol, content = sparse_document()
+    assert content["weights"] == protocol.to_dict()["weights"]
+    again = ProtocolDocument.from_json(json.dumps(content))
+    assert again.protocol.digest == protocol.digest
+    assert again.weights == tuple(tuple(map(str, row)) for row in protocol.weights.tolist())
+    assert validated(content) == "protocol"
+    # Read by whoever judges it as well, as the same numbers.
+    released = ReleasedProtocol.parse(json.dumps(content))
+    assert released.sparse
+    assert np.array_equal(np.array(released.weights, dtype=np.uint64), protocol.weights)
+
+
+@pytest.mark.parametrize("row", [{"9": "1"}, {"00": "1"}, {"-1": "1"}, {"0": "0"}, ["1", "2", "3"]])
+def test_a_document_of_a_sparse_protocol_that_is_damaged_is_refused(row: Any) -> None:
+    _, content = sparse_document()
+    content["weights"][0] = row
+    with pytest.raises(DataError, match="weights are"):
+        ProtocolDocument.from_json(json.dumps(content))
+    with pytest.raises(DataError, match="cannot be read"):
+        ReleasedProtocol.parse(json.dumps(content))
