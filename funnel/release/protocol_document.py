@@ -165,6 +165,8 @@ def protocol_document(
     for every output its probability and its posterior over the values of the published columns, as they follow from it.
     """
     laws, findings = public.laws, public.findings
+    # Validated as a table, in whichever form it is written.
+    written: Any = protocol.written_weights()
     posterior, law = np.round(laws.posterior, _DIGITS), np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
         format=_format(protocol),
@@ -173,7 +175,7 @@ def protocol_document(
         denominator=_DENOMINATOR,
         inputs=Symbols.of(protocol.inputs),
         outputs=Symbols.of(protocol.outputs),
-        weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
+        weights=written,
         marginal=tuple(map(str, protocol.marginal.tolist())),
         guarantee=Promise(
             kind=guarantee.name,
