@@ -38,7 +38,7 @@ def table_memory(outputs: int, inputs: int) -> float:
 
 
 def sparse_memory(inputs: int, secrets: int) -> float:
-    """Bytes of a protocol without its zeros, and of its document: as many entries for an output as there are secrets."""
+    """Bytes of a protocol without its zeros, and of its document: one entry a secret for each output."""
     return float(inputs * (_LABELS + _ENTRY * secrets))
 
 

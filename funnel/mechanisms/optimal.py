@@ -39,10 +39,10 @@ class Optimal(Mechanism):
             return 0.0
         a = len(joint.inputs)
         if is_wide(joint, guarantee) and needs_no_table(joint):
-            told_apart = distinct_inputs(joint, guarantee)
             entries = sparse_memory(a, len(joint.secret))
             if is_binary(joint):
                 return entries
+            told_apart = distinct_inputs(joint, guarantee)
             searched = optimum_memory(condition_number(joint, guarantee), told_apart)
             return entries + max(table_memory(told_apart, told_apart), searched)
         searched = optimum_memory(condition_number(joint, guarantee), distinct_inputs(joint, guarantee))

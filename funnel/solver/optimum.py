@@ -12,7 +12,7 @@ from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee, PosteriorGuarantee
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.rldp import RLDP
-from funnel.guarantees.sided import over_set
+from funnel.guarantees.sided import Sided, over_set
 from funnel.joint import FloatArray, Joint
 from funnel.measures import Counted, mutual_information
 from funnel.naming import name_outputs
@@ -29,12 +29,13 @@ from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
 from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
+from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
 from funnel.solver.unchanged import unchanged_weights
 from funnel.solver.vertices import enumerate_vertices
-from funnel.solver.wide import Narrowed, binary_optimum, is_binary, is_wide, needs_no_table
+from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events, is_binary, is_wide, needs_no_table
 from funnel.solver.work import Deciding, decision_work
 from funnel.sparse_weights import SparseWeights
 
@@ -56,6 +57,8 @@ _FLOOR_OF_MANY, _FLOOR, _MERGING = 0.25, 0.05, 0.5
 _GREEDY, _CLASSES = 0.8, 0.8
 # From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
 _MANY_INPUTS = 64
+# From so many on p_X is peeled first; the share of the budget that may take.
+_PEELED, _PEELING = 300, 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,6 +254,8 @@ def _wide(
         )
         weights = narrowed.widened(best.protocol, guarantee, finishing)
         bound, done, size = narrowed.told_besides + best.bound, best.method, best.vertices
+        if bound - best.utility - narrowed.told_besides > gap and isinstance(guarantee, Sided):
+            bound = min(bound, bound_by_events(seen, guarantee, gap / 10, finishing))
         finished, ended = best.finished, _ENDED.get(best.status)
     if needs_no_table(joint):
         protocol = _sparse_protocol(seen, guarantee, weights)
@@ -330,6 +335,8 @@ def _over_cone(
             starts = _starts_with_secret(problem, best, gap, budget, floor)
         else:
             starts = _greedy_start(problem, best, floor)
+            if len(problem.law) >= _PEELED:
+                starts.append(peeled(problem.rows, problem.law, budget.part(_PEELING)))
         searching = budget.part(_SEARCHING)
         search = ColumnGeneration(problem.region, searching)
         for start in starts:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol
 from funnel.rounding import sparse_rounded_weights
@@ -93,15 +95,9 @@ def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budg
     SolverError
         If a linear programme fails.
     """
-    counts = joint.counts[joint.counts.any(axis=1)]
-    # Of the rarer secret, whose probabilities then have all their digits.
-    rarer = int(counts.sum(axis=1).argmin())
-    sizes = counts.sum(axis=0)
-    prior = float(counts[rarer].sum() / joint.n)
-    r, group = np.unique(counts[rarer] / sizes, return_inverse=True)
-    law = np.bincount(group, weights=sizes / joint.n)
+    r, law, group, prior = _of_event(joint, joint.counts[joint.counts.any(axis=1)][0])
     finishing = budget.reserve(_FINISHING)
-    finishing.spend(_BY_INPUT * len(sizes))
+    finishing.spend(_BY_INPUT * len(group))
     shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
     for margin in (*_MARGINS, *_LARGER_MARGINS):
         inside = Interval.of(guarantee.tightened(margin), prior)
@@ -116,6 +112,44 @@ def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budg
     else:
         weights = SparseWeights.of(np.full((1, len(joint.inputs)), 2**63, dtype=np.uint64))
     return Found(weights, joint.entropy + shares.bound, shares.columns, shares.finished)
+
+
+def _of_event(joint: Joint, records: npt.NDArray[np.int64]) -> tuple[FloatArray, FloatArray, Places, float]:
+    """Distinct P(event|x), rising, their law, which of them each input has, and P(event); or of what is no event.
+
+    Whichever is rarer, so that its probabilities have all their digits.
+    """
+    sizes = joint.counts.sum(axis=0)
+    if 2 * int(records.sum()) > joint.n:
+        records = sizes - records
+    r, group = np.unique(records / sizes, return_inverse=True)
+    return r, np.bincount(group, weights=sizes / joint.n), group, float(records.sum() / joint.n)
+
+
+def bound_by_events(joint: Joint, guarantee: Sided, gap: float, budget: Budget) -> float:
+    """A bound on I(X;Y), nats, of every protocol that meets a guarantee for more than two secrets.
+
+    What holds for all secrets holds for whether the secret is one of several: of sums of P(y|s), by their weights P(s),
+    no ratio is larger than the largest of theirs. So the optimum for two secrets, an event and what is none, bounds
+    that for all. Events grow from single secrets by whichever other one lowers the bound most.
+    """
+    best, event, bound = np.inf, np.zeros(len(joint.counts), dtype=np.bool_), joint.entropy
+    while not budget.expired:
+        found = []
+        for s in np.flatnonzero(joint.counts.any(axis=1) & ~event):
+            larger = event.copy()
+            larger[s] = True
+            if (larger | ~joint.counts.any(axis=1)).all():
+                continue
+            r, law, _, prior = _of_event(joint, joint.counts[larger].sum(axis=0))
+            shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+            found.append((shares.bound, int(s)))
+        if not found or min(found)[0] >= best:
+            break
+        best, chosen = min(found)
+        event[chosen] = True
+        bound = min(bound, joint.entropy + best)
+    return bound
 
 
 def _dealt_out(joint: Joint, r: FloatArray, group: Places, share: FloatArray) -> SparseWeights:

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 import funnel
 from funnel.solver.budget import Budget
 from funnel.solver.interval import Interval, best_shares, paired
-from funnel.solver.wide import Narrowed, binary_optimum
+from funnel.solver.master import best_split
+from funnel.solver.peeling import peeled
+from funnel.solver.problem import Problem
+from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events
+from tests.strategies import joints
 
 bounds = st.sampled_from([funnel.LIP(0.3), funnel.LDP(1.0), funnel.ALIP(0.2, 0.9), funnel.PML(0.25), funnel.LIP(3.0)])
 
@@ -110,3 +114,30 @@ def test_what_may_be_published_as_it_is(wide: funnel.Joint) -> None:
     best = funnel.optimal(joint, funnel.LIP(2.0))
     assert best.utility == pytest.approx(joint.entropy)
     assert len(best.protocol.sparse.values) == len(joint.inputs)
+
+
+@settings(max_examples=25)
+@given(joints(max_secrets=4, max_inputs=6), st.sampled_from([funnel.LIP(0.5), funnel.LDP(0.7), funnel.PML(0.4)]))
+def test_events_bound_the_optimum(joint: funnel.Joint, guarantee: funnel.Guarantee) -> None:
+    best = funnel.optimal(joint, guarantee)
+    assert bound_by_events(joint.occurring, guarantee, 1e-9, Budget.of(None)) >= best.utility - 1e-12
+
+
+def test_an_event_of_two_secrets_is_all_there_is_to_two_secrets() -> None:
+    joint = funnel.Joint.from_counts([[30, 5, 20, 7], [10, 50, 21, 1], [0, 0, 0, 0]])
+    best = funnel.optimal(joint, funnel.LIP(0.5))
+    assert bound_by_events(joint, funnel.LIP(0.5), 1e-9, Budget.of(None)) == pytest.approx(best.utility, abs=1e-6)
+
+
+@pytest.mark.parametrize("work", [None, 1e-3])
+def test_what_is_peeled_off_adds_up_and_is_inside(work: float | None) -> None:
+    counts = np.random.default_rng(8).integers(0, 40, size=(3, 60)) + np.eye(3, dtype=int).repeat(20, axis=1) * 30
+    problem = Problem.of(funnel.Joint.from_counts(counts), funnel.LIP(0.4), False)
+    found = peeled(problem.rows, problem.law, Budget.of(work))
+    assert (problem.rows @ found.T).max() <= 1e-8 * np.abs(problem.rows).max()
+    # A mixture of them is p_X, or this fails.
+    split = best_split(found, problem.law)
+    assert split.mass @ split.posteriors == pytest.approx(problem.law, abs=1e-9)
+    if work is None:
+        optimum = funnel.optimal(problem.joint, funnel.LIP(0.4), gap=0.02)
+        assert split.value + problem.joint.entropy >= 0.8 * optimum.utility
