@@ -199,10 +199,15 @@ def _digest(protocol: ReleasedProtocol) -> bytes:
         "outputs": {"columns": protocol.output_columns, "symbols": protocol.outputs},
     }
     content = {
-        "format": "funnel-protocol/1",
+        "format": "funnel-protocol/2" if protocol.sparse else "funnel-protocol/1",
         "denominator": str(protocol.denominator),
         **alphabets,
-        "weights": [[str(weight) for weight in row] for row in protocol.weights],
+        "weights": [
+            {str(x): str(weight) for x, weight in enumerate(row) if weight}
+            if protocol.sparse
+            else [str(weight) for weight in row]
+            for row in protocol.weights
+        ],
         "marginal": [str(weight) for weight in protocol.marginal],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).digest()

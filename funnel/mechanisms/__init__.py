@@ -15,7 +15,7 @@ from funnel.mechanisms.conditional_reporting import ConditionalReporting
 from funnel.mechanisms.grr import GRR
 from funnel.mechanisms.identity import Identity
 from funnel.mechanisms.independent_reporting import IndependentReporting
-from funnel.mechanisms.memory import check_size, require_memory
+from funnel.mechanisms.memory import LARGEST, check_size, require_memory
 from funnel.mechanisms.optimal import Optimal
 from funnel.mechanisms.optimal_with_secret import OptimalWithSecret
 from funnel.mechanisms.oue import OUE
@@ -114,8 +114,11 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | Budge
     [[0.8166, 0.1834], [0.1834, 0.8166]]
     """
     chosen = mechanism(name)
-    check_size(joint)
-    require_memory(name, chosen.memory(joint, guarantee), joint)
+    needed = chosen.memory(joint, guarantee)
+    if needed > LARGEST:
+        # Where no table of all inputs by all outputs fits, that says more than what this mechanism would need.
+        check_size(joint)
+    require_memory(name, needed, joint)
     return chosen.fit(joint, guarantee, time_limit)
 
 

@@ -20,6 +20,8 @@ LARGEST = 4 * 10**9
 
 # An entry of a channel: two floats and two integers while it is made and decided, a decimal text in its document.
 _ENTRY = 250
+# The names of an input and of an output, and what is looked up by them.
+_LABELS = 4_000
 _FLOAT = 8
 # Arrays of the size of the largest that are there at once.
 _COPIES = 3
@@ -33,6 +35,11 @@ _CUTS = 30
 def table_memory(outputs: int, inputs: int) -> float:
     """Bytes of a channel (outputs, inputs) and of its document."""
     return float(_ENTRY * outputs * inputs)
+
+
+def sparse_memory(inputs: int, secrets: int) -> float:
+    """Bytes of a protocol without its zeros, and of its document: one entry a secret for each output."""
+    return float(inputs * (_LABELS + _ENTRY * secrets))
 
 
 def largest_table() -> int:

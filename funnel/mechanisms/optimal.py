@@ -8,10 +8,17 @@ from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
 from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.instead import has_optimum
-from funnel.mechanisms.memory import condition_number, distinct_inputs, optimum_memory, table_memory
+from funnel.mechanisms.memory import (
+    condition_number,
+    distinct_inputs,
+    optimum_memory,
+    sparse_memory,
+    table_memory,
+)
 from funnel.progress import Progress, quiet
 from funnel.solver import optimal
 from funnel.solver.budget import Budget
+from funnel.solver.wide import is_binary, is_wide, needs_no_table
 
 
 class Optimal(Mechanism):
@@ -27,9 +34,16 @@ class Optimal(Mechanism):
         return Fitted(solution.protocol, solution.bound, solution.finished)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:
-        """A table, or what column generation over the inputs that are told apart takes."""
+        """What column generation over the inputs that are told apart takes; a table, but for wide ones."""
         if not has_optimum(guarantee):
             return 0.0
         a = len(joint.inputs)
+        if is_wide(joint, guarantee) and needs_no_table(joint):
+            entries = sparse_memory(a, len(joint.secret))
+            if is_binary(joint):
+                return entries
+            told_apart = distinct_inputs(joint, guarantee)
+            searched = optimum_memory(condition_number(joint, guarantee), told_apart)
+            return entries + max(table_memory(told_apart, told_apart), searched)
         searched = optimum_memory(condition_number(joint, guarantee), distinct_inputs(joint, guarantee))
         return max(table_memory(a, a), searched)

@@ -29,6 +29,8 @@ class ReleasedProtocol:
     marginal : tuple of int, b
         Of records whose input is not among the inputs.
     denominator : int
+    sparse : bool
+        Whether the file leaves weights of zero out.
     """
 
     input_columns: tuple[str, ...]
@@ -38,6 +40,7 @@ class ReleasedProtocol:
     weights: tuple[tuple[int, ...], ...]
     marginal: tuple[int, ...]
     denominator: int
+    sparse: bool = False
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self:
@@ -51,12 +54,16 @@ class ReleasedProtocol:
         """
         try:
             said = json.loads(text)
+            columns, inputs = alphabet_of(said["inputs"])
+            sparse = said["format"] == "funnel-protocol/2"
             protocol = cls(
-                *alphabet_of(said["inputs"]),
+                columns,
+                inputs,
                 *alphabet_of(said["outputs"]),
-                tuple(tuple(map(_whole, row)) for row in said["weights"]),
+                tuple(_sparse_row(row, len(inputs)) if sparse else _row(row) for row in said["weights"]),
                 tuple(map(_whole, said["marginal"])),
                 _whole(said["denominator"]),
+                sparse,
             )
         except (ValueError, KeyError, TypeError, RecursionError):
             raise DataError("the protocol of the release cannot be read, so nothing can be said about it") from None
@@ -122,6 +129,25 @@ def alphabet_of(said: dict[str, Any]) -> tuple[tuple[str, ...], Symbols]:
     if any(len(symbol) != len(columns) for symbol in symbols) or len(set(symbols)) != len(symbols):
         raise ValueError
     return columns, symbols
+
+
+def _row(row: object) -> tuple[int, ...]:
+    if not isinstance(row, list):
+        raise ValueError
+    return tuple(map(_whole, row))
+
+
+def _sparse_row(row: object, width: int) -> tuple[int, ...]:
+    """All weights of an output, of which the file says those that are not zero by the positions of their inputs."""
+    if not isinstance(row, dict):
+        raise ValueError
+    weights = [0] * width
+    for place, weight in row.items():
+        x = _whole(place)
+        if x >= width or str(x) != place or _whole(weight) == 0:
+            raise ValueError
+        weights[x] = _whole(weight)
+    return tuple(weights)
 
 
 def _whole(text: object) -> int:

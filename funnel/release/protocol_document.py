@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
 
 from funnel.guarantees import Guarantee, parse_guarantee
-from funnel.protocol import FORMAT, Protocol
+from funnel.protocol import SPARSE_FORMAT, Protocol
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
 from funnel.release.earlier_sets import with_sets
@@ -60,13 +60,14 @@ class ProtocolDocument(Document):
     """What a user of a release needs to know of the protocol; public.
 
     Weights and marginal are integers out of 2^63, as decimal texts: record x of the input alphabet became output y with
-    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator.
+    probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator. Of a wide
+    table (format 2) weights[y] names the positions x of its inputs, from 0 on, and all others have a weight of 0.
     """
 
     described: ClassVar[str] = "the protocol"
-    schema_: Literal["funnel/protocol/2"] = Field(default="funnel/protocol/2", alias="schema")
+    schema_: Literal["funnel/protocol/3"] = Field(default="funnel/protocol/3", alias="schema")
     # What the digest is of begins with it: the form of the channel, which is also read without the rest.
-    format: Literal["funnel-protocol/1"]
+    format: Literal["funnel-protocol/1", "funnel-protocol/2"]
     digest: Sha256
     mechanism: str
     denominator: Literal["9223372036854775808"]
@@ -79,6 +80,26 @@ class ProtocolDocument(Document):
     prior: Prior
     posterior: tuple[Posterior, ...]
     frequencies: Protection
+
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _as_a_table(cls, value: Any, info: ValidationInfo) -> Any:
+        inputs = info.data.get("inputs")
+        if not isinstance(value, list | tuple) or inputs is None:
+            return value
+        sparse = info.data.get("format") == SPARSE_FORMAT
+        if any(isinstance(row, dict) != sparse for row in value):
+            raise ValueError(f"are not written as {info.data.get('format')} writes them")
+        width = len(inputs.symbols)
+        return tuple(_row(row, width) if sparse else tuple(row) if isinstance(row, list) else row for row in value)
+
+    @field_serializer("weights")
+    def _as_written(
+        self, weights: tuple[tuple[Decimal, ...], ...]
+    ) -> tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]:
+        if self.format != SPARSE_FORMAT:
+            return weights
+        return tuple({str(x): weight for x, weight in enumerate(row) if weight != "0"} for row in weights)
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -102,6 +123,9 @@ class ProtocolDocument(Document):
 
         Before version 2 nothing protected the frequencies, and a robust guarantee named no set.
         """
+        if version == 2:
+            # Only wide tables are written otherwise since.
+            return content
         content = with_sets(content)
         if version == 1:
             return {**content, "frequencies": dict(UNPROTECTED)}
@@ -116,6 +140,22 @@ class ProtocolDocument(Document):
         return {**rest, "guarantee": promise, "posterior": posterior, "frequencies": dict(UNPROTECTED)}
 
 
+def _row(row: dict[str, Any], width: int) -> tuple[Any, ...]:
+    """All weights of an output from those that are not zero, by position."""
+    whole: list[Any] = ["0"] * width
+    for place, weight in row.items():
+        if not (place.isascii() and place.isdecimal() and str(int(place)) == place and int(place) < width):
+            raise ValueError("are for inputs that there are not")
+        if weight == "0":
+            raise ValueError("are written where they are zero")
+        whole[int(place)] = weight
+    return tuple(whole)
+
+
+def _format(protocol: Protocol) -> Literal["funnel-protocol/1", "funnel-protocol/2"]:
+    return "funnel-protocol/2" if protocol.is_sparse else "funnel-protocol/1"
+
+
 def protocol_document(
     protocol: Protocol, guarantee: Guarantee, public: PublicRelease, protection: Protection
 ) -> ProtocolDocument:
@@ -125,15 +165,17 @@ def protocol_document(
     for every output its probability and its posterior over the values of the published columns, as they follow from it.
     """
     laws, findings = public.laws, public.findings
+    # Validated as a table, in whichever form it is written.
+    written: Any = protocol.written_weights()
     posterior, law = np.round(laws.posterior, _DIGITS), np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
-        format=FORMAT,
+        format=_format(protocol),
         digest=protocol.digest,
         mechanism=protocol.mechanism,
         denominator=_DENOMINATOR,
         inputs=Symbols.of(protocol.inputs),
         outputs=Symbols.of(protocol.outputs),
-        weights=tuple(tuple(map(str, row)) for row in protocol.weights.tolist()),
+        weights=written,
         marginal=tuple(map(str, protocol.marginal.tolist())),
         guarantee=Promise(
             kind=guarantee.name,

@@ -13,6 +13,7 @@ from funnel.sampling.chunks import sliced
 from funnel.sampling.codes import CodeArray, InputEncoder
 from funnel.sampling.draw import ChannelSampler, OutputArray
 from funnel.sampling.row_words import RowWords
+from funnel.sampling.sparse_draw import SparseSampler
 from funnel.sampling.words import WordArray
 
 # The arrays made for so many rows stay in the processor's cache.
@@ -65,7 +66,7 @@ def answers(batches: Iterable[pa.RecordBatch], protocol: Protocol, words: RowWor
         yield Answers(batch, inputs, sampler.draw(inputs, drawn_with), drawn_with)
 
 
-def sampler_of(protocol: Protocol) -> ChannelSampler:
+def sampler_of(protocol: Protocol) -> ChannelSampler | SparseSampler:
     """The sampler that draws under a protocol in this process."""
     return _sampler(_Channel(protocol.digest, protocol))
 
@@ -79,6 +80,8 @@ class _Channel:
 
 
 @lru_cache(maxsize=2)
-def _sampler(channel: _Channel) -> ChannelSampler:
+def _sampler(channel: _Channel) -> ChannelSampler | SparseSampler:
     """Made once in a process: for hundreds of symbols its tables take as long as a good part of a partition."""
+    if channel.protocol.is_sparse:
+        return SparseSampler(channel.protocol)
     return ChannelSampler.from_protocol(channel.protocol)

@@ -110,14 +110,7 @@ class ChannelSampler:
         DataError
             If a code is outside -1 to a-1, or codes and words are not integers of the same shape.
         """
-        if codes.shape != words.shape or codes.ndim != 1 or words.dtype != np.uint64 or codes.dtype.kind not in "iu":
-            raise DataError(
-                f"input codes {codes.dtype} {codes.shape} and words {words.dtype} {words.shape} must be "
-                "one-dimensional, equally long, integers and unsigned 64-bit integers"
-            )
-        if len(codes) and (int(codes.min()) < -1 or int(codes.max()) >= self.inputs):
-            raise DataError(f"input codes run from {codes.min()} to {codes.max()}, not from -1 to {self.inputs - 1}")
-        signed = codes.astype(np.int64, copy=False)
+        signed = checked_rows(codes, words, self.inputs)
         drawn: OutputArray = np.empty(len(codes), dtype=self._dtype)
         split = [self._look_up(signed, words, drawn, start) for start in range(0, len(codes), _CHUNK_ROWS)]
         if split:
@@ -149,6 +142,24 @@ class ChannelSampler:
             above = self._thresholds[codes, middle] > uniform
             low, high = np.where(above, low, middle + 1), np.where(above, middle, high)
         return low
+
+
+def checked_rows(codes: npt.NDArray[np.integer[Any]], words: npt.NDArray[np.uint64], inputs: int) -> CodeArray:
+    """The codes as signed numbers.
+
+    Raises
+    ------
+    DataError
+        If a code is outside -1 to a-1, or codes and words are not integers of the same shape.
+    """
+    if codes.shape != words.shape or codes.ndim != 1 or words.dtype != np.uint64 or codes.dtype.kind not in "iu":
+        raise DataError(
+            f"input codes {codes.dtype} {codes.shape} and words {words.dtype} {words.shape} must be "
+            "one-dimensional, equally long, integers and unsigned 64-bit integers"
+        )
+    if len(codes) and (int(codes.min()) < -1 or int(codes.max()) >= inputs):
+        raise DataError(f"input codes run from {codes.min()} to {codes.max()}, not from -1 to {inputs - 1}")
+    return codes.astype(np.int64, copy=False)
 
 
 def _table_bits(thresholds: npt.NDArray[np.uint64]) -> int:

@@ -183,3 +183,16 @@ def test_what_reads_the_secret_needs_more_memory(name: str) -> None:
     with pytest.raises(SpecError, match=rf"2,000 combinations of X occur, for which {name} would need about [\d,]+ GB"):
         funnel.fit(name, joint, guarantee)
     assert isinstance(guarantee, ConeGuarantee) or mechanism(name).memory(joint, LIP(1.0)) <= LARGEST
+
+
+def test_a_wide_table_needs_no_memory_for_a_table() -> None:
+    size = largest_table() + 1
+    joint = Joint.from_counts(np.stack([np.arange(size) % 3 + 1, np.arange(size) % 5 + 1]))
+    assert mechanism("optimal").memory(joint, LIP(1.0)) < LARGEST / 50
+    protocol = funnel.fit("optimal", joint, LIP(0.2))
+    assert protocol.is_sparse
+    assert LIP(0.2).holds(joint, protocol)
+    # Every other mechanism makes a table, and one that reads the secret a larger one.
+    for name in ("grr", "optimal-with-secret", "watchdog"):
+        with pytest.raises(SpecError, match=rf"{size:,} combinations of X occur.*recode to at most {size - 1:,}"):
+            funnel.fit(name, joint, LIP(0.2))

@@ -191,7 +191,7 @@ def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
 
 def test_what_a_protocol_document_says() -> None:
     content = made()
-    assert content["schema"] == "funnel/protocol/2"
+    assert content["schema"] == "funnel/protocol/3"
     assert content["guarantee"] == {
         "kind": "lip",
         "title": LIP.title,
@@ -227,7 +227,7 @@ DAMAGE: list[tuple[Change, str]] = [
     (lambda c: c["weights"][0].__setitem__(0, "1e3"), "weights.0.0: string should match"),
     (lambda c: c["weights"][0].__setitem__(0, "-1"), "weights.0.0: string should match"),
     (lambda c: c.update(denominator="1"), "denominator: input should be '9223372036854775808'"),
-    (lambda c: c.update(format="funnel-protocol/2"), "format: input should be 'funnel-protocol/1'"),
+    (lambda c: c.update(format="funnel-protocol/3"), "format: input should be 'funnel-protocol/1' or"),
     (lambda c: c.pop("marginal"), "marginal is missing"),
     (lambda c: c["guarantee"].update(kind="ldp"), "it declares a guarantee of another kind"),
     (lambda c: c["guarantee"].update(declared="no:1"), "it cannot be used: "),
