@@ -29,6 +29,7 @@ from funnel.protocol import Protocol
 from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, follow_snapshot, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Prepared, Register
+from funnel.register.truth import known_truth
 from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, require_exact
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
@@ -414,12 +415,13 @@ def _found(register: Register, people: People, found: Step, expected: Fitted | N
         bound=found.bound,
         entropy=found.entropy,
         units=found.opening.joint.n if found.waves else None,
-        expected=None if expected is None else _expected(expected),
+        expected=None if expected is None else _expected(register, people, expected),
     )
 
 
-def _expected(found: Fitted) -> ExpectedHistory:
-    """The same of expected people, and how many were not."""
+def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
+    """The same of expected people, how many were not, and what it is for whoever knows the truth."""
+    truth = known_truth(register, found.step, people.observed)
     step = found.predicted
     everybody = step.joint.n
     silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
@@ -431,6 +433,8 @@ def _expected(found: Fitted) -> ExpectedHistory:
         others=silent / int(step.observed.records.sum()),
         unpredicted=found.unpredicted,
         silent=found.silent,
+        truth=None if truth is None else truth.level,
+        beyond=None if truth is None else truth.beyond,
     )
 
 

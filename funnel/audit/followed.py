@@ -21,6 +21,11 @@ class ExpectedHistory:
         Share of the expected people whose history is none of these.
     unpredicted, silent : int
         People who really have another history, and those of them who are drawn from what tells nothing; internal.
+    truth : float or None
+        Largest level for whoever knows the true counts and changes, infinite where something is ruled out; internal,
+        as all that follows. None where it was not computed.
+    beyond : float or None
+        Share of the answers that are beyond the bound for them.
     """
 
     histories: int
@@ -30,6 +35,8 @@ class ExpectedHistory:
     others: float
     unpredicted: int
     silent: int
+    truth: float | None = None
+    beyond: float | None = None
 
 
 @dataclass(frozen=True)

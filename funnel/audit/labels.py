@@ -38,6 +38,11 @@ def _complaints(document: ProtocolDocument) -> Iterator[str]:
         for y, (symbol, row, marginal) in enumerate(
             zip(document.outputs.symbols, weights, document.marginal, strict=True), 1
         ):
+            if not any(row):
+                # Nobody can get it, so that no value is named.
+                if _NUMBERED.sub("", symbol[j]):
+                    yield f"output {y} has a name, and comes from no value"
+                continue
             faint = _FAINT * int(marginal) / WHOLE
             strength: dict[str, float] = {}
             for value, weight in zip(values, row, strict=True):

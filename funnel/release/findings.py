@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, JsonValue
@@ -35,7 +37,7 @@ class FoundConfidence(Part):
 
 
 class ExpectedHistoryPart(Part):
-    """`funnel.audit.followed.ExpectedHistory`."""
+    """`funnel.audit.followed.ExpectedHistory`; where only ``truth`` of the last two is None, that level is infinite."""
 
     histories: int = Field(ge=1)
     level: float = Field(ge=0)
@@ -44,6 +46,8 @@ class ExpectedHistoryPart(Part):
     others: Probability
     unpredicted: Count
     silent: Count
+    truth: float | None = None
+    beyond: Probability | None = None
 
 
 class FoundHistoryPart(Part):
@@ -113,6 +117,8 @@ class FindingsDocument(Document):
             return None
         content = self.history.model_dump(by_alias=True)
         expected = content.pop("expected")
+        if expected is not None and expected["truth"] is None and expected["beyond"] is not None:
+            expected["truth"] = math.inf
         return FoundHistory(**content, expected=None if expected is None else ExpectedHistory(**expected))
 
     @classmethod
@@ -139,6 +145,14 @@ class FindingsDocument(Document):
             "drift": None,
         }
         return {**later, **content, "confidence": {"few": 0, **content["confidence"]}}
+
+
+def history_part(found: FoundHistory) -> FoundHistoryPart:
+    """The part about all versions together, as documents hold it."""
+    content = asdict(found)
+    if found.expected is not None and found.expected.truth == math.inf:
+        content["expected"]["truth"] = None
+    return FoundHistoryPart.model_validate_json(dump(content))
 
 
 def findings_document(findings: Findings) -> FindingsDocument:

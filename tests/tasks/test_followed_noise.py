@@ -18,7 +18,9 @@ from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.register.register import Register
+from funnel.register.truth import true_past
 from funnel.release import secret
+from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.record import Record
@@ -196,3 +198,24 @@ def test_one_person_less_changes_nothing_but_the_number_of_records(
         for name in ("frequencies.json", "protocol.json"):
             assert one.public[name] == other.public[name]
         assert one.told["history"] == other.told["history"]
+
+
+def test_the_internal_report_says_what_whoever_knows_the_truth_finds(made: tuple[Path, list[Released]]) -> None:
+    for one, version in zip(made[1], VERSIONS, strict=True):
+        found = FindingsDocument.read(one.folder.findings).found_history
+        assert found is not None
+        assert found.expected is not None
+        assert found.expected.truth is not None
+        assert found.expected.beyond is not None
+        if version == "1.0.0":
+            assert found.expected.unpredicted == 0 == found.moved
+        # What runs tell is of expected people alone.
+        told = one.told["history"]
+        assert (told["histories"], told["level"]) == (found.expected.histories, found.expected.level)
+        assert told["people_known"] is None
+    register = Register.of(made[0] / ".funnel", "panel")
+    truth = true_past(register)
+    for number, (chapter, exact) in enumerate(zip(register.past.chapters, truth.chapters, strict=True)):
+        assert exact.joint.n == made[1][number].told["rows"]
+        assert sorted(exact.changes) == sorted(chapter.changes) == list(range(number))
+        assert all(one.n <= exact.joint.n for one in exact.changes.values())

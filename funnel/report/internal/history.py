@@ -17,7 +17,7 @@ from funnel.protocol import Protocol
 from funnel.register.register import Register
 from funnel.release.decision import Earlier
 from funnel.release.document import dump
-from funnel.release.findings import FindingsDocument, FoundHistoryPart
+from funnel.release.findings import FindingsDocument, history_part
 from funnel.release.internal_report import (
     AttackFigures,
     DriftFigures,
@@ -75,15 +75,11 @@ def history_figures(
     people = together.people or (None if step is None else step.opening.observed)
     moved = None if step is None or people is None else movements(step.opening.past, people)
     return HistoryFigures(
-        found=_part(found),
+        found=history_part(found),
         new=None if step is None else new_people(step.opening.observed),
         before=None if moved is None else tuple(WhereBefore(**asdict(one)) for one in moved),
         versions=tuple(versions),
     )
-
-
-def _part(found: FoundHistory) -> FoundHistoryPart:
-    return FoundHistoryPart.model_validate_json(dump(asdict(found)))
 
 
 def drift_figures(findings: Findings) -> DriftFigures | None:
