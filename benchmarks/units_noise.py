@@ -1,10 +1,11 @@
 """Several rows a unit under noise: what is kept when all that is public is made of noisy tables, and what it is not.
 
-``python -m benchmarks.units_noise --panel health_panel.parquet`` takes the cases of `benchmarks.units` with the default
-noise (epsilon 1, a quarter of it for how rows follow one another) and makes one version of all rows by
-`funnel.history.expected_waves`. The level is the largest of all histories that units have, under the published law;
-beside it stands what a reader believes who knows the exact counts of first rows and of all pairs of successive rows, by
-the recursion of `benchmarks.units`. Writes ``benchmarks/results/units-noise.json`` and ``units-noise.md``.
+``python -m benchmarks.units_noise --panel health_panel.parquet`` takes the panel's cases of `benchmarks.units`, and
+with ``--encounters`` the synthetic one, which takes long. With the default noise, epsilon 1, of which a quarter is for
+how rows follow one another, it makes one version of all rows by `funnel.history.expected_waves`. The level is the
+largest of all histories that units have, under the published law; beside it stands what a reader believes who knows the
+exact counts of first rows and of all pairs of successive rows, by the recursion of `benchmarks.units`. Writes
+``benchmarks/results/units-noise.json`` and ``units-noise.md``.
 """
 
 from __future__ import annotations
@@ -136,8 +137,10 @@ def main() -> None:
     """Run all cases and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panel", type=Path, required=True)
+    parser.add_argument("--encounters", action="store_true")
     options = parser.parse_args()
-    results = [run(case) for case in (*panel_cases(options.panel), encounters())]
+    cases = [*panel_cases(options.panel), *([encounters()] if options.encounters else [])]
+    results = [run(case) for case in cases]
     (RESULTS / "units-noise.json").write_text(json.dumps({"cases": results}, indent=1) + "\n")
     (RESULTS / "units-noise.md").write_text(page(results))
     print(page(results))

@@ -587,11 +587,21 @@ class Finished:
             self.versions,
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
-            0 if self.history is None else self.history.outside,
+            self._outside,
             self.recount.rows,
             self.frequencies,
-            None if self.history is None else self.history.units,
         )
+
+    @property
+    def _outside(self) -> float:
+        """Share of the people who are outside the bound, as it is public: with noise of those who are expected."""
+        found = self.history
+        if found is None:
+            return 0.0
+        # `HistoryEvidence` holds it to what is expected.
+        if found.expected is not None:
+            return found.expected.outside
+        return found.outside / (found.units or self.recount.rows)
 
     @property
     def _reports_before(self) -> list[Path]:

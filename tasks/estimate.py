@@ -79,14 +79,16 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         cache.forget_others(key)
     codings = snapshot.read_codings()
     joint = over_values(spec, joint, codings)
-    key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
+    of_record = (
+        None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
+    )
     units = None
     if spec.follows_units and spec.frequencies.protection == "noise":
-        if key is None:
+        if of_record is None:
             raise ValueError("units that are followed have record keys")
-        units = ordered_rows(snapshot, joint, key, tell).counts
+        units = ordered_rows(snapshot, joint, of_record, tell).counts
     tell("taken from the cache" if found is not None else "done")
-    values = values_digest(spec, snapshot.source_sha256, key)
+    values = values_digest(spec, snapshot.source_sha256, of_record)
     return Estimated(joint, codings.learned, values, found is not None, units)
 
 

@@ -18,7 +18,7 @@ from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
-from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
+from funnel.history.expected import LEAST, Attending, Expected, answered, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.following import follow
 from funnel.history.law import laws_before
@@ -37,6 +37,9 @@ from funnel.solver.budget import Budget
 
 # As in `funnel.history.waves`.
 _SECONDS, _MORE = 40.0, 1.5
+# Histories in a wave that are decided on their own: of so many units at least, and not more than these, the likeliest.
+# A wave has its part of the work of a version, and more rows that are poor keep less than fewer that are good.
+_LEAST, _MOST = 0.1, 1 << 11
 # Shares of units are of so many parts where effective channels are averaged.
 _PARTS = 1 << 30
 
@@ -85,8 +88,8 @@ class _Wave:
     def following(self, first: int, share: float) -> Attending:
         """Who is expected in the next wave, if histories are numbered from ``first`` on; the others stay."""
         there, left = share * self.people, (1 - share) * self.people
-        likeliest = np.argsort(-there, kind="stable")[:MOST]
-        on, stay = np.sort(likeliest[there[likeliest] >= LEAST]), np.flatnonzero(left >= LEAST)
+        likeliest = np.argsort(-there, kind="stable")[:_MOST]
+        on, stay = np.sort(likeliest[there[likeliest] >= _LEAST]), np.flatnonzero(left >= LEAST)
         others = share * self.others + float(there.sum() - there[on].sum())
         lost = (1 - share) * self.others + float(left.sum() - left[stay].sum())
         return Attending(first + on, there[on], others, Expected(first + stay, left[stay], np.array([lost])))
@@ -284,10 +287,10 @@ def _mean(
     """
     sums = np.zeros((len(target.outputs), len(law.inputs)), dtype=object)
     for step, share, units in zip(decided, shares, waves, strict=False):
-        weights = step.channel.weights.astype(object)
+        told = step.channel.weights.astype(object)
         alike = marginal_weights(law, step.channel.weights).astype(object)
         unknown = round(share * _PARTS)
-        sums = sums + units * ((_PARTS - unknown) * weights + unknown * alike[:, None])
+        sums = sums + units * ((_PARTS - unknown) * told + unknown * alike[:, None])
     total = _PARTS * sum(waves[: len(decided)])
     weights: WeightArray = np.asarray(balanced((sums // total).astype(np.uint64)[None])[0])
     if not declared.holds_for(law, weights):

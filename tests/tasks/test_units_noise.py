@@ -169,6 +169,8 @@ def test_a_unit_less_changes_nothing_but_the_rows(
             assert one.public[name] == other.public[name]
         assert one.told["history"] == other.told["history"]
         reports = [json.loads(run.public["report.json"]) for run in (one, other)]
+        # Of the rows of both versions.
+        assert [report.pop("change") is None for report in reports] == [one is ones[0]] * 2
         for report, rows in zip(reports, (one.told["rows"], other.told["rows"]), strict=True):
             assert report["source"].pop("records") == report["figures"].pop("rows") == rows
             for expectation in report["judged"]:
