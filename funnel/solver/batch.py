@@ -27,8 +27,9 @@ _FEASIBLE = 1e-10
 _LARGE = 200
 # Stacks of so many numbers are worth starting threads for.
 _LARGE_STACK = 2**17
-# Units of work of an exchange: for an entry of the tableau, for a variable, and array operations a round.
-_BY_CODE, _BY_ARRAY, _BY_ROW, _CALLS = 4.5, 6.0, 60.0, 60.0
+# Units of work of an exchange: for an entry of the tableau and for a variable, and array operations a round.
+_CODE_ENTRY, _CODE_VARIABLE = 1.0, 40.0
+_BY_ARRAY, _BY_ROW, _CALLS = 6.0, 60.0, 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ class BatchProgramme:
     def _by_exchange(self) -> float:
         if self._compiled is None:
             return float(_BY_ARRAY * self._matrix.size + _BY_ROW * self._size)
-        return float(_BY_CODE * self._matrix.size)
+        return float(_CODE_ENTRY * self._matrix.size + _CODE_VARIABLE * self._size)
 
     def _charge(self, exchanges: npt.NDArray[np.int64]) -> None:
         """Every exchange touches the whole tableau, and so does finding out that there is none to make."""
