@@ -145,6 +145,7 @@ def main() -> None:
     bound; data/adult.toml is a commented example. The usual way is
 
     \b
+      funnel init SOURCE      draft a SPEC from what the source holds
       funnel plan SPEC        see what each mechanism would cost in utility
       funnel release SPEC     sanitise, audit, validate and publish
       funnel approve SPEC     publish what waits for approval, where SPEC asks for it
@@ -169,6 +170,35 @@ def _note_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 json_option = click.option(
     "--json", "as_json", is_flag=True, callback=_note_json, help="Print one JSON object for machines, errors too."
 )
+
+
+@main.command("init")
+@click.argument("source")
+@click.option("--table", help="Of a database: the table to read, or SCHEMA.TABLE.")
+@click.option("--query", help="Of a database: the query to read.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The spec to write; by default named after SOURCE, here."
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@json_option
+def init_command(
+    source: str, table: str | None, query: str | None, output: Path | None, force: bool, as_json: bool
+) -> None:
+    """Look at SOURCE and write a spec with comments, to be edited.
+
+    SOURCE is what path in [source] may be: a file, a folder, a pattern, a URL, or a database. What its columns hold is
+    found out in one pass: types, texts that mean missing, identifiers, columns with many or rare values, bins for
+    numbers, columns by which records could be joined to others. Which column is the secret, nobody can find out: the
+    spec names candidates, and a person takes the mark away.
+    """
+    from funnel.drafting.command import draft_file
+
+    with Console(as_json) as console:
+        said = draft_file(source, table, query, output, force, console.progress)
+    if as_json:
+        click.echo(json_line(said))
+    else:
+        click.echo(f"wrote {said['spec']}: choose the secret in it, then funnel plan {said['spec']}")
 
 
 @main.command("plan")

@@ -15,6 +15,7 @@ from funnel.errors import SpecError
 BACKENDS = ("postgresql", "sqlite")
 _OTHERS = ("mysql", "mariadb", "mssql", "oracle", "duckdb", "snowflake", "bigquery", "redshift", "cockroachdb")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9]*)(\+[A-Za-z0-9_]+)?://")
+_PLAIN = re.compile(r"[a-z+]+://(?:[^@/?#:]*(?::[^@/?#:]*)?@)?([^@/?#]*/[^@/?#:]*)(?:\?[^@]*)?", re.IGNORECASE)
 _VARIABLE = re.compile(r"environment:([A-Za-z_][A-Za-z0-9_]*)")
 _DRIVERS = {"postgresql": ("", "+psycopg"), "sqlite": ("", "+pysqlite")}
 _EXAMPLE = "postgresql+psycopg://reader@db.example/census, sqlite:///people.sqlite, or environment:NAME"
@@ -41,8 +42,9 @@ class Database:
         """The address for people: a path, or a URL without user, password and options."""
         if self.file is not None:
             return str(self.file)
-        parts = urlsplit(self.url)
-        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        # Where a password was not escaped, nobody knows where it ends.
+        plain = _PLAIN.fullmatch(self.url)
+        return "a PostgreSQL database" if plain is None else f"postgresql://{plain[1]}"
 
 
 def names_database(address: str) -> bool:
@@ -127,7 +129,13 @@ def _backend(url: str) -> str:
         raise ValueError(f"is not the URL of a database that is read; PostgreSQL and SQLite are, as {_EXAMPLE}")
     if scheme is not None and (scheme[2] or "") not in _DRIVERS[backend]:
         raise ValueError(f"names another driver than the one that is used; write {backend}{_DRIVERS[backend][1]}://…")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        # Its message quotes what it could not split.
+        parts = None
+    if parts is None:
+        raise ValueError(f"is not the URL of a database; write it as {_EXAMPLE}")
     if backend == "sqlite" and (parts.netloc or parts.query or len(parts.path) < 2):
         raise ValueError(
             "must name a SQLite file without options: sqlite:///people.sqlite, or sqlite:////srv/people.sqlite"

@@ -37,7 +37,7 @@ def too_many(spec: ReleaseSpec, column: str, counts: Mapping[str, int], counted_
 
 
 def _setting(recode: Recode | None, counts: Mapping[str, int], limit: int) -> tuple[str, str]:
-    if recode is None and (edges := _edges(counts)):
+    if recode is None and (edges := round_edges(counts)):
         return f"bins = [{', '.join(map(plain_number, edges))}]", "make ranges of its numbers"
     sizes = sorted(counts.values(), reverse=True)
     # Room is needed for the category of the rare values and for that of the missing ones.
@@ -47,7 +47,7 @@ def _setting(recode: Recode | None, counts: Mapping[str, int], limit: int) -> tu
     return f"minimum_count = {least}", "group its rarer values"
 
 
-def _edges(counts: Mapping[str, int]) -> list[float]:
+def round_edges(counts: Mapping[str, int]) -> list[float]:
     """Round numbers near the quintiles, so that no value of a record is told; none if the categories are no numbers."""
     if not all(re.fullmatch(NUMBER, category) for category in counts):
         return []

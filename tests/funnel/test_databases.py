@@ -114,3 +114,15 @@ def test_what_is_shown_has_neither_user_nor_options(tmp_path: Path) -> None:
     database = resolved("environment:A", tmp_path, {"A": url})
     assert str(database) == "postgresql://db.example:5433/census"
     assert "Zebediah" not in repr(database)
+    # A password that nobody escaped.
+    for odd in ("Zeb@e/di?ah@db", "Zeb/ed@db", "Zeb:ed@db", "Zeb@ed@db"):
+        database = resolved("environment:A", tmp_path, {"A": f"postgresql://steward:{odd}/x"})
+        assert str(database) == "a PostgreSQL database"
+
+
+@pytest.mark.parametrize("url", ["postgresql://a:Zebediah@[::1/x", "postgresql://a:Zebediah@\u2100.com/x"])
+def test_what_cannot_be_split_is_not_quoted(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        resolved("environment:A", tmp_path, {"A": url})
+    assert "Zebediah" not in str(caught.value)
+    assert "Zebediah" not in refusal(url, {"table": "people"})

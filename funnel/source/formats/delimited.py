@@ -50,7 +50,7 @@ class Delimited(Format):
 
 def _check_header(spec: ReleaseSpec, shown: str, names: Sequence[str]) -> None:
     """As `check_columns`, but a first line that may be a record of a headerless file is not quoted."""
-    if any(column in names for column in spec.columns):
+    if not spec.columns or any(column in names for column in spec.columns):
         check_columns(spec, shown, names)
         return
     for column in spec.columns:

@@ -188,6 +188,8 @@ class _Reading:
         DataError
             If one of them has no categories.
         """
+        if not columns:
+            return {}
         if self._database.backend == "sqlite":
             return self._kinds_met(connection, columns)
         of_name = {str(entry[0]): int(entry[1]) for entry in self._described(connection)}

@@ -1,0 +1,250 @@
+"""Draft: the text of a spec for a source that was looked at, with what people have to decide left to them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from funnel.drafting.look import Column, Look
+from funnel.source.suggestion import round_edges
+from funnel.wording import plain_number, printable, toml_key
+
+# Categories that need no recoding, and combinations of those that are published at first.
+_FEW, _COMBINATIONS, _PUBLISHED = 30, 64, 3
+# Values that fewer records have are told of as rare.
+_RARE = 10
+_SENSITIVE = re.compile(
+    r"incom|salar|wage|earn|wealth|debt|benefit|health|disease|diagn|illness|hiv|disab|medic|drug|pregnan|relig|belief|"
+    r"race|ethnic|nation|origin|marital|married|partner|sex(?!$)|orient|gender|politic|party|vote|union|crim|convict|"
+    r"offen[cs]e|citizen|immigr|migra|genetic|suicid|docvis|hospvis|abuse|welfare"
+)
+# What outsiders often know of somebody, so that they could find their record in this table, or it in another.
+_KNOWN = re.compile(
+    r"(^|[^a-z])(age|birth|dob|born|sex|gender|female|male|zip|post|plz|region|state|county|city|town|municipal|province|"
+    r"country|occupation|job|profession|educat\w*|marital|married|race|ethnic\w*|kids|children|household|employer)"
+)
+_WEIGHT = re.compile(r"weight|fnlwgt|wgt", re.IGNORECASE)
+
+
+def draft_spec(look: Look, name: str) -> str:
+    """The text of a spec: valid TOML that says everything but the secret, which a person has to choose.
+
+    Parameters
+    ----------
+    look : Look
+    name : str
+        Of the source, for title and folder.
+    """
+    keys = [column for column in look.columns if column.unique(look.rows)]
+    apart = {column.name for column in look.columns if column in keys or column.named_as_identifier}
+    free = [column for column in look.columns if column.name not in apart and column.values > 1]
+    secrets = _candidates(free)
+    published = _published(free, secrets)
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "release"
+    rows = f"the first {look.rows:,}" if look.more else f"{look.rows:,}"
+    lines = [
+        f"# A draft by funnel init, from {rows} records. It is yours to edit: choose the secret, then funnel plan.",
+        "# It tells of the data, so keep it as private as these.",
+        "",
+        f'name = "{slug}"{" " * 4}# the folder of the release: lower-case letters, digits, hyphens',
+        f"title = {_text(printable(name).strip() or 'Release')}",
+        "",
+        *_secret(secrets),
+        f"publish = {_list(column.name for column in published)}" if published else "# publish = []",
+        *_more(free, secrets, published),
+        *_identifiers(look, keys, apart),
+        'guarantee = "rlip:1.0,0.05"    # docs/tutorial.md has the others',
+        "",
+        *_source(look),
+        *_recodings(free, secrets, published),
+        *_joins(free),
+        "# Who the people of a second version are; without it no second version is drawn.",
+        "# [history]",
+        '# people = "different"          # or "same", with a record_key: one bound holds for all versions together',
+        "",
+        "[output]",
+        'folder = "releases"             # all in it is published, but its folders audit/',
+        "",
+        "[metadata]",
+        'licence = "CC-BY-4.0"           # under which the release is published: choose',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _candidates(columns: Sequence[Column]) -> list[Column]:
+    """What could be the secret: by their names first, those that need no recoding before the others."""
+    few = [column for column in columns if column.values <= _FEW or column.kind in ("number", "date")]
+    named = [column for column in few if _SENSITIVE.search(column.name.lower())]
+    found = named or [column for column in few if column.values <= _FEW] or list(columns)
+    return sorted(found, key=lambda column: (column.values > _FEW, column.kind == "number" and column.values > 2))[:8]
+
+
+def _published(columns: Sequence[Column], secrets: Sequence[Column]) -> list[Column]:
+    """Some columns to begin with, few enough values together that a plan takes little time."""
+    others = [column for column in columns if column not in secrets] or list(columns[1:])
+    chosen: list[Column] = []
+    size = 1
+    for column in others:
+        if _WEIGHT.search(column.name) or (column.values > _FEW and column.kind == "text"):
+            continue
+        if _is_wide(column) and not _recoding(column):
+            continue
+        width = 6 if _is_wide(column) else column.values + 2
+        if len(chosen) < _PUBLISHED and size * width <= _COMBINATIONS:
+            chosen.append(column)
+            size *= width
+    return chosen or list(others[:1])
+
+
+def _is_wide(column: Column) -> bool:
+    return column.kind in ("number", "date") and column.values > 12
+
+
+def _secret(secrets: Sequence[Column]) -> list[str]:
+    if not secrets:
+        return ["# No column could be the secret: none has at least two values that people share."]
+    names = ", ".join(_comment(column.name) for column in secrets)
+    return [
+        "# What must not become known about a person: only you know. Take the mark away, and name one or more columns.",
+        f"# Candidates, by their names and values: {names}.",
+        f"# secret = {_list([secrets[0].name])}",
+        "",
+        "# What is released; no column can be both. Begin with few.",
+    ]
+
+
+def _more(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
+    others = [column.name for column in free if column not in published and column not in secrets]
+    return [f"# Others that could be: {', '.join(map(_comment, others))}."] if others else []
+
+
+def _identifiers(look: Look, keys: Sequence[Column], apart: Iterable[str]) -> list[str]:
+    lines = [""]
+    names = {column.name for column in keys}
+    if keys:
+        lines += [
+            f"# Every record has another {' and '.join(_comment(column.name) for column in keys)}, so it is never "
+            "published. As a record key it gives a",
+            "# record the same answer in every version.",
+            f"# record_key = {_list([keys[0].name])}",
+        ]
+    repeated = [name for name in apart if name not in names]
+    units = [column for column in look.columns if column.name in repeated and column.values > look.rows / 50]
+    if units:
+        lines += [
+            f"# {_comment(units[0].name)} has {units[0].values:,} values in {look.rows:,} records: if it tells whose "
+            "record it is, several are of one person.",
+            f"# unit = {_list([units[0].name])}",
+        ]
+    if repeated:
+        lines.append(f"# Named like identifiers, so not published: {', '.join(map(_comment, sorted(repeated)))}.")
+    alike = [column.name for column in look.columns if column.values < 2]
+    if alike:
+        lines.append(f"# The same in every record: {', '.join(map(_comment, alike))}.")
+    for name, reason in look.left_out.items():
+        lines.append(f"# Left out: {_comment(name) or '(no name)'}, since {reason}.")
+    return [*lines, ""]
+
+
+def _source(look: Look) -> list[str]:
+    markers = sorted({"", *(mark for column in look.columns for mark in column.markers)})
+    lines = ["[source]", *(f"{key} = {_value(value)}" for key, value in look.settings.items())]
+    if len(markers) > 1 and "missing" not in look.settings:
+        lines.append(f"missing = {_list(markers)}    # texts that mean a value is missing; nulls always do")
+    missing = [f"# missing in {_comment(column.name)}: {column.missing:,}" for column in look.columns if column.missing]
+    return [*lines, *missing[:40], ""]
+
+
+def _recodings(free: Sequence[Column], secrets: Sequence[Column], published: Sequence[Column]) -> list[str]:
+    lines = []
+    for column in free:
+        made, rare = _recoding(column), column.rarer_than(_RARE)
+        note = f"# {_comment(column.name)}: {column.values:,}{'' if column.complete else ' or more'} values"
+        if rare and not _is_wide(column):
+            note += f", {rare:,} of them in fewer than {_RARE} records"
+        if not made and not rare and column.values <= _FEW:
+            continue
+        lines.append(note)
+        if made:
+            # A column that is neither secret nor published must not have a section.
+            mark = "" if column in published else "# "
+            lines += [f"{mark}[recode.{toml_key(column.name)}]", f"{mark}{made}"]
+        elif rare:
+            lines += [f"# [recode.{toml_key(column.name)}]", f"# minimum_count = {_RARE * 5}"]
+        lines.append("")
+    if lines:
+        lines = [
+            "# Columns with many values, or rare ones. Take the marks away of those that are secret or published.",
+            *lines,
+        ]
+    return lines
+
+
+def _recoding(column: Column) -> str:
+    """The line that makes few categories of a column with many; nothing for one with few."""
+    if column.kind == "date" and column.values > 12:
+        days = sorted(value[:7] for value in column.counts)
+        return f'period = "{"year" if days[-1][:4] != days[0][:4] else "month"}"'
+    if not _is_wide(column):
+        return ""
+    mark = "," if column.decimal else "."
+    counts = {value.strip().replace(mark, ".").lstrip("+"): count for value, count in column.counts.items()}
+    edges = _edges({value: count for value, count in counts.items() if value not in ("nan", "inf", "-inf")})
+    return f"bins = [{', '.join(map(plain_number, edges))}]" if edges else ""
+
+
+def _edges(counts: Mapping[str, int]) -> list[float]:
+    """Round numbers near the quintiles; of the other values, where most records have one and the same, the lowest."""
+    most = max(counts, key=lambda value: counts[value], default="")
+    rest = {value: count for value, count in counts.items() if value != most}
+    if 2 * counts.get(most, 0) <= sum(counts.values()) or not rest or float(most) > min(map(float, rest)):
+        return round_edges(counts)
+    above = float(most) + 1
+    edges = [edge for edge in round_edges(rest) if edge > above]
+    return [above, *edges] if min(map(float, rest)) >= above else edges
+
+
+def _joins(free: Sequence[Column]) -> list[str]:
+    known = [column.name for column in free if _KNOWN.search(column.name.lower())]
+    if len(known) < 2:
+        return []
+    return [
+        "# By these columns an outsider who knows somebody, or has another table, could join records to it:",
+        f"# {', '.join(map(_comment, known))}.",
+        '# Where such are published, guarantee = "srlip:1.0" holds for those who know some of them too.',
+        "",
+    ]
+
+
+def file_name(source: str) -> str:
+    """A name for what is at an address, without its endings."""
+    return PurePath(source.rstrip("/")).name.split(".")[0] or "release"
+
+
+def _comment(name: str) -> str:
+    return printable(name)
+
+
+def _text(value: str) -> str:
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in quoted)
+
+
+def _escaped(letter: str) -> str:
+    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08x}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{toml_key(str(key))} = {_value(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _list(values: Iterable[str]) -> str:
+    return f"[{', '.join(map(_text, values))}]"

@@ -1,0 +1,72 @@
+"""Guesses about a csv file before it is opened: its encoding and its delimiter, from its beginning."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from contextlib import closing
+from itertools import islice
+
+from funnel.source.files import find_files
+from funnel.source.formats.packed import guarded, open_unpacked
+
+_BLOCK_BYTES = 1 << 20
+_LINES = 200
+_DELIMITERS = ",;\t|"
+_MARKED = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def guessed(address: str) -> dict[str, str]:
+    """Settings of ``[source]`` for a csv file, those at their defaults left out.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+
+    def beginning() -> bytes:
+        with closing(open_unpacked(address)) as stream:
+            found = b""
+            while len(found) < _BLOCK_BYTES and (more := stream.read(_BLOCK_BYTES - len(found))):
+                found += more
+            return found
+
+    # Looked for first: that has the better sentence for a file that is not there.
+    find_files(address, "csv")
+    block = guarded(address, beginning)
+    encoding = _encoding(block)
+    delimiter = _delimiter(codecs.getincrementaldecoder(encoding)(errors="replace").decode(block))
+    is_tabbed = ".tsv" in address.lower()
+    said = {} if encoding == "utf-8" else {"encoding": encoding}
+    return said if delimiter == ("\t" if is_tabbed else ",") else {**said, "delimiter": delimiter}
+
+
+def _encoding(block: bytes) -> str:
+    for mark, name in _MARKED:
+        if block.startswith(mark):
+            return name
+    try:
+        # A block may end within a character.
+        codecs.getincrementaldecoder("utf-8")().decode(block, final=len(block) < _BLOCK_BYTES)
+    except UnicodeDecodeError:
+        # Every byte means something there but five; it is what old programs write on most machines.
+        return "cp1252"
+    return "utf-8"
+
+
+def _delimiter(text: str) -> str:
+    """The character that cuts the first lines into the same number of values, most of them."""
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        try:
+            rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=delimiter)
+            widths = [len(row) for row in islice(rows, _LINES) if row]
+        except csv.Error:
+            return 0.0, 0
+        if not widths or widths[0] < 2:
+            return 0.0, 0
+        return widths.count(widths[0]) / len(widths), widths[0]
+
+    return max(_DELIMITERS, key=fit)

@@ -1,0 +1,258 @@
+"""Looking at a source: of every column what it holds, how often, and what it may be for; one pass in bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from funnel.drafting.guess import guessed
+from funnel.errors import DataError
+from funnel.fields import MAX_LABEL
+from funnel.progress import Progress
+from funnel.source.cells import NUMBER, day_of, is_number
+from funnel.source.reader import open_source
+from funnel.source.source import Source
+from funnel.spec import ReleaseSpec
+
+Kind = Literal["text", "number", "date", "truth", "other"]
+
+# Records that are looked at, and different values of a column that are counted.
+MOST_ROWS = 1_000_000
+MOST_VALUES = 100_000
+# What people and programs write where a value is missing.
+MARKERS = frozenset(
+    (
+        "",
+        "?",
+        "-",
+        "--",
+        ".",
+        "*",
+        "NA",
+        "N/A",
+        "n/a",
+        "na",
+        "#N/A",
+        "NULL",
+        "Null",
+        "null",
+        "NaN",
+        "nan",
+        "None",
+        "none",
+    )
+)
+_IDENTIFIER = re.compile(
+    r"(^|[^a-z])(id|ids|key|uuid|guid|ssn|bsn|nin|nr|no|number|email|e-?mail|phone|tel|mobile|iban|passport|licen[cs]e|"
+    r"(first|last|sur|full|family)[ _-]?name|name|address|street|ip|token|url)([^a-z]|$)"
+)
+
+
+@dataclass
+class Column:
+    """One column as it was seen.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        What its values are, apart from those that mean missing.
+    counts : Counter of str
+        Records by value as text, of all values until there were `MOST_VALUES`; no missing ones.
+    missing : int
+        Records without a value.
+    markers : set of str
+        Texts that were taken for missing ones.
+    complete : bool
+        Whether all different values were counted.
+    decimal : bool
+        Whether its numbers have a decimal comma.
+    """
+
+    name: str
+    kind: Kind = "text"
+    counts: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
+    markers: set[str] = field(default_factory=set)
+    complete: bool = True
+    decimal: bool = False
+
+    @property
+    def values(self) -> int:
+        """Different values, missing ones not among them."""
+        return len(self.counts)
+
+    @property
+    def named_as_identifier(self) -> bool:
+        """Whether the name is one that columns have which tell people apart."""
+        return _IDENTIFIER.search(self.name.lower()) is not None
+
+    def unique(self, rows: int) -> bool:
+        """Whether every record has a value of its own."""
+        alone = not self.complete or (rows > 1 and self.values == rows)
+        return alone and self.kind in ("text", "number", "other") and not self.missing and self._whole()
+
+    def _whole(self) -> bool:
+        return self.kind != "number" or all(re.fullmatch("[+-]?[0-9]+", value) for value in list(self.counts)[:1000])
+
+    def rarer_than(self, least: int) -> int:
+        """How many values fewer records have."""
+        return sum(count < least for count in self.counts.values())
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a source.
+
+    Attributes
+    ----------
+    settings : mapping
+        Of ``[source]``.
+    columns : tuple of Column
+        Those that can be secret or published, in the order of the source.
+    left_out : mapping of str to str
+        The others, with the reason.
+    rows : int
+        Records that were looked at.
+    more : bool
+        Whether there are more.
+    """
+
+    settings: Mapping[str, Any]
+    columns: tuple[Column, ...]
+    left_out: Mapping[str, str]
+    rows: int
+    more: bool
+
+
+def look_at(settings: Mapping[str, Any], folder: Path, progress: Progress) -> Look:
+    """Look at a source.
+
+    Parameters
+    ----------
+    settings : mapping
+        Of ``[source]``, as far as the person said; the rest is guessed.
+    folder : Path
+        Where relative paths start.
+    progress : callable
+
+    Raises
+    ------
+    SpecError, DataError
+        If it cannot be opened or read.
+    """
+    spec = _spec(settings, folder)
+    if spec.source.format == "csv":
+        settings = {**guessed(spec.source_address), **settings}
+        spec = _spec(settings, folder)
+    names = open_source(spec.model_copy(update={"secret": (), "publish": ()})).names
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            left_out[name] = "several columns have this name"
+        elif not name.strip() or not name.isprintable():
+            left_out[name] = "its name is not one line of text"
+    source, unreadable = _opened(spec, [name for name in names if name not in left_out])
+    left_out.update(unreadable)
+    seen = [_Seen(Column(name), source.schema.field(name).type) for name in source.schema.names]
+    rows = 0
+    for batch in source.batches(source.schema.names):
+        kept = batch.slice(0, MOST_ROWS - rows)
+        for one in seen:
+            one.add(kept.column(one.column.name))
+        rows += kept.num_rows
+        progress("looking at the source", rows, source.n_rows)
+        if rows >= MOST_ROWS:
+            break
+    columns = [one.finished() for one in seen]
+    for column in columns:
+        if column.kind == "other":
+            left_out[column.name] = "it holds no text, numbers or dates"
+    usable = tuple(column for column in columns if column.kind != "other")
+    commas = [column for column in usable if column.decimal]
+    pointed = any("." in value for column in usable if column.kind == "number" for value in column.counts)
+    if commas and settings.get("delimiter", ",") != "," and not pointed:
+        settings = {**settings, "decimal": ","}
+    else:
+        for column in commas:
+            column.kind = "text"
+    return Look(settings, usable, left_out, rows, rows >= MOST_ROWS)
+
+
+def _spec(settings: Mapping[str, Any], folder: Path) -> ReleaseSpec:
+    """A spec that says nothing but where the source is."""
+    said = {"name": "x", "title": "x", "secret": ["s"], "publish": ["p"], "guarantee": "perfect"}
+    return ReleaseSpec.of({**said, "source": dict(settings), "metadata": {"licence": "x"}}, folder)
+
+
+def _opened(spec: ReleaseSpec, names: Sequence[str]) -> tuple[Source, dict[str, str]]:
+    """The source with all columns that can be read, and why the others cannot."""
+    try:
+        return open_source(spec.model_copy(update={"secret": (), "publish": tuple(names)})), {}
+    except DataError:
+        unreadable = {}
+        for name in names:
+            try:
+                open_source(spec.model_copy(update={"secret": (), "publish": (name,)}))
+            except DataError:
+                unreadable[name] = "its type has no categories, or differs between files"
+        readable = tuple(name for name in names if name not in unreadable)
+        return open_source(spec.model_copy(update={"secret": (), "publish": readable})), unreadable
+
+
+class _Seen:
+    """Counts one column, batch by batch."""
+
+    def __init__(self, column: Column, kind: pa.DataType) -> None:
+        self.column = column
+        values = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_boolean(values):
+            column.kind = "truth"
+        elif is_number(values):
+            column.kind = "number"
+        elif pa.types.is_date(values) or pa.types.is_timestamp(values):
+            column.kind = "date"
+        elif not (pa.types.is_string(values) or pa.types.is_large_string(values) or pa.types.is_null(values)):
+            column.kind = "text" if pa.types.is_string_view(values) or pa.types.is_time(values) else "other"
+
+    def add(self, array: pa.Array) -> None:
+        column = self.column
+        if column.kind == "other":
+            return
+        plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        for entry in pc.value_counts(plain):
+            value, count = entry["values"].as_py(), entry["counts"].as_py()
+            if value is None or value != value:
+                column.missing += count
+                continue
+            text = str(value)
+            if column.kind == "text" and text.strip() in MARKERS:
+                column.markers.add(text)
+                column.missing += count
+            elif text in column.counts or len(column.counts) < MOST_VALUES:
+                column.counts[text] += count
+            else:
+                column.complete = False
+
+    def finished(self) -> Column:
+        """The column, with the kind that its texts turn out to be of."""
+        column = self.column
+        if column.kind == "text" and column.counts:
+            texts = [text.strip() for text in column.counts]
+            commas = [text.replace(".", "?").replace(",", ".") for text in texts]
+            if all(re.fullmatch(NUMBER, text) for text in texts):
+                column.kind = "number"
+            elif all(re.fullmatch(NUMBER, text) for text in commas):
+                column.kind, column.decimal = "number", True
+            elif all(day_of(text) is not None for text in column.counts):
+                column.kind = "date"
+            elif any(len(text) > MAX_LABEL for text in column.counts):
+                column.kind = "other"
+        return column
