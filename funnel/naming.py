@@ -20,7 +20,9 @@ def name_outputs(weights: WeightArray | SparseWeights, inputs: Alphabet, publish
 
     A plain value, such as ``"Bachelors"``, is used only for an output that no record with another value of that
     column can ever produce. An output of two or three values names them all, ``"Bachelors or Masters"``, the one that
-    produces it most readily first; an output of more names the readiest and ends in ``"or others"``.
+    produces it most readily first; an output of more names the readiest and ends in ``"or others"``. Of sparse weights
+    they are named in the order of the alphabet: of a wide table, where many outputs are made of the same few values of
+    a column, which comes first says nothing, and one set of values has one name.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ def _column_names(weights: WeightArray | SparseWeights, inputs: Alphabet, positi
             # Of wide tables most outputs are made of the same few values of a column.
             key = (*order, -1, *(code for code in order if strength[code] >= strength[order[0]] / 2))
             if key not in known:
-                known[key] = _one_name(order, strength, distinct, true_values)
+                known[key] = _one_name(order, strength, distinct, true_values, as_listed=True)
             names.append(known[key])
         return names
     rows = weights.astype(np.float64)
@@ -96,14 +98,15 @@ def _readiest(
         yield here, dict(zip(here, strength_list[start:end], strict=True))
 
 
-def _one_name(order: list[int], strength: dict[int, float], distinct: list[str], true_values: set[str]) -> str:
+def _one_name(
+    order: list[int], strength: dict[int, float], distinct: list[str], true_values: set[str], as_listed: bool = False
+) -> str:
     if len(order) == 1:
         return distinct[order[0]]
-    if len(order) <= _SHOWN:
-        parts = [distinct[code] for code in order]
-    else:
-        strong = [code for code in order if strength[code] >= strength[order[0]] / 2][:_SHOWN]
-        parts = [distinct[code] for code in strong] + [OTHERS]
+    named, rest = order, []
+    if len(order) > _SHOWN:
+        named, rest = [code for code in order if strength[code] >= strength[order[0]] / 2][:_SHOWN], [OTHERS]
+    parts = [distinct[code] for code in (sorted(named) if as_listed else named)] + rest
     name = " or ".join(parts)
     # A source may itself hold the value "A or B".
     while name in true_values:

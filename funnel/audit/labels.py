@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from funnel.audit.arithmetic import WHOLE
 from funnel.audit.check import Check, judged
+from funnel.protocol import SPARSE_FORMAT
 from funnel.release.documents import ProtocolDocument
 
 _OR, _OTHERS = " or ", "others"
@@ -47,7 +48,7 @@ def _complaints(document: ProtocolDocument) -> Iterator[str]:
             strength: dict[str, float] = {}
             for value, weight in zip(values, row, strict=True):
                 strength[value] = max(strength.get(value, 0.0), weight if weight > faint else 0.0)
-            if not _says(symbol[j], strength, slack):
+            if not _says(symbol[j], strength, slack, document.format == SPARSE_FORMAT):
                 yield f"the name of output {y} is not that of the values it comes from"
 
 
@@ -61,7 +62,7 @@ def _twos(weight: int) -> int:
     return (weight & -weight).bit_length() - 1
 
 
-def _says(name: str, strength: dict[str, float], slack: float) -> bool:
+def _says(name: str, strength: dict[str, float], slack: float, as_listed: bool = False) -> bool:
     possible = {value for value, weight in strength.items() if weight > 0}
     plain = _NUMBERED.sub("", name)
     for candidate in dict.fromkeys((name, plain)):
@@ -69,7 +70,7 @@ def _says(name: str, strength: dict[str, float], slack: float) -> bool:
             return True
         if (members := _set(candidate)) is not None and set(members) <= set(strength):
             return _is_readiest(members, strength, slack)
-        if any(_fits(parts, strength, possible, slack) for parts in _parts(candidate, list(strength))):
+        if any(_fits(parts, strength, possible, slack, as_listed) for parts in _parts(candidate, list(strength))):
             return True
     return False
 
@@ -81,11 +82,18 @@ def _is_readiest(members: Sequence[str], strength: dict[str, float], slack: floa
     return not inside or not outside or min(inside) * (1 + _MIXED) + slack >= max(outside)
 
 
-def _fits(parts: list[str], strength: dict[str, float], possible: set[str], slack: float) -> bool:
+def _fits(
+    parts: list[str], strength: dict[str, float], possible: set[str], slack: float, as_listed: bool = False
+) -> bool:
+    """Whether these are the values an output comes from, or the readiest of them: in that order, or as listed."""
     others = parts[-1] == _OTHERS and _OTHERS not in possible
     named = parts[:-1] if others else parts
     if len(set(named)) < len(named) or not named:
         return False
+    if as_listed:
+        if named != [value for value in strength if value in named]:
+            return False
+        named = sorted(named, key=lambda value: -strength[value])
     margin = slack + _MIXED * max(strength.values())
     in_order = [strength[value] for value in named]
     if any(later > earlier + margin for earlier, later in itertools.pairwise(in_order)):

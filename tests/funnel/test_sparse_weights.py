@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.alphabet import Alphabet
+from funnel.audit.labels import check_labels
 from funnel.errors import DataError, SpecError
 from funnel.measures import mutual_information
 from funnel.naming import name_outputs
@@ -45,8 +46,7 @@ def channels(draw: st.DrawFn) -> tuple[funnel.Joint, np.ndarray]:
 
 
 def as_sparse(joint: funnel.Joint, weights: np.ndarray) -> Protocol:
-    names = name_outputs(weights, joint.inputs, joint.inputs.columns)
-    assert name_outputs(SparseWeights.of(weights), joint.inputs, joint.inputs.columns) == names
+    names = name_outputs(SparseWeights.of(weights), joint.inputs, joint.inputs.columns)
     return Protocol.of_sparse(SparseWeights.of(weights), marginal_weights(joint, weights), joint.inputs, names)
 
 
@@ -174,3 +174,27 @@ def test_a_document_of_a_sparse_protocol_that_is_damaged_is_refused(row: Any) ->
         ProtocolDocument.from_json(json.dumps(content))
     with pytest.raises(DataError, match="cannot be read"):
         ReleasedProtocol.parse(json.dumps(content))
+
+
+def test_a_set_of_values_has_one_name_in_a_wide_table() -> None:
+    inputs = Alphabet(("x", "z"), (("B", "u"), ("A", "u"), ("A", "v"), ("C", "v"), ("D", "v")))
+    rows = [[5, 3, 0, 0, 0], [3, 5, 0, 0, 0], [0, 9, 0, 0, 0], [1, 0, 1, 9, 8], [0, 0, 0, 8, 9]]
+    names = name_outputs(SparseWeights.of(np.array(rows, dtype=np.uint64)), inputs, inputs.columns).symbols
+    assert [x for x, _ in names] == ["B or A", "B or A", "A", "C or D or others", "C or D"]
+    assert [z for _, z in names] == ["u", "u (2)", "u", "u or v", "v"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("X0 or X1", True), ("X1 or X0", False), ("X0 or X2", False), ("X0 or others", False)]
+)
+def test_the_audit_reads_the_names_of_a_wide_table(name: str, said: bool) -> None:
+    joint = funnel.Joint.from_counts([[3, 1, 2], [1, 3, 2]])
+    weights = np.array([[2**60, 2**62, 0], [2**63 - 2**60, 2**63 - 2**62, 0], [0, 0, 2**63]], dtype=np.uint64)
+    protocol = as_sparse(joint, weights)
+    assert protocol.outputs.symbols == (("X0 or X1",), ("X0 or X1 (2)",), ("X2",))
+    if name != "X0 or X1":
+        renamed = Alphabet(protocol.outputs.columns, ((name,), *protocol.outputs.symbols[1:]))
+        protocol = replace(protocol, outputs=renamed)
+    guarantee = funnel.LIP(1.0)
+    document = protocol_document(protocol, guarantee, public_of(joint, protocol, guarantee), UNPROTECTED)
+    assert check_labels(document).passed is said
