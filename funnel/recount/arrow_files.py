@@ -179,10 +179,11 @@ def _named(database: duckdb.DuckDBPyConnection, kind: Any) -> str:
 def _reading(shown: str) -> Iterator[None]:
     import pyarrow as pa
 
-    failed = False
+    # Known before: a reading that is given up may end when nothing can be imported any more.
+    failed, failures = False, (pa.ArrowException, failure(), OSError, UnicodeDecodeError)
     try:
         yield
-    except (pa.ArrowException, failure(), OSError, UnicodeDecodeError):
+    except failures:
         failed = True
     if failed:
         # Raised outside the handler: the original message may quote a cell.

@@ -213,12 +213,13 @@ def _answers(
 ) -> Iterator[list[Any]]:
     """What a query over a parquet file answers, some rows at a time."""
     aliases = ", ".join(f"c{k}" for k in range(len(_names(database, file, shown))))
-    failed = False
+    # Known before: a reading that is given up may end when nothing can be imported any more.
+    failed, failures = False, failure()
     try:
         found = database.execute(f"{select} FROM {_table(file)} AS source({aliases}) {group}")
         while rows := found.fetchmany(ROWS):
             yield rows
-    except failure():
+    except failures:
         failed = True
     if failed:
         # Raised outside the handler: the original message may quote a cell.
