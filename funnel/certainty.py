@@ -128,7 +128,7 @@ def certainty(
         return None
     sample, noise = isinstance(guarantee, Robust), joint.bounds is not None
     why = "sample and noise" if sample and noise else "sample" if sample else "noise"
-    missed = (guarantee.alpha,) if isinstance(guarantee, Robust) else ()
+    missed: tuple[float, ...] = (guarantee.alpha,) if isinstance(guarantee, Robust) else ()
     if joint.bounds is not None:
         missed += (joint.bounds.beta,)
     level = over.level(joint, best.protocol).value
