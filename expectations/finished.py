@@ -8,7 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,7 @@ from funnel.recount import (
     recount,
     recount_published,
 )
+from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
@@ -448,7 +449,20 @@ class Finished:
             return [Claim(name, "cannot be judged: no noise is declared") for name in FREQUENCY_CLAIMS]
         content = _json(text, self.folder.frequencies)
         known = [_told_before(one) for one in self.before if one.frequencies.is_file() and one.joint.is_file()]
-        return frequency_claims(content, text == _canonical(content), public, self.recount, self.spec, self.said, known)
+        counted = self.recount
+        if public.rows is not None:
+            counted = replace(counted, counts=self._first_rows)
+        return frequency_claims(content, text == _canonical(content), public, counted, self.spec, self.said, known)
+
+    @property
+    def _first_rows(self) -> FirstRows:
+        """What the counts are of where people have several rows; of rows that are taken over, as they are stored.
+
+        That the register has the rows of the source, in any order, is judged with it.
+        """
+        if self.prepared is not None:
+            return first_row_counts(self.prepared.coming)
+        return _stored(self.folder.first_rows)
 
     def _recount(self) -> list[Claim]:
         stored = JointDocument.read(self.folder.joint).joint
@@ -572,11 +586,21 @@ class Finished:
             self.versions,
             self._alone,
             None if self.taken_over else [json.loads(one.read_bytes()) for one in self._reports_before],
-            0 if self.history is None else self.history.outside,
+            self._outside,
             self.recount.rows,
             self.frequencies,
-            None if self.history is None else self.history.units,
         )
+
+    @property
+    def _outside(self) -> float:
+        """Share of the people who are outside the bound, as it is public: with noise of those who are expected."""
+        found = self.history
+        if found is None:
+            return 0.0
+        # `HistoryEvidence` holds it to what is expected.
+        if found.expected is not None:
+            return found.expected.outside
+        return found.outside / (found.units or self.recount.rows)
 
     @property
     def _reports_before(self) -> list[Path]:
@@ -596,13 +620,18 @@ def _stated_level(name: str, stated: object, nats: float, above: float = _LEVEL)
 
 def _told_before(folder: ReleaseFolder) -> Before:
     """The public frequencies of an earlier version, and what it counted."""
-    stored = JointDocument.read(folder.joint).joint
-    counts = {
+    public = PublicFrequencies.parse(folder.frequencies.read_bytes())
+    return Before(public, _stored(folder.joint if public.rows is None else folder.first_rows))
+
+
+def _stored(path: Path) -> FirstRows:
+    """Exact counts, as internal evidence has them."""
+    stored = JointDocument.read(path).joint
+    return {
         (s, x): count
         for s, row in zip(stored.secret.symbols, stored.counts.tolist(), strict=True)
         for x, count in zip(stored.inputs.symbols, row, strict=True)
     }
-    return Before(PublicFrequencies.parse(folder.frequencies.read_bytes()), counts)
 
 
 def _handed_on(spec: ReleaseSpec) -> object:

@@ -192,6 +192,9 @@ def _selected(public: PublicFrequencies, counted: Recount, spec: ReleaseSpec) ->
     for column in columns:
         other, missing = special_values(spec, column)
         values = {value: n for value, n in counted.values[column].items() if value not in (other, missing)}
+        if public.rows is not None:
+            # Values are learned from one row of everybody, and counted here in all: what was named is judged alone.
+            values = {value: n for value, n in values.items() if value in public.labels[column]}
         p = surprise(spec, column, values, public.labels[column])
         enough = p * len(columns) >= SIGNIFICANCE
         yield claim(column, enough, f"names values that noisy counts would hardly have named: p = {p:.2e}")

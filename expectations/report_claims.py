@@ -70,10 +70,9 @@ def report_claims(
     versions: int | None = None,
     alone: PlainInformation | None = None,
     before: Sequence[Mapping[str, Any]] | None = (),
-    moved_outside: int = 0,
+    outside: float = 0.0,
     rows: int = 0,
     public: PublicFrequencies | None = None,
-    units: int | None = None,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -99,14 +98,13 @@ def report_claims(
         What the protocol of this version alone would have told then.
     before : sequence of mapping, or None
         Contents of ``report.json`` of all earlier versions that are there; None where they are not known.
-    moved_outside : int
-        People for whom something that can be published is outside the bound then.
+    outside : float
+        Share of the people for whom something that can be published is outside the bound then; of those who are
+        expected, with noise.
     rows : int
         Records of the table.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
-    units : int, optional
-        People, where they have several rows; else they are as many as records.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -134,7 +132,7 @@ def report_claims(
                 *_figures(numbers, laws, said, rows, public),
                 # How draws were compared would tell how many histories there are, or of true values.
                 same("consistency", figures["consistency"] is None, versions is not None or public is not None),
-                *_history(figures, laws, versions, alone, moved_outside / (units or rows or laws.recount.rows)),
+                *_history(figures, laws, versions, alone, outside),
                 *_kept(numbers, before),
             ],
         ),

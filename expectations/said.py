@@ -83,7 +83,7 @@ class Said:
     @property
     def keyed(self) -> bool:
         """Whether records have keys."""
-        return self.settings.get("record_key") is not None
+        return self.settings.get("record_key") is not None or bool(self.unit)
 
     @property
     def unit(self) -> list[str]:

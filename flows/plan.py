@@ -42,7 +42,7 @@ def plan(spec: str) -> list[dict[str, Any]]:
 @plain_errors
 def _plan(spec_path: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     spec = ReleaseSpec.load(spec_path)
-    found = preview(spec, tell)
+    found = preview(spec, tell, read_from_vault)
     joint = found.protected.frequencies.joint
     guarantee = parse_guarantee(spec.guarantee.canonical)
     mechanism = spec.mechanism

@@ -175,7 +175,7 @@ def _go(
     held_before = None if waiting is None else waiting.held
     recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
-    estimated = estimate(spec, snapshot, workspace)
+    estimated = estimate(spec, snapshot, workspace, secret)
     counted = estimated.joint
     # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
     protected = protect(spec, estimated, earlier, workspace, held_before, register)
@@ -222,7 +222,7 @@ def _go(
         disclose(spec, frequencies, workspace)
     holding = spec.approval.required and approval is None
     published = late = None
-    people = look_up(spec, decision, snapshot, counted, register, workspace)
+    people = look_up(spec, decision, snapshot, counted, register, workspace, secret)
     protected = protect_changes(spec, decision, protected, people, estimated, earlier, register, workspace, held_before)
     frequencies, protection = protected.frequencies, protected.protection
     followed = follow(
@@ -248,6 +248,7 @@ def _go(
             folder,
             created,
             approval,
+            None if estimated.units is None else estimated.units.first,
         )
         # From here on no public file is touched: what is judged is what is published.
         given = None if followed.step is None else drawn.snapshot

@@ -64,7 +64,7 @@ class ReleaseSpec(Section):
     unit : tuple of str
         Columns whose values together are unique to a person or another unit that several rows could be of; by default
         none, and every row is of a person of its own. Several rows of one are drawn under one bound where the history
-        says that people are the same, and refused otherwise.
+        says that people are the same, and refused otherwise; the unit is then the record key, named or not.
     source, guarantee, mechanism, output, metadata, limits, confidence, approval, engine, history, ledger
         Sections of `funnel.settings`; history is None where the spec does not say who its people are.
     frequencies : FrequencySettings
@@ -194,6 +194,16 @@ class ReleaseSpec(Section):
     @classmethod
     def _a_place(cls, value: str) -> str:
         return secret_place(value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_by_units(cls, settings: Any) -> Any:
+        """Where people are the same and have several rows, they are known again by the unit: it is the record key."""
+        if not isinstance(settings, Mapping) or settings.get("unit") is None or settings.get("record_key") is not None:
+            return settings
+        history = settings.get("history")
+        people = history.get("people") if isinstance(history, Mapping) else getattr(history, "people", None)
+        return {**settings, "record_key": settings["unit"]} if people == "same" else settings
 
     @model_validator(mode="after")
     def _keys_are_no_data(self) -> Self:

@@ -42,10 +42,13 @@ def describe(
     folder: ReleaseFolder,
     created: str,
     approval: Approval | None = None,
+    first: Joint | None = None,
 ) -> ReportContent:
     """Write the frequencies, the protocol, the csv, the public report and the package; what reports show is returned.
 
     Of the exact counts nothing enters but into the folder of internal evidence.
+
+    Exact counts of the first rows of units, ``first``, are there where public counts are of these.
 
     They tell of the published channel alone: what people with a history drew from is internal.
     """
@@ -54,7 +57,7 @@ def describe(
     from funnel.pipeline.expectations.drawing import Drawing
 
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
-    write_evidence(spec, counted, folder)
+    write_evidence(spec, counted, folder, first)
     public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
     write_documents(spec, protocol, guarantee, public, audited.frequencies, protection, rows.data, folder)
     drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)

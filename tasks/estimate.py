@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import Share
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
+from funnel.pipeline.tasks.vault import read_from_vault
+from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache
 from funnel.release.documents import joint_document, read_joint
 from funnel.release.learned import values_digest
+from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
@@ -34,22 +38,36 @@ class Estimated:
         Digest of what they were learned from; None where they were not.
     cached : bool
         Whether they were counted by an earlier run.
+    units : UnitCounts or None
+        Where noise is to protect the counts and units may have several rows: what is counted of first and second rows,
+        which is what is protected.
     """
 
     joint: Joint
     learned: Share
     values: str | None
     cached: bool
+    units: UnitCounts | None = None
 
 
 @step
-def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimated:
+def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: ReleaseSecret | None = None) -> Estimated:
     """Count the joint law of the secret and the published columns, partition by partition; cached by content.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    snapshot : Snapshot
+    workspace : Path
+    secret : ReleaseSecret, optional
+        Needed where units may have several rows: the order of these depends on it.
 
     Raises
     ------
     DataError
         If the published columns have more combinations than the spec allows.
+    SpecError
+        If the rows of a unit have several secrets, or are too many.
     """
     cache = Cache(workspace / "joints")
     key = cache.key(snapshot.content_sha256, spec.secret, spec.publish)
@@ -61,8 +79,17 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path) -> Estimate
         cache.forget_others(key)
     codings = snapshot.read_codings()
     joint = over_values(spec, joint, codings)
+    of_record = (
+        None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
+    )
+    units = None
+    if spec.follows_units and spec.frequencies.protection == "noise":
+        if of_record is None:
+            raise ValueError("units that are followed have record keys")
+        units = ordered_rows(snapshot, joint, of_record, tell).counts
     tell("taken from the cache" if found is not None else "done")
-    return Estimated(joint, codings.learned, values_digest(spec, snapshot.source_sha256), found is not None)
+    values = values_digest(spec, snapshot.source_sha256, of_record)
+    return Estimated(joint, codings.learned, values, found is not None, units)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

@@ -6,6 +6,7 @@ from funnel.history import Step
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
 from funnel.register.register import Register
+from funnel.register.units import Units
 from funnel.release.comparison import ComparisonDocument
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.layout import ReleaseFolder
@@ -34,7 +35,7 @@ def explain(
     folder: ReleaseFolder,
     register: Register | None = None,
     decided: Step | None = None,
-    people: People | None = None,
+    people: People | Units | None = None,
 ) -> None:
     """Compute what attackers learn, and write it with all exact figures and the verdict into ``audit/``.
 
@@ -44,7 +45,7 @@ def explain(
         Of the people of this version, where it is about the same ones as others.
     decided : Step, optional
         What was decided for every history; None where rows are taken over.
-    people : People, optional
+    people : People or Units, optional
         Who has which history, exactly.
 
     Raises
@@ -56,7 +57,9 @@ def explain(
     together = (
         None
         if register is None
-        else Together(register, decided, _noted(spec, register), None if people is None else people.observed)
+        else Together(
+            register, decided, _noted(spec, register), people.observed if isinstance(people, People) else None
+        )
     )
     write_internal_report(
         content, verdict, spec, snapshot, comparison, decision, series.earlier, rows.data.sha256, folder, together

@@ -30,7 +30,7 @@ from funnel.register.following import FORGOTTEN_CHANNEL, People, drawn_people, f
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Prepared, Register
 from funnel.register.truth import known_truth
-from funnel.register.units import Units, drawn_units, follow_units, observe_units, people_of, require_exact
+from funnel.register.units import Units, drawn_units, expected_units, follow_units, observe_units, people_of
 from funnel.release.coarse import rounded_channel
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.documents import JointDocument
@@ -116,7 +116,7 @@ def follow(
     register: Register | None,
     workspace: Path,
     secret: ReleaseSecret | None = None,
-    people: People | None = None,
+    people: People | Units | None = None,
 ) -> Followed:
     """Decide what is drawn of everybody, given their histories; nothing of it where versions are about other people.
 
@@ -138,7 +138,7 @@ def follow(
     workspace : Path
         Private folder of the series.
     secret : ReleaseSecret, optional
-    people : People, optional
+    people : People or Units, optional
         From `look_up`: who has which history.
 
     Raises
@@ -174,14 +174,26 @@ def follow(
     name, reserve = f"{spec.name}/{decision.version}", spec.history.reserve
     units = forecast = expected = None
     if spec.follows_units:
-        register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
-        require_exact(spec, counted, frequencies.joint)
-        of_rows = observe_units(register, snapshot, counted, key, tell)
-        drift = _told(spec, _drift_of_units(spec, register, of_rows.first))
-        waves = follow_units(register, of_rows, bound, name, key, target=protocol, reserve=reserve, progress=tell)
-        units, people, found = (of_rows, waves), people_of(of_rows, waves, snapshot, work), waves.step
+        if not isinstance(people, Units):
+            raise ValueError("units that are followed were looked up")
+        public_drift = _public_drift(earlier, frequencies)
+        exact = None if frequencies.noise is not None else _drift_of_units(spec, register, people.first)
+        drift = _told(spec, exact or public_drift, public_drift)
+        waves = follow_units(
+            register,
+            people,
+            bound,
+            name,
+            key,
+            target=protocol,
+            reserve=reserve,
+            expected=expected_units(register, frequencies),
+            progress=tell,
+        )
+        units, expected, found = (people, waves), waves.fitted, waves.step
+        people = people_of(people, waves, snapshot, work)
     else:
-        if people is None:
+        if not isinstance(people, People):
             raise ValueError("people who are followed were looked up")
         public_drift = _public_drift(earlier, frequencies)
         # The register keeps the published counts of earlier versions, and noisy ones are compared with noisy ones.
@@ -223,7 +235,7 @@ def follow(
             "target": protocol.digest,
             "drawing": drawing.digest,
             # Of the people of the version; what is followed besides is expected and nobody has it.
-            "histories": found.histories if forecast is None else len(np.unique(found.observed.nodes)),
+            "histories": found.histories if expected is None else len(np.unique(found.observed.nodes)),
             "level": found.level.value,
             "moved": found.moved,
             "outside": found.outside,
@@ -251,8 +263,9 @@ def look_up(
     counted: Joint,
     register: Register | None,
     workspace: Path,
-) -> People | None:
-    """Who has which history, and how people changed; None where nobody is followed, or units of several rows are.
+    secret: ReleaseSecret | None = None,
+) -> People | Units | None:
+    """Who has which history, and how people changed; None where nobody is followed.
 
     Raises
     ------
@@ -261,11 +274,14 @@ def look_up(
     LedgerError
         If a file of the register is gone or was changed.
     """
-    if register is None or spec.follows_units or spec.record_key is None:
+    if register is None or secret is None or spec.record_key is None:
         return None
     if isinstance(decision, TakeOver) and in_register(decision) is not None:
         return None
     register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
+    if spec.follows_units:
+        key = secret.record_key(spec.record_key, read_from_vault)
+        return observe_units(register, snapshot, counted, key, tell)
     return observe(register, snapshot, counted, workspace / FOLDER, tell)
 
 
@@ -330,8 +346,16 @@ def entry_of(
         noise=None if frequencies.noise is None else frequencies.noise.epsilon,
         people_counted=None if frequencies.noise is None else found.observed.counted_joint.n,
         changes=frequencies.changes,
-        expected=None if followed.forecast is None else followed.forecast.after(noted.chapter.first),
+        rows=frequencies.rows,
+        expected=_expected_after(followed, noted.chapter.first),
     )
+
+
+def _expected_after(followed: Followed, first: int) -> Expected | None:
+    """Who is expected to have which history once a version is published whose first history has this number."""
+    if followed.units is not None:
+        return followed.units[1].expected
+    return None if followed.forecast is None else followed.forecast.after(first)
 
 
 @contextmanager

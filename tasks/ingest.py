@@ -28,6 +28,6 @@ def ingest(spec: ReleaseSpec, workspace: Path, secret: ReleaseSecret | None = No
     key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
 
     def codings(source: Source, digest: str) -> Codings:
-        return learned_codings(spec, source, digest, workspace, tell)
+        return learned_codings(spec, source, digest, workspace, tell, key)
 
     return take_snapshot(spec, workspace, key, tell, codings)

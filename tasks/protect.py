@@ -9,8 +9,10 @@ from funnel.pipeline.tasks.estimate import Estimated
 from funnel.pipeline.tasks.step import step, tell
 from funnel.register.following import People
 from funnel.register.register import Register
+from funnel.register.units import Units
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies
+from funnel.release.protected_rows import public_rows
 from funnel.spec import ReleaseSpec
 
 
@@ -26,7 +28,8 @@ def protect(
     """Make the counts public as the spec asks, or find what was made of the same counts before.
 
     The one place of the way where counts become public ones. Noise is drawn once for a counted table and its settings,
-    and kept: a rerun, a plan and a version of the same counts have the same, and spend nothing again.
+    and kept: a rerun, a plan and a version of the same counts have the same, and spend nothing again. Where units have
+    several rows these are counts of their first rows, with other noise for how the next ones follow.
 
     Parameters
     ----------
@@ -42,9 +45,13 @@ def protect(
     """
     tell("protecting the frequencies")
     moving = register is not None and len(register.entries) > 0
+    units, learned = estimated.units, estimated.learned
+    counted = estimated.joint if units is None else units.first
     found = public_frequencies(
-        spec, estimated.joint, estimated.learned, earlier, workspace, estimated.values, held, moving
+        spec, counted, learned, earlier, workspace, estimated.values, held, moving, several=units is not None
     )
+    if units is not None:
+        found = public_rows(spec, found, units, learned, earlier, workspace, held)
     tell("taken from before" if found.reused else "done")
     return found
 
@@ -53,7 +60,7 @@ def protect_changes(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
     protected: Protected,
-    people: People | None,
+    people: People | Units | None,
     estimated: Estimated,
     earlier: Sequence[Earlier],
     register: Register | None,
@@ -66,7 +73,7 @@ def protect_changes(
 
     Parameters
     ----------
-    people : People or None
+    people : People, Units or None
         Who has which history, where they are followed.
 
     Raises

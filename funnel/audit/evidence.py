@@ -58,6 +58,7 @@ class Evidence:
     verdict: Verdict
     record: Record
     drawing: DrawingDocument | None = None
+    first_rows: Joint | None = None
 
 
 def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Check, Evidence | None]:
@@ -76,6 +77,7 @@ def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Ch
             _document(Verdict, folder.verdict),
             _document(Record, folder.record),
             drawing,
+            _document(JointDocument, folder.first_rows).joint if folder.first_rows.exists() else None,
         )
     except FunnelError as error:
         return judged("evidence", [str(error)], ""), None
@@ -136,7 +138,7 @@ def check_evidence(
     )
     of_counts = [_check_leakage(level, evidence.joint, document), law]
     checks = [
-        *(of_counts if public is None else [check_noise(public, evidence.joint)]),
+        *(of_counts if public is None else [check_noise(public, evidence.first_rows or evidence.joint)]),
         judged(
             "findings", _finding_complaints(level, proven, evidence, document), "what was found then is found again"
         ),

@@ -132,6 +132,9 @@ def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int
     """
     tail = Fraction(FALSE_ALARM)
     noisy = np.array(public.noisy, dtype=np.int64)
+    if public.rows is not None:
+        # Counts of first rows say nothing certain of all rows, nor does their protocol of what each one drew from.
+        return [Interval(0.0, 1.0)] * len(document.weights)
     if reads_published_only(document):
         c, a = noisy.shape
         sums, reach = noisy.sum(axis=0), total_limit(public.scale, c, tail / a)

@@ -100,6 +100,7 @@ def protect(
     values: Mapping[str, Sequence[str]] | None = None,
     learned: Share = NOTHING,
     moving: bool = False,
+    several: bool = False,
 ) -> Frequencies:
     """Make exact counts public ones: the one place where that happens.
 
@@ -120,6 +121,8 @@ def protect(
         What it cost to learn these values; the counts get the rest of epsilon.
     moving : bool
         Whether a part of that is for how people changed since earlier versions (`part_for`).
+    several : bool
+        Whether as much is for the rows of units, of whose first rows these are the counts.
 
     Raises
     ------
@@ -137,15 +140,14 @@ def protect(
     spent = spent_with(settings, spent_before)
     wide = counted if values is None else widened(counted, values)
     left = Fraction(settings.epsilon) - Fraction(learned.epsilon)
-    if moving:
-        left -= Fraction(part_for(settings, learned))
+    left -= (moving + several) * Fraction(part_for(settings, learned))
     noise = Noise(rounded_down(left), learned.delta, settings.beta)
     noisy = wide.counts + draw_noise(wide.counts.size, noise.epsilon).reshape(wide.counts.shape)
     return of_noisy(noisy, wide.secret, wide.inputs, noise, settings.epsilon, spent)
 
 
 def part_for(settings: FrequencySettings, learned: Share) -> float:
-    """Epsilon (nats) of the tables of how people changed: a quarter of what learning the values left."""
+    """Epsilon (nats) of the tables of changes, or of the rows of units: a quarter of what learning the values left."""
     return rounded_down((Fraction(settings.epsilon) - Fraction(learned.epsilon)) * TABLES_PART)
 
 

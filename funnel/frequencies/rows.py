@@ -1,15 +1,76 @@
-"""Rows: noisy tables of how the rows of a unit follow one another."""
+"""Rows: noisy tables of how the rows of a unit follow one another, and the law that is made of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.frequencies.moves import TABLES
-from funnel.frequencies.noise import scale_of
-from funnel.joint import IntArray
+from funnel.frequencies.moves import TABLES, Moves
+from funnel.frequencies.noise import draw_noise, scale_of
+from funnel.history.changes import Changes
+from funnel.joint import IntArray, Joint
+
+SURE: Final = 8
+"""In scales: a noisy number of units with so many rows that is above it is not noise alone, but once in 6,000 times."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCounts:
+    """Exact counts of units by their first two rows, which are in a random order, and by how many they have.
+
+    Parameters
+    ----------
+    first : Joint
+        Units by secret and published input of their first row, counts (c, a).
+    stayed, left : ndarray of int64, shape (c, a)
+        Those of them with two rows or more: whose second row has the same published input, and whose has not.
+    sizes : ndarray of int64, shape (k,)
+        Units with 1, 2, … k rows.
+
+    Raises
+    ------
+    SpecError
+        If the tables do not fit one another.
+    """
+
+    first: Joint
+    stayed: IntArray
+    left: IntArray
+    sizes: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("stayed", "left", "sizes"):
+            table = np.array(getattr(self, name), dtype=np.int64)
+            table.setflags(write=False)
+            object.__setattr__(self, name, table)
+        if not self.first.counts.shape == self.stayed.shape == self.left.shape or self.sizes.ndim != 1:
+            raise SpecError("the tables of the rows of units do not fit one another")
+
+    def with_noise(self, epsilon: float) -> NoisyRows:
+        """All but the counts of first rows with noise in every count, whether any unit is in it or not.
+
+        One unit more or less changes one of ``sizes`` and at most one of ``stayed`` and ``left`` by one.
+
+        Parameters
+        ----------
+        epsilon : float
+            For all of them together (nats).
+
+        Raises
+        ------
+        SpecError
+            If OpenDP is not installed.
+        EntropyError
+            If no noise can be drawn.
+        """
+        tables = (self.stayed, self.left, self.sizes)
+        drawn = draw_noise(sum(one.size for one in tables), epsilon, TABLES)
+        of_each = np.split(drawn, np.cumsum([one.size for one in tables])[:-1])
+        noisy = (one + noise.reshape(one.shape) for one, noise in zip(tables, of_each, strict=True))
+        return NoisyRows(epsilon, *noisy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,3 +110,35 @@ class NoisyRows:
     def scale(self) -> float:
         """Of the noise in every count: the smallest double at or above 2 / epsilon."""
         return scale_of(self.epsilon, TABLES)
+
+    def changes(self, first: Joint) -> Changes:
+        """The law of the change from a row of a unit to the next, in whole numbers, of which rows matter as ratios.
+
+        The secret stays. A row that has another published input than the one before has that of a first row.
+
+        Parameters
+        ----------
+        first : Joint
+            Published counts of first rows, clipped at 0.
+
+        Raises
+        ------
+        SpecError
+            If the tables do not fit it.
+        DataError
+            If there are too many units, or too many values, for whole numbers of 64 bits.
+        """
+        same_secret = np.eye(len(first.secret), dtype=np.int64)
+        return Moves("a row of a unit", same_secret, self.stayed, self.left).changes(first, first)
+
+    @property
+    def waves(self) -> tuple[int, ...]:
+        """About how many units have a first row, a second one, …: falling, the first one above zero.
+
+        Up to the last number of rows that more units seem to have than noise explains (`SURE`); without that limit the
+        noise in a hundred numbers would be taken for units with a hundred rows.
+        """
+        sure = np.flatnonzero(self.sizes > SURE * self.scale)
+        sizes = np.maximum(self.sizes[: int(sure[-1]) + 1 if len(sure) else 1], 0)
+        units = np.cumsum(sizes[::-1])[::-1]
+        return (max(1, int(units[0])), *map(int, units[1:]))

@@ -206,6 +206,7 @@ def unit_outlook(
     reserve: float = 1.0,
     reserves: Sequence[float] = UNIT_RESERVES,
     *,
+    rows: int | None = None,
     progress: Progress = quiet,
 ) -> Outlook:
     """The same where people have several rows: what follows a row depends on what was drawn, so that rows are drawn.
@@ -216,6 +217,8 @@ def unit_outlook(
         Decides and draws the version under a reserve; what it drew is thrown away.
     unit : tuple of str
         Columns that say whose a row is.
+    rows : int, optional
+        In the version, where the step is about other counts.
     """
     costs = []
     for share in sorted({reserve, *reserves}, reverse=True):
@@ -234,7 +237,7 @@ def unit_outlook(
         tuple(costs),
         (),
         unit,
-        asked.joint.n,
+        asked.joint.n if rows is None else rows,
     )
 
 

@@ -16,6 +16,8 @@ from funnel.guarantees.base import Guarantee
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
+from funnel.history.expected import Expected
+from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
 from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
@@ -50,6 +52,10 @@ class Waves:
         With all waves in it.
     outputs, before, after : ndarray of int64, shape (rows,)
         What was drawn; the history of every row's unit before it, and after it. -1 for units that are forgotten.
+    fitted : Fitted, optional
+        Where rows were decided for the units that are expected: the step, and that of expected units alone.
+    expected : Expected, optional
+        And how many of these stand where after their last row.
     """
 
     step: Step
@@ -57,6 +63,8 @@ class Waves:
     outputs: IntArray
     before: IntArray
     after: IntArray
+    fitted: Fitted | None = None
+    expected: Expected | None = None
 
 
 def wave_name(version: str, row: int) -> str:

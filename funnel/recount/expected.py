@@ -136,17 +136,22 @@ class Attending:
         """
         if missing := len(self.people.keys() - chapter.followed.keys()):
             yield f"it has no channels for {missing:,} histories that people are expected to have"
-        found = _first_nodes(chapter, self.answered)
+        found = first_nodes(chapter, self.answered)
         if found is None:
             yield "histories that are expected of its people are not the first that it has"
             found = {}
         after.people.update(found)
         everybody = math.fsum([*self.answered.values(), self.others])
         after.lost[chapter.ordinal] = max(0.0, everybody - math.fsum(found.values()))
-        if wrong := self._not_the_mean(chapter, effective):
+        mean, room = self._mean(chapter, self.others)
+        wrong = sum(
+            abs(effective[y][x] / WHOLE - share) > room[x] for y, row in enumerate(mean) for x, share in enumerate(row)
+        )
+        if wrong:
             yield f"{wrong:,} weights of the effective channel are not the mean that people are expected to draw from"
 
-    def _not_the_mean(self, chapter: Chapter, effective: Sequence[Sequence[int]]) -> int:
+    def _mean(self, chapter: Chapter, others: float) -> tuple[list[list[float]], list[float]]:
+        """What those who were taken up draw from on average, and others; and how far rounding may go, by input."""
         a, b = chapter.a, chapter.b
         told = [[0.0] * a for _ in range(b)]
         of_channel: dict[int, float] = {}
@@ -160,30 +165,32 @@ class Attending:
                     told[y][x] += self._drawing.get((k, x), 0.0) * (weight / WHOLE)
         speaking = math.fsum(people)
         counts = chapter.beginning
-        silent = [self.others * sum(counts[x::a]) / sum(counts) for x in range(a)]
+        silent = [others * sum(counts[x::a]) / sum(counts) for x in range(a)]
         law = [math.fsum(row) / speaking for row in told]
         # Parts are rounded down, or up to one; those of all secrets, of all histories with an input, and of the others.
-        unit = (speaking + self.others) / PARTS
+        unit = (speaking + others) / PARTS
         # Of what everybody draws from: all cells of all histories.
         least = _CLOSE + 2 * len(counts) * (len(self.people) + 1) * unit / speaking
-        wrong = 0
+        mean = [[0.0] * a for _ in range(b)]
+        rooms = []
         for x in range(a):
             whole = people[x] + silent[x]
-            room = least + (2 * chapter.c * (self._histories.get(x, 0) + 1) * unit / whole if whole else 0.0)
+            rooms.append(least + (2 * chapter.c * (self._histories.get(x, 0) + 1) * unit / whole if whole else 0.0))
             for y in range(b):
                 if whole:
-                    mean = (told[y][x] + silent[x] * law[y]) / whole
+                    mean[y][x] = (told[y][x] + silent[x] * law[y]) / whole
                 else:
                     # An input that nobody can have gets what everybody draws from.
-                    mean = math.fsum(
+                    mean[y][x] = math.fsum(
                         number * dict(chapter.channels[k][y]).get(x, 0) for k, number in of_channel.items()
                     ) / (speaking * WHOLE)
-                wrong += abs(effective[y][x] / WHOLE - mean) > room
-        return wrong
+        return mean, rooms
 
 
-def _first_nodes(chapter: Chapter, answered: Mapping[tuple[int, int], float]) -> dict[int, float] | None:
+def first_nodes(chapter: Chapter, answered: Mapping[tuple[int, int], float], start: int = 0) -> dict[int, float] | None:
     """People by node, of the histories that are predicted: in their order these are the first; None if they are not.
+
+    From the place ``start`` on, where they are about another row of people.
 
     Where it is a matter of rounding whether one is, what is there decides.
     """
@@ -192,7 +199,7 @@ def _first_nodes(chapter: Chapter, answered: Mapping[tuple[int, int], float]) ->
     for pair in sorted(answered):
         if answered[pair] < LEAST * (1 - _CLOSE):
             continue
-        place = len(found)
+        place = start + len(found)
         if place < len(nodes) and nodes[place] == pair:
             found[chapter.first + place] = answered[pair]
         elif answered[pair] > LEAST * (1 + _CLOSE):

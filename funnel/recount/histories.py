@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from funnel.recount.chapters import NEW, Chapter, Tree
 from funnel.recount.expected import Attending, Expected
+from funnel.recount.expected_waves import ExpectedWaves, lost_by_version
 from funnel.recount.history_bounds import (
     HistoryFinding,
     Side,
@@ -232,13 +233,13 @@ class _Judging:
             attending = None if expected is None else expected[0]
             found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending)
             if expected is not None:
-                complaints += _unexpected(entry, *expected)
+                complaints += _unexpected(self.tree, entry, *expected)
             noise = noise_of_tables(self.database, self.entries[: chapter.ordinal], entry) if last else ()
             yield replace(found, complaints=tuple(complaints), noise=noise)
 
     def _attending(self, entry: Entry) -> tuple[Attending, Expected] | None:
         """Who is expected in a version, and who after it of those who are not; None where that is counted."""
-        if not entry.protected or entry.chapter.units is not None:
+        if not entry.protected:
             return None
         before = self.entries[: entry.chapter.ordinal]
         if before and before[-1].expected is None:
@@ -248,9 +249,13 @@ class _Judging:
             )
         else:
             known = before[-1].expected if before else None
-            expected = Expected() if known is None else Expected(dict(known.people), dict(known.lost))
+            expected = Expected()
+            if known is not None:
+                expected = Expected(dict(known.people), lost_by_version(self.tree, known.lost))
         arrived = {} if entry.moves is None else entry.moves.arrived
         attending = expected.attending(self.tree, dict(enumerate(arrived)), sum(entry.chapter.beginning))
+        if entry.row_moves is not None:
+            attending = ExpectedWaves(attending, self.tree, entry.row_moves, expected)
         return attending, expected
 
     def _complaints(self, entry: Entry, followed: Followed) -> Iterator[str]:
@@ -272,10 +277,11 @@ class _Judging:
         yield from history_complaints(entry, followed, self.missing[entry.chapter.ordinal], self.coming)
 
 
-def _unexpected(entry: Entry, attending: Attending, after: Expected) -> Iterator[str]:
+def _unexpected(tree: Tree, entry: Entry, attending: Attending, after: Expected) -> Iterator[str]:
     """What of a version does not follow from what is expected, once all of its laws were seen."""
     yield from attending.complaints(entry.chapter, entry.effective, after)
-    if entry.expected is None or after.differs(entry.expected):
+    told = entry.expected
+    if told is None or after.differs(Expected(told.people, lost_by_version(tree, told.lost))):
         yield "it expects other people to have its histories than its tables lead one to"
 
 
@@ -312,7 +318,7 @@ def _judged(
         if law.node in had:
             real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
         if attending is not None and law.node in attending.people:
-            foreseen.add(law.node, found, attending.people[law.node])
+            foreseen.add(law.node, found, attending.people[law.node] if law.node < chapter.first else 0)
     return VersionHistories(
         name=chapter.name,
         promise=promise,

@@ -140,6 +140,10 @@ def read_chapters(
             if of_version:
                 raise SpecError("its changes are told twice, with noise and without")
             of_version = laws_of_changes(entry.changes.changes, laws, joint)
+        if entry.rows is not None:
+            if within is not None:
+                raise SpecError("how its rows follow one another is told twice, with noise and without")
+            within = entry.rows.rows.changes(joint)
         since = {chapter: one for ordinal, one in of_version.items() for chapter in before[ordinal]}
         chapter = Chapter(
             entry.name,

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from funnel.errors import SpecError
+from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.guarantees.base import Guarantee
 from funnel.history import Observed, Past, Step
@@ -17,10 +18,10 @@ from funnel.planning import PlanRow, choose
 from funnel.progress import Progress
 from funnel.progress import quiet as silent
 from funnel.protocol import Protocol
-from funnel.register.following import observe
+from funnel.register.following import People, observe
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
-from funnel.register.units import follow_units, observe_units, require_exact
+from funnel.register.units import Units, expected_units, follow_units, observe_units
 from funnel.release.coarse import coarsened
 from funnel.release.learned import learned_codings
 from funnel.release.preview import Preview
@@ -67,7 +68,7 @@ def plan_version(
     DataError
         If the source is no longer the one that was counted.
     """
-    counted, public = found.counted, found.protected.frequencies.joint
+    public = found.protected.frequencies.joint
     if spec.register is None or spec.history is None:
         if spec.unit is not None:
             # As a release does: rows of a unit are refused where nobody says that they are followed.
@@ -76,7 +77,7 @@ def plan_version(
                 take_snapshot(unkeyed, Path(name), None, progress, _learned(spec, progress))
         return tuple(None for _ in compared)
     if spec.follows_units:
-        return _unit_outlooks(spec, counted, public, compared, progress, read)
+        return _unit_outlooks(spec, found, compared, progress, read)
     past, observed = _people(spec, found, progress, read)
     outlooks: list[Outlook | None] = []
     for guarantee, rows in compared:
@@ -92,23 +93,26 @@ def plan_version(
 
 def _unit_outlooks(
     spec: ReleaseSpec,
-    counted: Joint,
-    public: Joint,
+    preview: Preview,
     compared: tuple[tuple[str, tuple[PlanRow, ...]], ...],
     progress: Progress,
     read: Reader | None,
 ) -> tuple[Outlook | None, ...]:
-    """The same where people have several rows, which are drawn as they would be and thrown away."""
+    """The same where people have several rows, which are drawn as they would be and thrown away.
+
+    With noise it is about the units that are expected.
+    """
     if spec.register is None or spec.record_key is None or spec.history is None:
         raise ValueError("there is no register")
-    require_exact(spec, counted, public)
     register = Register.of(spec.workspace_folder, spec.register)
     register.require_fitting(spec.secret, spec.record_key)
     key = _key(spec, spec.record_key, register, read)
     with TemporaryDirectory() as name:
-        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress))
+        snapshot = take_snapshot(spec, Path(name), key, progress, _learned(spec, progress, key))
         register.require_fitting(spec.secret, spec.record_key, snapshot.key_kinds)
-        units = observe_units(register, snapshot, counted, key, progress)
+        units = observe_units(register, snapshot, preview.counted, key, progress)
+    frequencies = _with_changes(spec, preview, register, units)
+    public, expected = frequencies.joint, expected_units(register, frequencies)
     found: list[Outlook | None] = []
     for guarantee, rows in compared:
         bound = parse_guarantee(guarantee)
@@ -117,25 +121,41 @@ def _unit_outlooks(
         def weigh(reserve: float, bound: Guarantee = bound, target: Protocol | None = target) -> Step:
             if target is None:
                 raise ValueError("nothing is weighed without a target")
-            return follow_units(
-                register, units, bound, "planned", key, target=target, reserve=reserve, progress=progress
-            ).step
+            waves = follow_units(
+                register,
+                units,
+                bound,
+                "planned",
+                key,
+                target=target,
+                reserve=reserve,
+                expected=expected,
+                progress=progress,
+            )
+            return waves.step if waves.fitted is None else waves.fitted.predicted
 
         found.append(
             None
             if target is None
             else unit_outlook(
-                register.past, weigh, spec.record_key, bound, target, spec.history.reserve, progress=progress
+                register.past,
+                weigh,
+                spec.record_key,
+                bound,
+                target,
+                spec.history.reserve,
+                rows=units.joint.n,
+                progress=progress,
             )
         )
     return tuple(found)
 
 
-def _learned(spec: ReleaseSpec, progress: Progress) -> Callable[[Source, str], Codings]:
+def _learned(spec: ReleaseSpec, progress: Progress, key: RecordKey | None = None) -> Callable[[Source, str], Codings]:
     workspace = spec.workspace_folder / spec.name
 
     def codings(source: Source, digest: str) -> Codings:
-        return learned_codings(spec, source, digest, workspace, progress)
+        return learned_codings(spec, source, digest, workspace, progress, key)
 
     return codings
 
@@ -154,8 +174,11 @@ def _target(spec: ReleaseSpec, joint: Joint, bound: Guarantee, rows: tuple[PlanR
 
 
 def _key(spec: ReleaseSpec, columns: tuple[str, ...], register: Register, read: Reader | None) -> RecordKey:
-    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone."""
-    if not register.entries:
+    """That people are known by; of a first version, whose secret need not be there yet, one of this plan alone.
+
+    Where noise protects the rows of units, it is the one of the release: other rows would have other noise.
+    """
+    if not register.entries and not (spec.follows_units and spec.frequencies.protection == "noise"):
         return RecordKey(columns, os.urandom(MIN_SECRET_BYTES), scope_of_register(register.name))
     secret = find_register_secret(spec.record_secret, register.root, register.name, register.fingerprint, read)
     return secret.record_key(columns, read)
@@ -190,16 +213,14 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
         people = observe(register, snapshot, joint, folder, progress)
     if frequencies.noise is None:
         return register.past, people.observed
+    return register.past, predicted_people(register, _with_changes(spec, preview, register, people))[1]
+
+
+def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, people: People | Units) -> Frequencies:
+    """Public frequencies, with how people changed since earlier versions where these have noise."""
+    if preview.protected.frequencies.noise is None:
+        return preview.protected.frequencies
     laws = [law for _, law in register.laws]
     workspace = spec.workspace_folder / spec.name
-    protected = public_changes(
-        spec,
-        preview.protected,
-        people.moves(register),
-        laws,
-        preview.learned,
-        preview.earlier,
-        workspace,
-        preview.held,
-    )
-    return register.past, predicted_people(register, protected.frequencies)[1]
+    moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
+    return public_changes(spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held).frequencies

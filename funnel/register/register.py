@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from funnel.errors import DataError, LedgerError, OutputError, PipelineError, SpecError
 from funnel.frequencies.moves import NoisyMoves
+from funnel.frequencies.rows import NoisyRows
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
 from funnel.joint import Joint
@@ -38,7 +39,7 @@ from funnel.register.noted import DrawnPeople
 from funnel.register.people import SortedFile, Tally, require_digest
 from funnel.release.channel import Symbols
 from funnel.release.files import FileRef, private_folder, remove_tree, sync_folder, sync_tree, write_whole
-from funnel.release.frequencies_document import ChangesPart
+from funnel.release.frequencies_document import ChangesPart, RowsPart
 from funnel.source import file_digest
 
 REGISTERS, LOCK = "registers", "lock"
@@ -326,6 +327,7 @@ class Register:
         people_counted: int | None = None,
         changes: NoisyMoves | None = None,
         expected: Expected | None = None,
+        rows: NoisyRows | None = None,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -346,6 +348,8 @@ class Register:
             With noise: what the law of changes since all versions before is made of.
         expected : Expected, optional
             With noise: who is expected to have which history from then on.
+        rows : NoisyRows, optional
+            With noise, where people have several rows: what the law from a row to the next is made of.
 
         Raises
         ------
@@ -383,11 +387,12 @@ class Register:
                 units=None if noted.first is None else tuple(map(tuple, noted.first.counts.tolist())),
                 noise=noise,
                 changes=None if changes is None else ChangesPart.of(changes),
+                rows=None if rows is None else RowsPart.of(rows),
                 first=chapter.first,
                 files=write_chapter(
                     working,
                     chapter,
-                    since if noted.within is None else {**since, len(earlier): noted.within},
+                    since if noted.within is None or not exact else {**since, len(earlier): noted.within},
                     expected,
                 ),
                 previous=earlier[-1][1] if earlier else None,

@@ -10,9 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from funnel.errors import DataError, SpecError
+from funnel.errors import DataError
+from funnel.frequencies import Frequencies
+from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
+from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
 from funnel.history.rows import UnitRows, counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
 from funnel.joint import IntArray, Joint
@@ -23,25 +26,21 @@ from funnel.register.following import (
     FORGOTTEN_NODE,
     HISTORIES,
     People,
-    cells_of,
-    columns_of,
-    row_groups,
 )
 from funnel.register.noted import DrawnPeople
 from funnel.register.people import PersonArray, SortedFile, places, write_people
+from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
+from funnel.register.unit_rows import digest_blocks, ordered_rows
 from funnel.release.files import FileRef, Sink, private_folder
 from funnel.release.snapshot import Snapshot
-from funnel.sampling import KEY_COLUMN, RecordKey
+from funnel.sampling import RecordKey
 from funnel.sampling.draw import ChannelSampler
-from funnel.sampling.key_column import stored_digests
-from funnel.sampling.keyed import DigestArray, decision_keys, encrypted_words, word_key
+from funnel.sampling.keyed import decision_keys, encrypted_words
 from funnel.sampling.row_words import WordKeys, decision_key
 from funnel.solver.budget import Budget
-from funnel.spec import ReleaseSpec
 from funnel.tables import arrow_numbers
 
-_DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64)])
 _LAST = np.dtype([("high", np.uint64), ("low", np.uint64), ("cell", np.int32), ("node", np.int64)])
 _ROW = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int32), ("cell", np.int32), ("node", np.int64)])
 _NODES = pa.schema([pa.field("node", pa.int64(), nullable=False)])
@@ -67,6 +66,8 @@ class Units:
         By the ordinal of a chapter of the register's past.
     known : int
         Units of which something was published before.
+    last : tuple of Changes
+        By the ordinal of every version of the register: of the units whose last version it is.
     """
 
     joint: Joint
@@ -76,6 +77,14 @@ class Units:
     nodes: IntArray
     changes: Mapping[int, Changes]
     known: int
+    last: tuple[Changes, ...] = ()
+
+    def moves(self, register: Register) -> list[Moves]:
+        """The exact moves since every version of the register, from the last row there to the first one here."""
+        return [
+            Moves.counted(name, changes, law, self.joint)
+            for changes, (name, law) in zip(self.last, register.laws, strict=True)
+        ]
 
     @property
     def first(self) -> Joint:
@@ -88,22 +97,6 @@ class Units:
         return int(np.count_nonzero(self.nodes[self.rows.units] == FORGOTTEN_NODE))
 
 
-def require_exact(spec: ReleaseSpec, counted: Joint, public: Joint) -> None:
-    """Refuse to draw rows of units where the frequencies that are published are not those that were counted.
-
-    Raises
-    ------
-    SpecError
-        If they differ.
-    """
-    if public.bounds is not None or not np.array_equal(public.counts, counted.counts):
-        raise SpecError(
-            f"the rows of a unit ({', '.join(map(repr, spec.unit or ()))}) are drawn by frequencies that are counted "
-            'exactly, and those of this release are published with noise; set protection = "none" in [frequencies], '
-            "or make one row of every unit"
-        )
-
-
 def observe_units(
     register: Register,
     snapshot: Snapshot,
@@ -112,9 +105,6 @@ def observe_units(
     progress: Progress = quiet,
 ) -> Units:
     """Find the units of a snapshot and the history of each, and put the rows of each in an order.
-
-    The order of a unit's rows is pseudo-random, by the secret, the unit and the place of a row in the source: it has
-    nothing to do with what is in them, and is the same again for the same source.
 
     Raises
     ------
@@ -129,34 +119,45 @@ def observe_units(
     -----
     O(n log n) time, and arrays of some 100 bytes a row.
     """
-    found, cells = [], []
-    for group in row_groups(snapshot.data.checked(), [*columns_of(joint), KEY_COLUMN]):
-        digests = np.empty(group.num_rows, dtype=_DIGEST)
-        digests["high"], digests["low"] = stored_digests(group).T
-        found.append(digests)
-        cells.append(cells_of(group, joint))
-        progress("looking up units", sum(map(len, cells)), snapshot.rows)
-    units, of_rows = np.unique(np.concatenate(found), return_inverse=True)
-    all_cells = np.concatenate(cells)
-    if not np.array_equal(np.bincount(all_cells, minlength=joint.counts.size), joint.counts.ravel()):
-        raise DataError("the joint law is not that of the snapshot; run the release again")
-    rows = UnitRows.ordered(of_rows, _order(units, of_rows, record_key))
-    rows.require_one_secret(all_cells // len(joint.inputs), joint.secret.columns, record_key.columns)
+    ordered = ordered_rows(snapshot, joint, record_key, progress)
+    units, rows, all_cells = ordered.digests, ordered.rows, ordered.cells
     first = all_cells[rows.at(1)]
     nodes = np.zeros(len(units), dtype=np.int64)
     latest = np.full(len(units), -1, dtype=np.int64)
     changed = {}
+    before = np.zeros(len(units), dtype=np.int64)
     for entry in register.entries:
         earlier = SortedFile(*register.people(entry.ordinal)).below(None)
         at = places(earlier, units)
         there = np.flatnonzero(at >= 0)
         nodes[there], latest[there] = earlier["node"][at[there]], entry.ordinal
-        changed[entry.ordinal] = Changes.counted(earlier["cell"][at[there]].astype(np.int64), first[there])
+        before[there] = earlier["cell"][at[there]]
+        changed[entry.ordinal] = Changes.counted(before[there], first[there])
     if register.forgotten is not None:
         nodes[places(SortedFile(*register.forgotten).below(None), units) >= 0] = FORGOTTEN_NODE
     last = np.unique(latest[latest >= 0]).tolist()
     changes = {chapter: changed[ordinal] for ordinal in last for chapter in register.chapters_of(ordinal)}
-    return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)))
+    of_last = tuple(
+        Changes.counted(before[latest == entry.ordinal], first[latest == entry.ordinal]) for entry in register.entries
+    )
+    return Units(joint, rows, all_cells, units, nodes, changes, int(np.count_nonzero(latest >= 0)), of_last)
+
+
+def expected_units(register: Register, frequencies: Frequencies) -> ExpectedUnits | None:
+    """What noisy tables tell of the units of a version; None where these are counted exactly.
+
+    Raises
+    ------
+    SpecError
+        If the changes are not those since all versions of the register.
+    LedgerError
+        If a file of the register is gone or was changed.
+    """
+    rows = frequencies.rows
+    if rows is None:
+        return None
+    who, observed = predicted_people(register, frequencies)
+    return ExpectedUnits(who, observed, rows.changes(frequencies.joint), rows.waves)
 
 
 def follow_units(
@@ -168,10 +169,30 @@ def follow_units(
     *,
     target: Protocol,
     reserve: float,
+    expected: ExpectedUnits | None = None,
     budget: float | Budget | None = None,
     progress: Progress = quiet,
 ) -> Waves:
-    """Decide and draw all rows of a version; the words are those that the release draws with."""
+    """Decide and draw all rows of a version; the words are those that the release draws with.
+
+    For the units that are expected, where they are not counted exactly.
+    """
+    if expected is not None:
+        return follow_expected_waves(
+            register.past,
+            units.rows,
+            units.cells,
+            units.joint,
+            units.nodes,
+            expected,
+            guarantee,
+            version,
+            _drawing(units, record_key),
+            target=target,
+            reserve=reserve,
+            budget=budget,
+            progress=progress,
+        )
     return follow_waves(
         register.past,
         units.rows,
@@ -237,7 +258,9 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
     private_folder(work)
     people_sha256, _ = write_people(work, [people])
     rows_sha256, written = write_people(work, _pieces(rows), ROWS)
-    chapters = waves.past.chapters[-len(step.waves) :]
+    # A wave that nobody expects any history after, and that nobody is in, has none.
+    names = {wave.version for wave in step.waves}
+    chapters = [chapter for chapter in waves.past.chapters if chapter.version in names]
     chapter = Chapter(
         step.version,
         str(step.guarantee),
@@ -256,7 +279,7 @@ def drawn_units(units: Units, waves: Waves, step: Step, pairs: IntArray | None, 
         FileRef(str(work / PEOPLE), people_sha256),
         written,
         FileRef(str(work / ROWS), rows_sha256),
-        units.first,
+        units.first if waves.fitted is None else step.joint,
         chapters[1].changes[len(waves.past) - len(chapters)] if len(chapters) > 1 else None,
     )
 
@@ -270,21 +293,6 @@ def _pieces(rows: PersonArray) -> Iterator[PersonArray]:
         yield rows[start : start + _BATCH_ROWS]
 
 
-def _order(units: PersonArray, of_rows: IntArray, record_key: RecordKey) -> np.ndarray:
-    """Words for the rows of units, by unit and place in the source; shape (rows,)."""
-    by_unit = np.argsort(of_rows, kind="stable")
-    sizes = np.bincount(of_rows)
-    number = np.empty(len(of_rows), dtype=np.uint64)
-    number[by_unit] = np.arange(len(of_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows = np.stack([number, np.zeros_like(number)], axis=1)
-    keys = decision_keys(_blocks(units[of_rows]), rows, word_key(record_key, "row of a unit"))
-    return encrypted_words(keys, word_key(record_key, "order of the rows of a unit"))
-
-
-def _blocks(digests: PersonArray) -> DigestArray:
-    return np.ascontiguousarray(np.stack([digests["high"], digests["low"]], axis=1))
-
-
 def _drawing(units: Units, record_key: RecordKey) -> Draw:
     """Draws the rows of a wave as the row engine will: by the digest of the unit and of what was decided."""
     a = len(units.joint.inputs)
@@ -293,7 +301,7 @@ def _drawing(units: Units, record_key: RecordKey) -> Draw:
     def draw(step: Step, wave: IntArray, before: IntArray) -> IntArray:
         at = np.searchsorted(step.followed, before)
         decisions = decision_array(step.decision_digests(step.followed))[at]
-        keys = decision_keys(_blocks(units.digests[units.rows.units[wave]]), decisions, decided)
+        keys = decision_keys(digest_blocks(units.digests[units.rows.units[wave]]), decisions, decided)
         words = encrypted_words(keys, WordKeys.of(record_key, step.channel, decided=True).words)
         pairs, codes = np.unique(step.drawn_from[at] * a + units.cells[wave] % a, return_inverse=True)
         columns = np.ascontiguousarray(step.library[pairs // a, :, pairs % a].T)

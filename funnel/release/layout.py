@@ -119,6 +119,11 @@ class ReleaseFolder:
         return self.audit / "joint.json"
 
     @property
+    def first_rows(self) -> Path:
+        """Exact counts of the first rows of units, where these have several and public counts have noise."""
+        return self.audit / "first-rows.json"
+
+    @property
     def draws(self) -> Path:
         """Counts of drawn (secret, input, output); internal."""
         return self.audit / "draws.json"

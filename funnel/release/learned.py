@@ -14,6 +14,8 @@ from funnel.release.decision import Earlier
 from funnel.release.document import dump
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.sampling import RecordKey
+from funnel.sampling.unit_order import first_rows
 from funnel.source import Codings, Source, learn_codings, recoded
 from funnel.source.naming import columns_to_learn
 from funnel.spec import ReleaseSpec
@@ -22,7 +24,12 @@ _FILE = "values.json"
 
 
 def learned_codings(
-    spec: ReleaseSpec, source: Source, source_sha256: str, workspace: Path, progress: Progress
+    spec: ReleaseSpec,
+    source: Source,
+    source_sha256: str,
+    workspace: Path,
+    progress: Progress,
+    record_key: RecordKey | None = None,
 ) -> Codings:
     """The codings of a source; names that have to be learned under noise are those that were learned before.
 
@@ -35,29 +42,40 @@ def learned_codings(
     workspace : Path
         Private folder of the series, where what is learned is kept.
     progress : callable
+    record_key : RecordKey, optional
+        Needed where units may have several rows: names are then learned from the first one of each, since one unit more
+        or less must not change more than one row.
 
     Raises
     ------
     DataError
         If the source does not fit the spec.
     """
-    key = values_digest(spec, source_sha256)
+    key = values_digest(spec, source_sha256, record_key)
     if key is None:
         return recoded(spec, source, progress)
     cache = Cache(workspace / "values")
     found = cache.find(key)
     if found is not None:
         return learn_codings(spec, source, progress, known=json.loads(found[_FILE]))
-    codings = learn_codings(spec, source, progress)
+    naming = None
+    if spec.follows_units:
+        if record_key is None:
+            raise ValueError("units that are followed have record keys")
+        progress("looking up units", 0, None)
+        naming = first_rows(source.batches(record_key.columns), record_key, spec.source.missing)
+    codings = learn_codings(spec, source, progress, naming=naming)
     cache.keep(key, {_FILE: dump(codings.labels)})
     return codings
 
 
-def values_digest(spec: ReleaseSpec, source_sha256: str) -> str | None:
+def values_digest(spec: ReleaseSpec, source_sha256: str, record_key: RecordKey | None = None) -> str | None:
     """SHA-256 (hex) of what learned names are learned from, and how; None where none are."""
     if not columns_to_learn(spec):
         return None
-    return hashlib.sha256(json.dumps([source_sha256, spec.coding_digest]).encode()).hexdigest()
+    # Which row of a unit is its first depends on the secret.
+    units = [record_key.fingerprint, record_key.series] if spec.follows_units and record_key is not None else []
+    return hashlib.sha256(json.dumps([source_sha256, spec.coding_digest, *units]).encode()).hexdigest()
 
 
 def recall_values(earlier: Iterable[Earlier], workspace: Path) -> None:

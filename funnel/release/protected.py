@@ -65,6 +65,7 @@ def public_frequencies(
     values: str | None = None,
     held: Earlier | None = None,
     moving: bool = False,
+    several: bool = False,
 ) -> Protected:
     """Make counted frequencies public ones, or find those that were made of the same counts.
 
@@ -88,6 +89,9 @@ def public_frequencies(
         A version that waits for approval: its noise is used, but nothing was spent for it.
     moving : bool
         Whether there are earlier versions about the same people, so that a part of epsilon is for `public_changes`.
+    several : bool
+        Whether these are counts of first rows of units, so that a part of epsilon is for
+        `funnel.release.protected_rows.public_rows`.
 
     Raises
     ------
@@ -109,17 +113,18 @@ def public_frequencies(
         document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
     spent = _spent(spec, earlier, None if document is None else document.noisy_sha256)
     if document is None:
-        frequencies = protect(counted, settings, spent_before=spent, learned=learned, moving=moving)
+        frequencies = protect(counted, settings, spent_before=spent, learned=learned, moving=moving, several=several)
         document = frequencies_document(frequencies)
         cache.keep(key, {_FILE: document.to_bytes()})
         reused = False
     else:
-        # Changes since other versions may have been published with the same counts.
+        # Other changes, and other rows of units, may have been published with the same counts.
         frequencies = replace(
             document.frequencies,
             epsilon=settings.epsilon,
             spent=spent_with(settings, spent),
             changes=None,
+            rows=None,
         )
         _require_same_table(frequencies, counted)
         reused = True
@@ -175,11 +180,11 @@ def public_changes(
     epsilon = part_for(settings, learned) if found is None else found.epsilon
     if found is None:
         # Refused before anything is drawn.
-        _spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        spent_in_all(spec, protected, earlier, "", epsilon, learned)
         found = ChangesPart.of(noisy_moves(exact, versions, protected.frequencies.joint, epsilon))
         cache.keep(key, {_CHANGES: dump(found.model_dump(mode="json"))})
     noisy = changes_sha256(found)
-    total, spent = _spent_in_all(spec, protected, earlier, noisy, epsilon, learned)
+    total, spent = spent_in_all(spec, protected, earlier, noisy, epsilon, learned)
     frequencies = with_changes(protected.frequencies, found.changes, total, spent)
     record = protected.record.model_copy(
         update={
@@ -201,19 +206,19 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
     before = rows_of.record.frequencies
     if before is None or before.changes is None or before.epsilon is None or before.noisy != protected.record.noisy:
         return protected
-    document = _published(rows_of)
+    document = published_frequencies(rows_of)
     if document.changes is None or changes_sha256(document.changes) != before.changes.noisy:
-        raise _other_noise(rows_of)
+        raise other_noise(rows_of)
     spent = sum({**_draws(spec, earlier), **before.draws}.values(), Decimal(0))
     frequencies = with_changes(protected.frequencies, document.changes.changes, before.epsilon, float(spent))
     record = protected.record.model_copy(update={**numbers_of(frequencies), "changes": before.changes})
     return replace(protected, frequencies=frequencies, record=record)
 
 
-def _spent_in_all(
+def spent_in_all(
     spec: ReleaseSpec, protected: Protected, earlier: Sequence[Earlier], noisy: str, epsilon: float, learned: Share
 ) -> tuple[float, float]:
-    """Epsilon of a version with changes, and of all versions about the same people; each draw of noise counts once.
+    """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
 
     Raises
     ------
@@ -223,15 +228,18 @@ def _spent_in_all(
     settings, noise = spec.frequencies, protected.frequencies.noise
     if noise is None:
         raise ValueError("only what is protected by noise has cost anything")
-    exact = Fraction(noise.epsilon) + Fraction(learned.epsilon) + Fraction(epsilon)
-    total = settings.epsilon
+    tables = {noisy: epsilon}
+    if protected.record.rows is not None:
+        tables[protected.record.rows.noisy] = protected.record.rows.epsilon
+    each = [noise.epsilon, learned.epsilon, *tables.values()]
+    exact, total = sum(map(Fraction, each)), settings.epsilon
     if exact > Fraction(total):
-        # Counts that were drawn when nothing went to changes.
-        total = float(Decimal(repr(noise.epsilon)) + Decimal(repr(learned.epsilon)) + Decimal(repr(epsilon)))
+        # Counts that were drawn when nothing went to other tables.
+        total = float(sum(Decimal(repr(one)) for one in each))
         while Fraction(total) < exact:
             total = math.nextafter(total, math.inf)
-    parts = Decimal(repr(epsilon))
-    own = {protected.record.noisy or "": Decimal(repr(total)) - parts, noisy: parts}
+    parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
+    own = {protected.record.noisy or "": Decimal(repr(total)) - sum(parts.values()), **parts}
     before = _draws(spec, earlier)
     spent = sum({**before, **own}.values(), Decimal(0))
     if settings.total is not None and spent > Decimal(repr(settings.total)):
@@ -262,9 +270,9 @@ def _known_changes(versions: Sequence[Earlier], key: str) -> ChangesPart | None:
             continue
         if frequencies.changes.counted != key:
             continue
-        changes = _published(one).changes
+        changes = published_frequencies(one).changes
         if changes is None or changes_sha256(changes) != frequencies.changes.noisy:
-            raise _other_noise(one)
+            raise other_noise(one)
         return changes
     return None
 
@@ -282,14 +290,14 @@ def _known(versions: Sequence[Earlier], key: str) -> FrequenciesDocument | None:
         frequencies = one.record.frequencies
         if one.folder is None or frequencies is None or frequencies.counted != key:
             continue
-        document = _published(one)
+        document = published_frequencies(one)
         if document.noisy_sha256 != frequencies.noisy:
-            raise _other_noise(one)
+            raise other_noise(one)
         return document
     return None
 
 
-def _published(one: Earlier) -> FrequenciesDocument:
+def published_frequencies(one: Earlier) -> FrequenciesDocument:
     """The frequencies of a version that is there, as they were published.
 
     Raises
@@ -311,7 +319,7 @@ def _published(one: Earlier) -> FrequenciesDocument:
         ) from error
 
 
-def _other_noise(one: Earlier) -> LedgerError:
+def other_noise(one: Earlier) -> LedgerError:
     """The error of published frequencies that are not those of the record."""
     if one.folder is None:
         raise ValueError("a version that is there has a folder")

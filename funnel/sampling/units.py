@@ -99,8 +99,8 @@ class Units:
         if several:
             raise SpecError(
                 f"{several:,} of {units:,} units ({named}) have several rows, {rows:,} in all, and the bound would "
-                'hold for each row but not for the unit: add [history] people = "same", and the same columns as '
-                "record_key, so that the rows of a unit are drawn under one bound; or make one row of every unit"
+                'hold for each row but not for the unit: add [history] people = "same", so that the rows of a unit are '
+                "drawn under one bound, also where there will be no other version; or make one row of every unit"
             )
 
     def __enter__(self) -> Self:

@@ -32,6 +32,7 @@ def learn_codings(
     progress: Progress = quiet,
     batch_rows: int = BATCH_ROWS,
     known: Mapping[str, Sequence[str]] | None = None,
+    naming: Mask | None = None,
 ) -> Codings:
     """Read the columns of the spec once and learn the categories of each, with their counts.
 
@@ -45,6 +46,9 @@ def learn_codings(
     known : mapping of column to sequence of str, optional
         The labels of every column, where they were learned from this source under noise before: they are not learned
         again, which would cost again.
+    naming : ndarray of bool, shape (rows,), optional
+        Which rows of the source count where categories are learned: one of every unit, where units have several. By
+        default all do.
 
     Raises
     ------
@@ -58,8 +62,9 @@ def learn_codings(
     for batch in source.batches(spec.columns, batch_rows):
         codes = {column: readers[column].codes(batch.column(column), tallies[column].code) for column in spec.columns}
         keep = complete(codes) if spec.source.on_missing == "drop" else np.ones(batch.num_rows, dtype=np.bool_)
+        named = None if naming is None else naming[n_read : n_read + batch.num_rows]
         for column, values in codes.items():
-            tallies[column].add(values, keep)
+            tallies[column].add(values, keep, named)
         n_read += batch.num_rows
         n_kept += int(keep.sum())
         progress("learning the categories", n_read, source.n_rows)
@@ -93,6 +98,9 @@ class _Tally:
     codes: dict[str, int] = field(default_factory=dict)
     counts: CodeArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     n_missing: int = 0
+    # Of those rows that count where categories are learned; all do where these are None.
+    of_naming: CodeArray | None = None
+    missing_of_naming: int = 0
 
     def code(self, category: str) -> int:
         known = self.codes.get(category)
@@ -114,11 +122,25 @@ class _Tally:
         self.codes[category] = len(self.codes)
         return len(self.codes) - 1
 
-    def add(self, codes: CodeArray, keep: Mask) -> None:
+    def add(self, codes: CodeArray, keep: Mask, naming: Mask | None = None) -> None:
         self.n_missing += int((codes == MISSING).sum())
-        counted = np.bincount(codes[keep & (codes != MISSING)], minlength=len(self.codes))
-        counted[: len(self.counts)] += self.counts
-        self.counts = counted
+        self.counts = self._more(self.counts, codes[keep & (codes != MISSING)])
+        if naming is not None:
+            self.missing_of_naming += int(((codes == MISSING) & naming).sum())
+            self.of_naming = self._more(self.of_naming, codes[keep & naming & (codes != MISSING)])
+
+    def _more(self, counts: CodeArray | None, codes: CodeArray) -> CodeArray:
+        counted = np.bincount(codes, minlength=len(self.codes))
+        if counts is not None:
+            counted[: len(counts)] += counts
+        return counted
+
+    def naming(self) -> tuple[dict[str, int], int]:
+        """Categories, and missing values, of the rows that count where categories are learned, and how many."""
+        if self.of_naming is None:
+            return self.occurring(), self.n_missing
+        counts = zip(self.codes, self.of_naming.tolist(), strict=True)
+        return {category: count for category, count in counts if count}, self.missing_of_naming
 
     def seen(self) -> dict[str, int]:
         """Categories met so far with their counts; zero for those met only in the batch that is being read."""
@@ -151,7 +173,8 @@ def _coding(spec: ReleaseSpec, tally: _Tally, share: Share | None, known: Mappin
     if known is not None and column in known:
         named = named_again(spec, column, known[column])
     elif has_noise:
-        named = public_names(spec, column, counts, n_missing, share)
+        telling, missing = tally.naming()
+        named = public_names(spec, column, telling, missing if may_miss else 0, share)
     else:
         named = occurring_names(spec, column, counts, n_missing)
     if len(named.labels) > spec.limits.max_symbols:

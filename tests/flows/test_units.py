@@ -261,7 +261,7 @@ def test_without_a_history_rows_of_a_unit_are_refused_with_what_to_do(tmp_path: 
     text = SPEC.replace('[history]\npeople = "same"\n', "").replace('record_key = ["patient"]\n', "")
     path = project(tmp_path, text)
     with pytest.raises(
-        SpecError, match=r"have several rows.*\[history\] people = .same., and the same columns as record"
+        SpecError, match=r"have several rows.*add \[history\] people = .same., so that the rows of a unit"
     ):
         step(ReleaseSpec.load(path))  # type: ignore[operator]
 

@@ -314,6 +314,10 @@ def test_who_the_people_are() -> None:
     # What is counted is the same.
     assert alone.coding_digest == different.coding_digest == named.coding_digest != same.coding_digest
     assert "is not the record_key" in complaint({**keyed, "history": {"people": "same"}, "unit": ["household"]})
+    # A unit that is followed is known again by itself.
+    unit = ReleaseSpec.of({**GOOD, "history": {"people": "same"}, "unit": ["id"]})
+    assert (unit.record_key, unit.follows_units, unit.digest) == (("id",), True, same.digest)
+    assert ReleaseSpec.of({**GOOD, "history": {"people": "different"}, "unit": ["id"]}).record_key is None
 
 
 def test_a_ledger_changes_no_release_and_holds_no_password() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import SECOND_YEAR
+from tests.sabotage.scenes import SECOND_YEAR, THIRD_YEAR
 
 CAUGHT = "expect_histories_to_meet_bound"
 TOLD = "expect_protocol_figures_to_follow_recount"
@@ -119,5 +119,82 @@ FOLLOWING = [
         "        steps = 3",
         "expect_report_to_follow_recount",
         SECOND_YEAR,
+    ),
+    *(
+        Mutant(name, breaks, module, old, new, caught, THIRD_YEAR)
+        for name, breaks, module, old, new, caught in (
+            (
+                "changes counted three times",
+                "one person moves tables by more than the noise is for",
+                "funnel.frequencies.moves",
+                "np.add.at(stayed, (was_secret[same], was[same]), changes.records[same])",
+                "np.add.at(stayed, (was_secret[same], was[same]), 3 * changes.records[same])",
+                CAUGHT,
+            ),
+            (
+                "a person in the tables of two versions",
+                "one person moves tables by more than the noise is for",
+                "funnel.register.following",
+                "tally.add(change[latest == ordinal])",
+                "tally.add(change[latest >= ordinal])",
+                CAUGHT,
+            ),
+            (
+                "noise on changes of a tenth of the scale",
+                "tables that cost ten times what is told",
+                "funnel.frequencies.moves",
+                "draw_noise(sum(sizes), epsilon, TABLES)",
+                "draw_noise(sum(sizes), 10 * epsilon, TABLES)",
+                CAUGHT,
+            ),
+            (
+                "no noise on those who left",
+                "exact counts of people who changed",
+                "funnel.frequencies.moves",
+                "moves.left + of_left.reshape(moves.left.shape)",
+                "moves.left + 0 * of_left.reshape(moves.left.shape)",
+                CAUGHT,
+            ),
+            (
+                "real people in the effective channel",
+                "shares of people by history, which no noise protects",
+                "funnel.pipeline.tasks.follow",
+                "fitted(decided(expected_now), ",
+                "fitted(decided(people.observed.known_by(frequencies.joint, expected_now.changes)), ",
+                CAUGHT,
+            ),
+            (
+                "changes of another version",
+                "laws of histories by what became of others",
+                "funnel.register.chapters",
+                "enumerate(zip(changes.since, laws, strict=True))",
+                "enumerate(zip(changes.since[::-1], laws, strict=True))",
+                CAUGHT,
+            ),
+            (
+                "expected people are all there again",
+                "an effective channel of people who are not in the version",
+                "funnel.history.expected",
+                "there[here] = share * expected.people[here]",
+                "there[here] = expected.people[here]",
+                CAUGHT,
+            ),
+            (
+                "changes of one secret for those of another",
+                "laws of histories by what became of others",
+                "funnel.frequencies.moves",
+                "    return np.stack(rows)",
+                "    return np.stack(rows[::-1])",
+                CAUGHT,
+            ),
+            (
+                "inputs of one secret for those of another",
+                "laws of histories by what others have now",
+                "funnel.frequencies.moves",
+                "return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts])",
+                "return np.stack([shares(row if row.any() else everybody, INPUT_PARTS) for row in joint.counts[::-1]])",
+                CAUGHT,
+            ),
+        )
     ),
 ]

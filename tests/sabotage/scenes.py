@@ -25,6 +25,7 @@ from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
 from tests.sabotage import tools
+from tests.waves import WAVES, wave
 
 SPEC = """
 name = "people"
@@ -70,24 +71,40 @@ NOISY = (
     .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
     .replace("[output]", '[mechanism]\nname = "grr"\n\n[output]')
 )
-FOLLOWED_NOISY = (
-    NOISY.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
-    .replace('people = "different"', 'people = "same"')
-    .replace('["marital-status"]', '["sex"]')
-    .replace("lip:2.0", "lip:1.0")
-    .replace('publish = ["workclass", "age"]', 'publish = ["workclass"]')
-    .replace("[recode.age]\nbins = [17, 30, 50, 85]\n\n", "")
-    .replace(
-        "[output]",
-        '[categories]\nsex = ["Female", "Male"]\nworkclass = ["Federal-gov", "Local-gov", "Never-worked", "Private", '
-        '"Self-emp-inc", "Self-emp-not-inc", "+State-gov", "Without-pay"]\n\n[output]',
-        1,
-    )
-)
+YEARS = """
+name = "people"
+title = "A panel of a test"
+secret = ["outwork"]
+publish = ["kids"]
+record_key = ["id"]
+guarantee = "lip:1.0"
+
+[source]
+path = "people.parquet"
+
+[mechanism]
+name = "grr"
+
+[frequencies]
+protection = "noise"
+epsilon = 0.5
+
+[categories]
+outwork = ["in", "out"]
+kids = ["no", "yes"]
+
+[history]
+people = "same"
+
+[metadata]
+licence = "CC-BY-4.0"
+"""
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
 GROUP = 700
+# People of the panel.
+_PANEL = 2000
 
 
 @dataclass(frozen=True)
@@ -102,8 +119,8 @@ class Scene:
         Whether nothing was made before; else snapshot, counts and protocol are in the private folder, whole.
     earlier : bool
         Whether a version was published before.
-    twice : bool
-        Whether one more was, a year later.
+    years : bool
+        Whether it is of a panel, of which two waves were published before.
     change : callable, optional
         Done to the folder of the project before the sabotaged run.
     partitioned : bool
@@ -114,7 +131,7 @@ class Scene:
     spec: str = SPEC
     fresh: bool = False
     earlier: bool = False
-    twice: bool = False
+    years: bool = False
     change: Callable[[Path], None] | None = None
     partitioned: bool = False
 
@@ -141,7 +158,7 @@ def prepared(folder: Path, scene: Scene) -> Path:
     if scene.fresh:
         make_project(folder, scene.spec, source())
     else:
-        made = _made_twice(scene.spec) if scene.twice else _made(scene.spec, scene.partitioned)
+        made = _made_of_panel(scene.spec) if scene.years else _made(scene.spec, scene.partitioned)
         shutil.copytree(made, folder, symlinks=True)
         if not scene.earlier:
             shutil.rmtree(folder / "releases")
@@ -166,14 +183,14 @@ def _made(spec: str, partitioned: bool) -> Path:
 
 
 @functools.cache
-def _made_twice(spec: str) -> Path:
-    """The same a year later."""
+def _made_of_panel(spec: str) -> Path:
+    """A project with honest releases of two waves."""
     keeper = tempfile.TemporaryDirectory()
     _KEPT.append(keeper)
     folder = Path(keeper.name) / "project"
-    shutil.copytree(_made(spec, False), folder, symlinks=True)
-    next_year(folder)
-    run(folder, Scene("a year later", spec))
+    for year in WAVES[:2]:
+        make_project(folder, spec, wave(year, _PANEL))
+        run(folder, Scene("honest", spec))
     return folder
 
 
@@ -213,14 +230,9 @@ def next_year(folder: Path) -> None:
     pq.write_table(table.filter(pa.array([i % 10 != 0 for i in range(n)])), folder / "people.parquet")
 
 
-def year_after(folder: Path) -> None:
-    """One more year: some are back, others are gone, and a seventh has other work."""
-    table = source()
-    n = len(table)
-    before = table["workclass"].combine_chunks()
-    column = pc.if_else(pa.array([i % 7 == 0 for i in range(n)]), before[::-1], before)
-    table = table.set_column(table.column_names.index("workclass"), "workclass", column)
-    pq.write_table(table.filter(pa.array([i % 9 != 1 for i in range(n)])), folder / "people.parquet")
+def third_wave(folder: Path) -> None:
+    """The third wave of the panel, with some who were not in the second."""
+    pq.write_table(wave(WAVES[2], _PANEL), folder / "people.parquet")
 
 
 def tighten(folder: Path) -> None:
@@ -291,11 +303,7 @@ OTHER_SOURCE = Scene("another source after a release", earlier=True, change=chan
 OTHER_BOUND = Scene("a smaller bound after a release", earlier=True, change=tighten)
 SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, earlier=True, change=next_year)
 THIRD_YEAR = Scene(
-    "a third version about the same people, of frequencies with noise",
-    FOLLOWED_NOISY,
-    earlier=True,
-    twice=True,
-    change=year_after,
+    "a third version about the same people, under noise", YEARS, earlier=True, years=True, change=third_wave
 )
 HONEST = (
     FRESH,

@@ -1,0 +1,100 @@
+"""Protected rows: how the rows of units follow one another, made public once for their tables, and what it cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from funnel.frequencies.frequencies import part_for
+from funnel.frequencies.rows import UnitCounts
+from funnel.frequencies.selection import Share
+from funnel.release.cache import Cache
+from funnel.release.decision import Earlier
+from funnel.release.document import dump
+from funnel.release.frequencies_document import RowsPart
+from funnel.release.protected import Protected, other_noise, published_frequencies, spent_in_all
+from funnel.release.protection import ProtectedTables, numbers_of
+from funnel.spec import ReleaseSpec
+
+_FILE = "rows.json"
+
+
+def public_rows(
+    spec: ReleaseSpec,
+    protected: Protected,
+    units: UnitCounts,
+    learned: Share,
+    earlier: Sequence[Earlier],
+    workspace: Path,
+    held: Earlier | None = None,
+) -> Protected:
+    """Add to public frequencies of first rows how the next ones follow, with noise that is drawn once as well.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    protected : Protected
+        The counts of first rows.
+    units : UnitCounts
+        Exact.
+    learned, earlier, workspace, held
+        As of `funnel.release.protected.public_frequencies`.
+
+    Raises
+    ------
+    SpecError
+        If noise would be drawn and more spent than the spec allows in all.
+    LedgerError
+        If the published tables of an earlier version are gone or were changed.
+    """
+    settings = spec.frequencies
+    if settings.protection != "noise":
+        return protected
+    key = _digest_of(spec, units)
+    cache = Cache(workspace / "rows")
+    found, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
+    if found is None and kept is not None:
+        found = RowsPart.model_validate_json(kept[_FILE])
+    reused = found is not None
+    if found is None:
+        epsilon = part_for(settings, learned)
+        # Refused before anything is drawn.
+        spent_in_all(spec, protected, earlier, "", epsilon, learned)
+        found = RowsPart.of(units.with_noise(epsilon))
+        cache.keep(key, {_FILE: dump(found.model_dump(mode="json"))})
+    noisy = rows_sha256(found)
+    total, spent = spent_in_all(spec, protected, earlier, noisy, found.epsilon, learned)
+    frequencies = replace(protected.frequencies, rows=found.rows, epsilon=total, spent=spent)
+    tables = ProtectedTables(epsilon=found.epsilon, counted=key, noisy=noisy)
+    record = protected.record.model_copy(update={**numbers_of(frequencies), "rows": tables})
+    return Protected(frequencies, record, protected.reused and reused)
+
+
+def rows_sha256(rows: RowsPart) -> str:
+    """SHA-256 (hex) of noisy tables: of what was drawn, whatever was spent besides."""
+    said = [rows.stayed, rows.left, rows.sizes]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _digest_of(spec: ReleaseSpec, units: UnitCounts) -> str:
+    """SHA-256 (hex) of exact tables with what they are of and what they are protected with."""
+    tables = [units.stayed.tolist(), units.left.tolist(), units.sizes.tolist()]
+    values = [list(units.first.secret.symbols), list(units.first.inputs.symbols)]
+    said = [tables, values, spec.frequencies.model_dump(mode="json", exclude={"total"})]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _known(versions: Sequence[Earlier], key: str) -> RowsPart | None:
+    """The noisy tables of the last of these versions with the same exact ones and settings; None if none has them."""
+    for one in reversed(versions):
+        frequencies = one.record.frequencies
+        if one.folder is None or frequencies is None or frequencies.rows is None or frequencies.rows.counted != key:
+            continue
+        rows = published_frequencies(one).rows
+        if rows is None or rows_sha256(rows) != frequencies.rows.noisy:
+            raise other_noise(one)
+        return rows
+    return None

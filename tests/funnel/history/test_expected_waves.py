@@ -1,0 +1,199 @@
+"""Rows of units by published tables: within the bound for whoever knows these, and a function of nothing else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funnel
+from funnel.frequencies.rows import NoisyRows
+from funnel.history import Changes, Past, expected_waves
+from funnel.history.expected import LEAST, Expected, attending, expected_people
+from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
+from funnel.history.rows import UnitRows
+from funnel.history.waves import Waves
+from funnel.joint import IntArray
+from funnel.protocol import DENOMINATOR
+from funnel.solver.optimum import optimal
+from tests.funnel.history.test_waves import allowed
+
+C, A = 2, 3
+LAW = funnel.Joint.from_counts([[30, 14, 11], [9, 20, 16]])
+TABLES = NoisyRows(
+    0.25, np.array([[25, 9, 8], [7, -2, 11]]), np.array([[6, 7, 0], [3, 12, 5]]), np.array([80, 70, -3, 66])
+)
+BOUNDS = (funnel.LIP(0.5), funnel.LIP(1.2), funnel.LDP(1.0))
+
+
+def expected_units(law: funnel.Joint = LAW, tables: NoisyRows = TABLES) -> ExpectedUnits:
+    who = attending(Past(), Expected.nobody(), {}, float(law.n))
+    return ExpectedUnits(who, expected_people(Past(), who, law, {}), tables.changes(law), tables.waves)
+
+
+def units(seed: int, number: int = 25) -> tuple[UnitRows, IntArray]:
+    """Units with one to six rows, of which tables expect four."""
+    random = np.random.default_rng(seed)
+    sizes = 1 + random.integers(6, size=number)
+    of = np.repeat(np.arange(number), sizes)
+    cells = random.integers(C, size=number)[of] * A + random.integers(A, size=len(of))
+    return UnitRows.ordered(of, random.random(len(of))), cells
+
+
+def followed(guarantee: funnel.Guarantee, rows: UnitRows, cells: IntArray, seed: int, gone: int = 0) -> Waves:
+    random = np.random.default_rng(seed)
+
+    def draw(step: Any, wave: IntArray, had: IntArray) -> IntArray:
+        channels = step.drawn_from[np.searchsorted(step.followed, had)]
+        laws = step.library[channels, :, cells[wave] % A].astype(float) / DENOMINATOR
+        return np.array([random.choice(len(law), p=law / law.sum()) for law in laws], dtype=np.int64)
+
+    joint = funnel.Joint.from_counts(np.bincount(cells, minlength=C * A).reshape(C, A))
+    nodes = np.where(np.arange(rows.count) < gone, -1, 0)
+    target = optimal(LAW, guarantee).protocol
+    return follow_expected_waves(
+        Past(), rows, cells, joint, nodes, expected_units(), guarantee, "v", draw, target=target
+    )
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(BOUNDS))
+def test_every_row_that_a_unit_could_get_is_within_the_bound_under_the_published_law(
+    seed: int, guarantee: funnel.Guarantee
+) -> None:
+    """By fractions, history by history, of predicted histories and of all others that somebody has."""
+    waves = followed(guarantee, *units(seed), seed, gone=2)
+    law = {(s, x): Fraction(int(n)) for (s, x), n in np.ndenumerate(LAW.counts)}
+    kernel = rows_of(TABLES.changes(LAW))
+    prior = by_secret(law)
+    laws = {0: law}
+    for step, chapter in zip(waves.step.waves, waves.past.chapters, strict=True):
+        for node in step.followed.tolist():
+            before = laws[node]
+            if chapter.row > 1:
+                before = moved(before, kernel)
+            weights = step.library[step.drawn_from[np.searchsorted(step.followed, node)]]
+            for y, row in enumerate(weights.tolist()):
+                after = {(s, x): share * row[x] for (s, x), share in before.items() if share * row[x]}
+                if after:
+                    told = by_secret(after)
+                    assert allowed(guarantee, {s: told.get(s, Fraction(0)) / share for s, share in prior.items()})
+                for place in np.flatnonzero((chapter.parents == node) & (chapter.outputs == y)).tolist():
+                    laws[chapter.first + place] = after
+    assert guarantee.holds(LAW, waves.step.channel)
+    assert waves.fitted is not None
+    assert waves.fitted.predicted.level.value <= guarantee.budget  # type: ignore[attr-defined]
+    assert (waves.outputs >= 0).sum() == (waves.before >= 0).sum()
+
+
+def test_what_is_published_does_not_depend_on_who_is_there() -> None:
+    """Other units, with other rows and other answers: the same channels, expected people and levels."""
+    one, other = (followed(funnel.LIP(0.8), *units(seed, 20 + 8 * seed), seed) for seed in (1, 2))
+    assert one.fitted is not None
+    assert other.fitted is not None
+    assert one.expected is not None
+    assert other.expected is not None
+    mine, theirs = one.fitted.predicted, other.fitted.predicted
+    assert mine.channel.digest == theirs.channel.digest == one.step.channel.digest
+    assert (mine.level, mine.histories, mine.moved, mine.utility) == (
+        theirs.level,
+        theirs.histories,
+        theirs.moved,
+        theirs.utility,
+    )
+    assert one.expected.people.tolist() == other.expected.people.tolist()
+    known = [[waves.past.history(node) for node in waves.expected.nodes.tolist()] for waves in (one, other)]
+    assert known[0] == known[1]
+    for mine, theirs in zip(one.fitted.predicted.waves, other.fitted.predicted.waves, strict=True):
+        histories = [[step.past.history(node) for node in step.followed.tolist()] for step in (mine, theirs)]
+        assert histories[0] == histories[1]
+        assert (mine.library[mine.drawn_from] == theirs.library[theirs.drawn_from]).all()
+
+
+def test_units_are_expected_as_often_as_there_are_rows() -> None:
+    waves = followed(funnel.LIP(0.8), *units(3), 3)
+    expected = waves.expected
+    assert expected is not None
+    # One history after its last row for each unit, predicted or not.
+    assert float(expected.people.sum() + expected.lost.sum()) == pytest.approx(LAW.n)
+    assert len(expected.lost) == len(waves.past)
+    # Four waves by the tables, six by the units.
+    assert waves.fitted is not None
+    assert (len(waves.fitted.predicted.waves), len(waves.step.waves)) == (4, 6)
+    beyond = waves.step.waves[-1]
+    assert (beyond.library == beyond.library[:, :, :1]).all()
+
+
+def test_the_effective_channel_is_the_mean_over_waves_by_how_many_units_are_in_each() -> None:
+    waves = followed(funnel.LIP(0.8), *units(4), 4)
+    assert waves.fitted is not None
+    steps = waves.fitted.predicted.waves
+    total = sum(TABLES.waves)
+    p = LAW.p_input
+    mean = np.zeros((len(waves.step.channel.outputs), A))
+    unknown = [0.0]
+    for step in steps[1:]:
+        predicted = sum(
+            people for node, people in zip(*predicted_before(waves, step), strict=True) if node in step.followed
+        )
+        everybody = LAW.n * TABLES.waves[len(unknown)] / TABLES.waves[0]
+        unknown.append(1 - predicted / everybody)
+    for step, units_in, share in zip(steps, TABLES.waves, unknown, strict=True):
+        alike = (step.channel.matrix @ p)[:, None]
+        mean += units_in / total * ((1 - share) * step.channel.matrix + share * alike)
+    assert waves.step.channel.matrix == pytest.approx(mean, abs=1e-7)
+
+
+def predicted_before(waves: Waves, step: Any) -> tuple[list[int], list[float]]:
+    """Histories before a wave and how many units are expected to have each, worked out from the waves before."""
+    people = {0: float(LAW.n)}
+    kernel = TABLES.changes(LAW)
+    table = np.zeros((C * A, C * A))
+    table[kernel.before, kernel.after] = kernel.records
+    table /= table.sum(axis=1, keepdims=True)
+    laws = {0: LAW.p.reshape(-1)}
+    assert waves.fitted is not None
+    for number, (one, chapter) in enumerate(zip(waves.fitted.predicted.waves, waves.past.chapters, strict=False)):
+        if one is step:
+            break
+        share = TABLES.waves[number + 1] / TABLES.waves[number]
+        following, after = {}, {}
+        for node in one.followed.tolist():
+            law = laws[node] if number == 0 else laws[node] @ table
+            row = one.library[one.drawn_from[np.searchsorted(one.followed, node)]].astype(float) / DENOMINATOR
+            for place in np.flatnonzero(chapter.parents == node).tolist():
+                told = law * np.tile(row[chapter.outputs[place]], C)
+                if people[node] * told.sum() >= LEAST and share * people[node] * told.sum() >= expected_waves._LEAST:
+                    following[chapter.first + place] = share * people[node] * told.sum()
+                    after[chapter.first + place] = told / told.sum()
+        people, laws = following, after
+    return list(people), list(people.values())
+
+
+def rows_of(changes: Changes) -> dict[tuple[int, int], dict[tuple[int, int], Fraction]]:
+    found: dict[tuple[int, int], dict[tuple[int, int], Fraction]] = {}
+    for before, after, records in zip(changes.before, changes.after, changes.records, strict=True):
+        found.setdefault(divmod(int(before), A), {})[divmod(int(after), A)] = Fraction(int(records))
+    return {cell: {to: share / sum(row.values()) for to, share in row.items()} for cell, row in found.items()}
+
+
+def moved(
+    law: dict[tuple[int, int], Fraction], kernel: dict[tuple[int, int], dict[tuple[int, int], Fraction]]
+) -> dict[tuple[int, int], Fraction]:
+    found: dict[tuple[int, int], Fraction] = {}
+    for cell, share in law.items():
+        for to, part in kernel[cell].items():
+            found[to] = found.get(to, Fraction(0)) + share * part
+    return found
+
+
+def by_secret(law: dict[tuple[int, int], Fraction]) -> dict[int, Fraction]:
+    found: dict[int, Fraction] = {}
+    for (s, _), share in law.items():
+        found[s] = found.get(s, Fraction(0)) + share
+    total = sum(found.values())
+    return {s: share / total for s, share in found.items()}

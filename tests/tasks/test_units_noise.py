@@ -1,0 +1,178 @@
+"""Units of several rows under noise: judged, audited, and no public byte of a version tells of one unit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from funnel.audit.histories import recount_histories
+from funnel.frequencies.rows import NoisyRows, UnitCounts
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.register.register import Register
+from funnel.release import secret
+from tests.audits import recheck
+from tests.tasks.test_followed_noise import SAME_SECRET
+from tests.tasks.test_neighbours import Released, released, require_the_same
+
+UNITS = 220
+SPEC = """
+name = "encounters"
+title = "Encounters of a test"
+secret = ["ill"]
+publish = ["ward"]
+unit = ["patient"]
+guarantee = "lip:1.0"
+
+[source]
+path = "people.parquet"
+
+[mechanism]
+name = "grr"
+
+[frequencies]
+epsilon = 4.0
+
+[categories]
+ill = ["no", "yes"]
+ward = ["a", "b", "c"]
+
+[history]
+people = "same"
+
+[metadata]
+licence = "CC-BY-4.0"
+"""
+
+
+def encounters(version: int) -> pa.Table:
+    """Rows of patients in no order; in a later version some are gone, some are new, and wards change."""
+    random = np.random.default_rng(3)
+    ill = random.random(UNITS) < 0.35
+    patient = np.repeat(np.arange(UNITS), 1 + random.binomial(2, 0.2 + 0.2 * ill))
+    usual = np.where(random.random(UNITS) < 0.5, 2 * ill, random.integers(0, 3, UNITS))
+    ward = np.where(random.random(len(patient)) < 0.6, usual[patient], random.integers(0, 3, len(patient)))
+    if version:
+        ward = np.where(random.random(len(patient)) < 0.3, random.integers(0, 3, len(patient)), ward)
+    table = pa.table(
+        {
+            "patient": patient + 1000 * (patient > 200) * version,
+            "ill": np.array(["no", "yes"])[ill.astype(int)][patient],
+            "ward": np.array(list("abc"))[ward],
+        }
+    )
+    table = table.filter(pa.array((patient >= 15) | (version == 0)))
+    return table.take(random.permutation(table.num_rows))
+
+
+def with_another_secret(table: pa.Table, patient: int) -> pa.Table:
+    """The same rows, but all those of one patient have another secret."""
+    turned = pc.if_else(pc.equal(table["ill"], "yes"), "no", "yes")
+    changed = pc.if_else(pc.equal(table["patient"], patient), turned, table["ill"])
+    return table.set_column(1, "ill", changed)
+
+
+def without(table: pa.Table, patient: int) -> pa.Table:
+    return table.filter(pc.not_equal(table["patient"], patient))
+
+
+def tables_of(one: Released) -> NoisyRows:
+    rows = one.done.protected.frequencies.rows
+    assert rows is not None
+    return rows
+
+
+def all_released(
+    folder: Path, tables: Sequence[pa.Table], patch: pytest.MonkeyPatch, like: Sequence[Released] | None = None
+) -> list[Released]:
+    """Some versions, with noise of their own or with such noise that noisy tables are those of others."""
+    patch.setattr(secret, "secrets", SAME_SECRET)
+    found = []
+    for number, table in enumerate(tables):
+        if like is None:
+            found.append(released(folder, SPEC, table, patch))
+            continue
+        one = like[number]
+        with patch.context() as inner:
+            inner.setattr(UnitCounts, "with_noise", lambda *_, one=one: tables_of(one))
+            found.append(released(folder, SPEC, table, patch, one.noisy, one.changes))
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Released]]:
+    """Two versions of the same patients, with noise of their own."""
+    folder = tmp_path_factory.mktemp("units")
+    with pytest.MonkeyPatch.context() as patch:
+        return folder, all_released(folder, [encounters(0), encounters(1)], patch)
+
+
+def test_epsilon_is_split_between_first_rows_next_rows_and_changes(made: tuple[Path, list[Released]]) -> None:
+    for number, one in enumerate(made[1]):
+        public = PublicFrequencies.parse(one.folder.frequencies.read_bytes())
+        assert (public.epsilon, public.epsilon_counts) == (4.0, 2.0 if number else 3.0)
+        assert public.rows is not None
+        assert (public.rows.epsilon, public.rows.scale, len(public.rows.sizes)) == (1.0, 2.0, 100)
+        assert (public.changes is None) is (number == 0)
+        # First rows are counted, not all rows.
+        assert abs(sum(map(sum, public.noisy)) - encounters(number)["patient"].to_pandas().nunique()) < 40
+
+
+def test_a_second_computation_and_an_audit_find_the_same(made: tuple[Path, list[Released]]) -> None:
+    folder, ones = made
+    found = recount_histories(Register.of(folder / ".funnel", "encounters").root)
+    assert not found.complaints
+    assert [(one.complaints, one.broken) for one in found.versions] == [((), ())] * 2
+    assert all(one.level <= 1 for one in found.versions)
+    for one in ones:
+        assert [check for check in recheck(one.folder) if check.failed] == []
+
+
+def test_what_the_register_expects_is_read_back(made: tuple[Path, list[Released]]) -> None:
+    register = Register.of(made[0] / ".funnel", "encounters")
+    counted = [one.done.protected.frequencies.joint.n for one in made[1]]
+    assert float(register.expected.people.sum() + register.expected.lost.sum()) >= max(counted) - 1
+    assert [entry.units == entry.counts for entry in register.entries] == [True, True]
+    assert all(entry.rows is not None for entry in register.entries)
+
+
+def test_another_secret_of_a_unit_changes_no_public_byte_of_any_version(
+    made: tuple[Path, list[Released]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, ones = made
+    several = int(encounters(1)["patient"].to_pandas().value_counts().index[0])
+    tables = [with_another_secret(encounters(version), several) for version in (0, 1)]
+    others = all_released(tmp_path, tables, monkeypatch, ones)
+    for one, other in zip(ones, others, strict=True):
+        require_the_same(one, other)
+    registers = [Register.of(place / ".funnel", "encounters") for place in (folder, tmp_path)]
+    for entry in registers[0].entries:
+        for name in ("expected.parquet", "effective.parquet", "changes.parquet"):
+            assert len({(one.root / entry.folder / name).read_bytes() for one in registers}) == 1, name
+
+
+def test_a_unit_less_changes_nothing_but_the_rows(
+    made: tuple[Path, list[Released]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ones = made[1]
+    several = int(encounters(1)["patient"].to_pandas().value_counts().index[0])
+    tables = [without(encounters(version), several) for version in (0, 1)]
+    others = all_released(tmp_path, tables, monkeypatch, ones)
+    for one, other, table in zip(ones, others, tables, strict=True):
+        assert one.told["rows"] > other.told["rows"] == table.num_rows
+        for name in ("frequencies.json", "protocol.json"):
+            assert one.public[name] == other.public[name]
+        assert one.told["history"] == other.told["history"]
+        reports = [json.loads(run.public["report.json"]) for run in (one, other)]
+        # Of the rows of both versions.
+        assert [report.pop("change") is None for report in reports] == [one is ones[0]] * 2
+        for report, rows in zip(reports, (one.told["rows"], other.told["rows"]), strict=True):
+            assert report["source"].pop("records") == report["figures"].pop("rows") == rows
+            for expectation in report["judged"]:
+                expectation["description"] = expectation["description"].replace(f"{rows:,}", "N")
+        assert reports[0] == reports[1]
