@@ -18,7 +18,7 @@ from funnel.guarantees.base import Guarantee, Level, PosteriorGuarantee, Witness
 from funnel.history.allowed import require_posterior
 from funnel.history.changes import Changes
 from funnel.history.decisions import numbered
-from funnel.history.expected import LEAST, Attending, Expected, answered, expected_people
+from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, expected_people
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.following import follow
 from funnel.history.law import laws_before
@@ -37,9 +37,6 @@ from funnel.solver.budget import Budget
 
 # As in `funnel.history.waves`.
 _SECONDS, _MORE = 40.0, 1.5
-# Histories in a wave that are decided on their own: of so many units at least, and not more than these, the likeliest.
-# A wave has its part of the work of a version, and more rows that are poor keep less than fewer that are good.
-_LEAST, _MOST = 0.1, 1 << 11
 # Shares of units are of so many parts where effective channels are averaged.
 _PARTS = 1 << 30
 
@@ -88,8 +85,8 @@ class _Wave:
     def following(self, first: int, share: float) -> Attending:
         """Who is expected in the next wave, if histories are numbered from ``first`` on; the others stay."""
         there, left = share * self.people, (1 - share) * self.people
-        likeliest = np.argsort(-there, kind="stable")[:_MOST]
-        on, stay = np.sort(likeliest[there[likeliest] >= _LEAST]), np.flatnonzero(left >= LEAST)
+        likeliest = np.argsort(-there, kind="stable")[:MOST]
+        on, stay = np.sort(likeliest[there[likeliest] >= LEAST]), np.flatnonzero(left >= LEAST)
         others = share * self.others + float(there.sum() - there[on].sum())
         lost = (1 - share) * self.others + float(left.sum() - left[stay].sum())
         return Attending(first + on, there[on], others, Expected(first + stay, left[stay], np.array([lost])))

@@ -16,13 +16,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 from funnel.recount.chapters import Chapter, Tree
-from funnel.recount.expected import LEAST, PARTS, Attending, Expected, first_nodes
+from funnel.recount.expected import LEAST, MOST, PARTS, Attending, Expected, first_nodes
 from funnel.recount.noisy_moves import NoisyRows
 from funnel.recount.path_laws import HistoryLaw
 
 SURE = 8
-# Histories in another wave than the first: of so many people at least, and not more than these.
-LEAST_ON, MOST_ON = 0.1, 1 << 11
 
 
 def waves_of(rows: NoisyRows) -> tuple[int, ...]:
@@ -115,8 +113,8 @@ class ExpectedWaves(Attending):
         if self._row < len(self._waves) and self._waves[self._row - 1]:
             share = self._waves[self._row] / self._waves[self._row - 1]
         there = {node: share * people for node, people in found.items()}
-        likeliest = sorted(sorted(there), key=lambda node: -there[node])[:MOST_ON]
-        on = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST_ON}
+        likeliest = sorted(sorted(there), key=lambda node: -there[node])[:MOST]
+        on = {node: there[node] for node in sorted(likeliest) if there[node] >= LEAST}
         stay = {node: (1 - share) * people for node, people in found.items() if (1 - share) * people >= LEAST}
         self._after.people.update(stay)
         left = (1 - share) * math.fsum(found.values())

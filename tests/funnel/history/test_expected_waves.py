@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import funnel
 from funnel.frequencies.rows import NoisyRows
-from funnel.history import Changes, Past, expected_waves
+from funnel.history import Changes, Past
 from funnel.history.expected import LEAST, Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
 from funnel.history.rows import UnitRows
@@ -167,7 +167,7 @@ def predicted_before(waves: Waves, step: Any) -> tuple[list[int], list[float]]:
             row = one.library[one.drawn_from[np.searchsorted(one.followed, node)]].astype(float) / DENOMINATOR
             for place in np.flatnonzero(chapter.parents == node).tolist():
                 told = law * np.tile(row[chapter.outputs[place]], C)
-                if people[node] * told.sum() >= LEAST and share * people[node] * told.sum() >= expected_waves._LEAST:
+                if people[node] * told.sum() >= LEAST and share * people[node] * told.sum() >= LEAST:
                     following[chapter.first + place] = share * people[node] * told.sum()
                     after[chapter.first + place] = told / told.sum()
         people, laws = following, after
