@@ -320,8 +320,13 @@ def published_frequencies(one: Earlier) -> FrequenciesDocument:
 
 
 def other_noise(one: Earlier) -> LedgerError:
-    path = None if one.folder is None else ReleaseFolder(one.folder).frequencies
-    return LedgerError(f"{path} is not what version {one.version} was made from; restore it from a backup")
+    """The error of published frequencies that are not those of the record."""
+    if one.folder is None:
+        raise ValueError("a version that is there has a folder")
+    folder = ReleaseFolder(one.folder)
+    return LedgerError(
+        f"{folder.frequencies} is not what version {one.version} was made from; restore it from a backup"
+    )
 
 
 def _require_same_table(frequencies: Frequencies, counted: Joint) -> None:
