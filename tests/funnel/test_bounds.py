@@ -120,6 +120,8 @@ _MADE_BY_HAND = {
     "frequencies/widening.py": "exact counts, before noise",
     "frequencies/expected.py": "the same frequencies in other numbers of records, and with the bounds expected of them",
     "disclosure/suggest.py": "counts that a suggestion is weighed by; no protocol is made for them",
+    "history/expected.py": "what expected people add up to; laws are those of published counts",
+    "history/expected_waves.py": "what real rows of units add up to; laws are those of published counts",
     "history/rows.py": "exact counts of rows, before noise",
     "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
