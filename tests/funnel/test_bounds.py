@@ -123,6 +123,7 @@ _MADE_BY_HAND = {
     "history/expected.py": "what expected people add up to; laws are those of published counts",
     "history/expected_waves.py": "what real rows of units add up to; laws are those of published counts",
     "history/rows.py": "exact counts of rows, before noise",
+    "register/truth.py": "exact counts, for the internal report",
     "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
