@@ -285,7 +285,7 @@ class Joint:
     @cached_property
     def occurring(self) -> Joint:
         """The same records over the inputs that occur, without bounds; itself where all do."""
-        seen = self.counts.any(axis=0)
+        seen = np.asarray(self.counts.any(axis=0))
         if seen.all():
             return self.as_published
         symbols = tuple(symbol for symbol, there in zip(self.inputs.symbols, seen, strict=True) if there)

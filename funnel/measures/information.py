@@ -58,11 +58,11 @@ def normalised_mutual_information(joint: Joint, protocol: Protocol, counts: Coun
     0.2258
     """
     if counts == "inputs":
+        # The joint's own entropy comes from the counts, without the rounding of sums over outputs.
         whole = joint.entropy
         return min(1.0, mutual_information(joint, protocol) / whole) if whole > 0 else 0.0
     law = counted_law(joint, protocol, counts)
-    # The joint's own entropy comes from the counts, without the rounding of sums over outputs.
-    whole = joint.entropy if counts == "inputs" else _entropy(law.sum(axis=1))
+    whole = _entropy(law.sum(axis=1))
     return min(1.0, information_of(law) / whole) if whole > 0 else 0.0
 
 

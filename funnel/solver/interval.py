@@ -140,7 +140,7 @@ def best_shares(r: FloatArray, law: FloatArray, interval: Interval, gap: float, 
     value, bound, best, columns = -np.inf, 0.0, start, 0
     while True:
         group = _grouped(r, law, interval, number)
-        mass = np.bincount(group, weights=law)
+        mass = np.asarray(np.bincount(group, weights=law), dtype=np.float64)
         # Alone in its group, an input keeps its r to the last bit.
         centre = np.bincount(group, weights=law * r) / mass
         alone = np.bincount(group) == 1
@@ -185,7 +185,7 @@ def pair_prices(end: float, below: FloatArray, above: FloatArray) -> tuple[Float
     """The share of the input below in pairs at an end, and their g = Σ v ln v; for r of any shapes that fit."""
     near, far = end - below, above - end
     first, second = far / (near + far), near / (near + far)
-    return first, xlogy(first, first) + xlogy(second, second)
+    return first, np.asarray(xlogy(first, first) + xlogy(second, second), dtype=np.float64)
 
 
 class _Programme:

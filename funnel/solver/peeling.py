@@ -88,10 +88,10 @@ def _layer(rows: FloatArray, law: FloatArray, rounds: int, budget: Budget) -> Sp
                 break
             master.think(prices)
         mass, prices, open_ = master.solve()
-    used = mass > _UNUSED
+    kept = mass > _UNUSED
     # The rest has all inputs; how much of it there is follows.
-    masses = np.append(mass[used], 1e-3)
-    posteriors = np.vstack([master.posteriors[used], law])
+    masses = np.append(mass[kept], 1e-3)
+    posteriors = np.vstack([master.posteriors[kept], law])
     return repaired(Split(posteriors, masses / masses.sum(), 0.0, 0.0), law, rows, None, budget)
 
 

@@ -123,7 +123,8 @@ def _of_event(joint: Joint, records: npt.NDArray[np.int64]) -> tuple[FloatArray,
     if 2 * int(records.sum()) > joint.n:
         records = sizes - records
     r, group = np.unique(records / sizes, return_inverse=True)
-    return r, np.bincount(group, weights=sizes / joint.n), group, float(records.sum() / joint.n)
+    law = np.asarray(np.bincount(group, weights=sizes / joint.n), dtype=np.float64)
+    return r, law, group, float(records.sum() / joint.n)
 
 
 def bound_by_events(joint: Joint, guarantee: Sided, gap: float, budget: Budget) -> float:
