@@ -38,6 +38,7 @@ from funnel.guarantees import (
     Witness,
     parse_guarantee,
 )
+from funnel.groups import GroupedProtocol, publish_groups
 from funnel.history import History
 from funnel.joint import Joint
 from funnel.mechanisms import fit

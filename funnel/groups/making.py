@@ -181,7 +181,8 @@ def _law(prefix: _Prefix, counts: FloatArray, reading: _Reading) -> FloatArray:
 
 def _marginal(channel: Channel, people: FloatArray) -> IntArray:
     """The law of the output as weights (b,) that sum to 2^44, for people with these inputs, (a,)."""
-    law = channel.rows @ people
+    # A channel that nobody draws from has any law.
+    law = channel.rows @ (people if people.any() else channel.inputs)
     return np.asarray(whole_numbers((law / law.sum())[:, None])[:, 0])
 
 
