@@ -282,6 +282,15 @@ class Joint:
         p = self.p_input[self.p_input > 0]
         return max(0.0, float(-(p * np.log(p)).sum()))
 
+    @cached_property
+    def occurring(self) -> Joint:
+        """The same records over the inputs that occur, without bounds; itself where all do."""
+        seen = self.counts.any(axis=0)
+        if seen.all():
+            return self.as_published
+        symbols = tuple(symbol for symbol, there in zip(self.inputs.symbols, seen, strict=True) if there)
+        return Joint(self.counts[:, seen], self.secret, Alphabet(self.inputs.columns, symbols))
+
     def with_secret(self) -> Joint:
         """The same records as seen by a protocol that reads (secret, input): shape (c, c·a), zero off the diagonal."""
         bounds = None if self.bounds is None else self.bounds.with_secret()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.protocol import FloatArray, WeightArray
+from funnel.sparse_weights import SparseWeights
 
 OTHERS = "others"
 _SHOWN = 3
 
 
-def name_outputs(weights: WeightArray, inputs: Alphabet, published: tuple[str, ...]) -> Alphabet:
+def name_outputs(weights: WeightArray | SparseWeights, inputs: Alphabet, published: tuple[str, ...]) -> Alphabet:
     """Name every output by the values it comes from, one text per published column.
 
     A plain value, such as ``"Bachelors"``, is used only for an output that no record with another value of that
@@ -20,7 +24,7 @@ def name_outputs(weights: WeightArray, inputs: Alphabet, published: tuple[str, .
 
     Parameters
     ----------
-    weights : ndarray of uint64, shape (b, a)
+    weights : ndarray of uint64, shape (b, a), or SparseWeights
         Channel weights.
     inputs : Alphabet
         What the protocol reads; contains the published columns.
@@ -32,36 +36,67 @@ def name_outputs(weights: WeightArray, inputs: Alphabet, published: tuple[str, .
     Alphabet
         b distinct symbols over the published columns; none equals a true value unless it can only mean that value.
     """
-    rows = weights.astype(np.float64)
-    per_column = [_column_names(rows, inputs, inputs.columns.index(column)) for column in published]
+    per_column = [_column_names(weights, inputs, inputs.columns.index(column)) for column in published]
     taken: set[tuple[str, ...]] = set()
+    numbers: dict[tuple[str, ...], int] = {}
     symbols = []
     for texts in zip(*per_column, strict=True):
-        symbol, number = texts, 2
+        symbol = texts
         while symbol in taken:
             # Two outputs can mix the same values in other proportions: number them, in the last column.
-            symbol = (*texts[:-1], f"{texts[-1]} ({number})")
-            number += 1
+            numbers[texts] = numbers.get(texts, 1) + 1
+            symbol = (*texts[:-1], f"{texts[-1]} ({numbers[texts]})")
         taken.add(symbol)
         symbols.append(symbol)
     return _apart_from_true_values(symbols, per_column, inputs, published)
 
 
-def _column_names(rows: FloatArray, inputs: Alphabet, position: int) -> list[str]:
+def _column_names(weights: WeightArray | SparseWeights, inputs: Alphabet, position: int) -> list[str]:
     values = [symbol[position] for symbol in inputs.symbols]
     distinct = list(dict.fromkeys(values))
     place = {value: code for code, value in enumerate(distinct)}
     codes = np.array([place[value] for value in values])
-    # How readily a value produces the output: its likeliest input symbol, whatever else the symbol holds.
-    strength = np.zeros((len(rows), len(distinct)))
-    for code in range(len(distinct)):
-        strength[:, code] = rows[:, codes == code].max(axis=1)
     true_values = set(distinct)
-    return [_one_name(row, distinct, true_values) for row in strength]
+    if isinstance(weights, SparseWeights):
+        known: dict[tuple[int, ...], str] = {}
+        names = []
+        for order, strength in _readiest(weights, codes, len(distinct)):
+            # Of wide tables most outputs are made of the same few values of a column.
+            key = (*order, -1, *(code for code in order if strength[code] >= strength[order[0]] / 2))
+            if key not in known:
+                known[key] = _one_name(order, strength, distinct, true_values)
+            names.append(known[key])
+        return names
+    rows = weights.astype(np.float64)
+    # How readily a value produces the output: its likeliest input symbol, whatever else the symbol holds.
+    strength_of = np.zeros((len(rows), len(distinct)))
+    for code in range(len(distinct)):
+        strength_of[:, code] = rows[:, codes == code].max(axis=1)
+    return [_one_name(_order(row), dict(enumerate(row.tolist())), distinct, true_values) for row in strength_of]
 
 
-def _one_name(strength: FloatArray, distinct: list[str], true_values: set[str]) -> str:
+def _order(strength: FloatArray) -> list[int]:
     order: list[int] = np.argsort(-strength, kind="stable")[: np.count_nonzero(strength > 0)].tolist()
+    return order
+
+
+def _readiest(
+    weights: SparseWeights, codes: npt.NDArray[np.intp], number: int
+) -> Iterator[tuple[list[int], dict[int, float]]]:
+    """For every output the values that can produce it, the readiest first, and how readily each does."""
+    key, place = np.unique(weights.outputs * number + codes[weights.inputs], return_inverse=True)
+    strength = np.zeros(len(key))
+    np.maximum.at(strength, place, weights.values.astype(np.float64))
+    outputs, values = key // number, key % number
+    order = np.lexsort((values, -strength, outputs))
+    ends = np.searchsorted(outputs, np.arange(weights.shape[0]), side="right").tolist()
+    code_list, strength_list = values[order].tolist(), strength[order].tolist()
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        here = code_list[start:end]
+        yield here, dict(zip(here, strength_list[start:end], strict=True))
+
+
+def _one_name(order: list[int], strength: dict[int, float], distinct: list[str], true_values: set[str]) -> str:
     if len(order) == 1:
         return distinct[order[0]]
     if len(order) <= _SHOWN:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
+from funnel.sparse_weights import SparseWeights
 
 FloatArray = npt.NDArray[np.float64]
 WeightArray = npt.NDArray[np.uint64]
@@ -20,7 +22,11 @@ WeightArray = npt.NDArray[np.uint64]
 # Words are 63 bits, so that a full column (weight 2^63) still fits an unsigned 64-bit integer.
 WORD_BITS = 63
 DENOMINATOR = 2**WORD_BITS
+# Weights as a table; and without the zeros, as wide tables have them: see `is_sparse`.
 FORMAT: Final = "funnel-protocol/1"
+SPARSE_FORMAT: Final = "funnel-protocol/2"
+# A table with so many entries, of which at most one in so many is not zero, is written without the zeros.
+_WIDE, _SPARSE = 2**20, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +36,8 @@ class Protocol:
     Parameters
     ----------
     weights : ndarray of uint64, shape (b, a)
-        Integer weights; every column sums to exactly 2^63.
+        Integer weights; every column sums to exactly 2^63. Of a sparse protocol (`of_sparse`) the table is made when
+        it is asked for, and refused where it would not fit memory; `sparse` is always there.
     marginal : ndarray of uint64, shape (b,)
         Weights, summing to 2^63, of a record whose input is outside the alphabet (METHOD section 8).
     inputs : Alphabet
@@ -62,21 +69,74 @@ class Protocol:
     outputs: Alphabet
     mechanism: str = ""
     guarantee: str = ""
+    format: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("weights", "marginal"):
-            array = np.array(getattr(self, name))
-            if array.dtype != np.uint64:
-                raise SpecError(f"protocol {name} must be unsigned 64-bit integers, not {array.dtype}")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        given: WeightArray | SparseWeights = self.weights
+        if isinstance(given, SparseWeights):
+            # The table is then made by `__getattr__`, if anybody asks for it.
+            object.__delattr__(self, "weights")
+            object.__setattr__(self, "sparse", given)
+        else:
+            object.__setattr__(self, "weights", _frozen("weights", given))
+        object.__setattr__(self, "marginal", _frozen("marginal", self.marginal))
         b, a = len(self.outputs), len(self.inputs)
-        if self.weights.shape != (b, a) or self.marginal.shape != (b,):
-            raise SpecError(f"protocol weights of shape {self.weights.shape} do not fit {b} outputs and {a} inputs")
-        columns = np.column_stack([self.weights, self.marginal])
-        # Bounding every entry first keeps the exact sum of the 32-bit halves from wrapping around.
-        if (columns > np.uint64(DENOMINATOR)).any() or any(total != DENOMINATOR for total in exact_sums(columns)):
+        shape = given.shape
+        if shape != (b, a) or self.marginal.shape != (b,):
+            raise SpecError(f"protocol weights of shape {shape} do not fit {b} outputs and {a} inputs")
+        if isinstance(given, SparseWeights):
+            largest, sums = given.values.max(initial=0), given.sums_by_input() + exact_sums(self.marginal[:, None])
+        else:
+            columns = np.column_stack([given, self.marginal])
+            largest, sums = columns.max(), exact_sums(columns)
+        # Bounding every entry keeps the exact sum of the 32-bit halves from wrapping around.
+        if max(int(largest), int(self.marginal.max())) > DENOMINATOR or any(total != DENOMINATOR for total in sums):
             raise SpecError("every column of protocol weights must sum to exactly 2^63")
+        if not self.format:
+            there = len(given.values) if isinstance(given, SparseWeights) else int(np.count_nonzero(given))
+            wide = b * a >= _WIDE and there * _SPARSE <= b * a
+            object.__setattr__(self, "format", SPARSE_FORMAT if wide else FORMAT)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> WeightArray:
+            # Only what is not there: the table of sparse weights, which is kept once it was made.
+            if name != "weights" or "sparse" not in self.__dict__:
+                raise AttributeError(f"a protocol has no {name!r}")
+            table = self.sparse.table()
+            table.setflags(write=False)
+            object.__setattr__(self, "weights", table)
+            return table
+
+    @classmethod
+    def of_sparse(
+        cls,
+        weights: SparseWeights,
+        marginal: WeightArray,
+        inputs: Alphabet,
+        outputs: Alphabet,
+        mechanism: str = "",
+        guarantee: str = "",
+        format: str = "",
+    ) -> Protocol:
+        """A protocol from weights without their zeros, for tables too wide for all b · a entries.
+
+        Raises
+        ------
+        SpecError
+            As the constructor.
+        """
+        return cls(cast(WeightArray, weights), marginal, inputs, outputs, mechanism, guarantee, format)
+
+    @cached_property
+    def sparse(self) -> SparseWeights:
+        """The weights that are not zero, output by output."""
+        return SparseWeights.of(self.weights)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is written without zeros: a wide table, of which at most a quarter is not zero."""
+        return self.format == SPARSE_FORMAT
 
     @property
     def denominator(self) -> int:
@@ -113,6 +173,31 @@ class Protocol:
         extended = np.column_stack([self.weights, self.marginal])
         return extended[:, [self.inputs.get(symbol) for symbol in alphabet.symbols]]
 
+    def sparse_for(self, alphabet: Alphabet) -> SparseWeights:
+        """`weights_for`, without the zeros.
+
+        Raises
+        ------
+        DataError
+            If the alphabet is over other columns.
+        """
+        if alphabet == self.inputs:
+            return self.sparse
+        if alphabet.columns != self.inputs.columns:
+            return SparseWeights.of(self.weights_for(alphabet))
+        places = np.array([self.inputs.get(symbol) for symbol in alphabet.symbols])
+        known, new = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
+        where = np.full(len(self.inputs), -1)
+        where[places[known]] = known
+        kept = where[self.sparse.inputs] >= 0
+        b = len(self.outputs)
+        return SparseWeights.of_entries(
+            np.concatenate([self.sparse.outputs[kept], np.repeat(np.arange(b), len(new))]),
+            np.concatenate([where[self.sparse.inputs[kept]], np.tile(new, b)]),
+            np.concatenate([self.sparse.values[kept], np.repeat(self.marginal, len(new))]),
+            (b, len(alphabet)),
+        )
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the channel: alphabets, weights and marginal."""
@@ -123,15 +208,26 @@ class Protocol:
     def _content(self) -> dict[str, Any]:
         # Weights are decimal texts: JSON readers that parse numbers as doubles would round them.
         return {
-            "format": FORMAT,
+            "format": self.format,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee,
             "denominator": str(DENOMINATOR),
             "inputs": {"columns": list(self.inputs.columns), "symbols": [list(s) for s in self.inputs.symbols]},
             "outputs": {"columns": list(self.outputs.columns), "symbols": [list(s) for s in self.outputs.symbols]},
-            "weights": [[str(weight) for weight in row] for row in self.weights.tolist()],
+            "weights": self.written_weights(),
             "marginal": [str(weight) for weight in self.marginal.tolist()],
         }
+
+    def written_weights(self) -> list[list[str]] | list[dict[str, str]]:
+        """The weights of every output as decimal texts: of all inputs, or if sparse by the positions of its inputs."""
+        if not self.is_sparse:
+            return [[str(weight) for weight in row] for row in self.weights.tolist()]
+        sparse = self.sparse
+        inputs, values = sparse.inputs.tolist(), sparse.values.tolist()
+        return [
+            {str(x): str(weight) for x, weight in zip(inputs[start:end], values[start:end], strict=True)}
+            for start, end in itertools.pairwise(sparse.starts.tolist())
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The protocol as JSON-ready values, with its digest."""
@@ -169,16 +265,20 @@ class Protocol:
             If it is not a protocol or has been altered.
         """
         try:
-            if content["format"] != FORMAT or int(content["denominator"]) != DENOMINATOR:
-                raise DataError(f"the protocol is not of format {FORMAT} with denominator 2^63")
-            guarantee = content["guarantee"]
+            form = content["format"]
+            if form not in (FORMAT, SPARSE_FORMAT) or int(content["denominator"]) != DENOMINATOR:
+                raise DataError(f"the protocol is not of format {FORMAT} or {SPARSE_FORMAT} with denominator 2^63")
+            guarantee, inputs = content["guarantee"], _alphabet(content["inputs"])
+            written = content["weights"]
+            weights = _integers(written) if form == FORMAT else _entries(written, len(inputs))
             protocol = cls(
-                _integers(content["weights"]),
+                cast(WeightArray, weights),
                 _integers(content["marginal"]),
-                _alphabet(content["inputs"]),
+                inputs,
                 _alphabet(content["outputs"]),
                 str(content["mechanism"]),
                 str(guarantee["declared"] if isinstance(guarantee, dict) else guarantee),
+                form,
             )
             declared = content["digest"]
         except (ValueError, KeyError, TypeError, OverflowError, SpecError) as error:
@@ -197,6 +297,23 @@ def exact_sums(columns: WeightArray) -> list[int]:
 
 def _integers(values: Any) -> WeightArray:
     return np.array([[int(v) for v in row] if isinstance(row, list) else int(row) for row in values], dtype=np.uint64)
+
+
+def _entries(rows: Any, width: int) -> SparseWeights:
+    sizes = [len(row) for row in rows]
+    values = np.array([int(weight) for row in rows for weight in row.values()], dtype=np.uint64)
+    if not values.all():
+        raise ValueError("a sparse protocol leaves zeros out")
+    inputs = [int(x) for row in rows for x in row]
+    return SparseWeights.of_entries(np.repeat(np.arange(len(sizes)), sizes), inputs, values, (len(sizes), width))
+
+
+def _frozen(name: str, given: object) -> WeightArray:
+    array = np.array(given)
+    if array.dtype != np.uint64:
+        raise SpecError(f"protocol {name} must be unsigned 64-bit integers, not {array.dtype}")
+    array.setflags(write=False)
+    return array
 
 
 def _alphabet(content: dict[str, Any]) -> Alphabet:

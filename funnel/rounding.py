@@ -13,6 +13,7 @@ from funnel.guarantees.base import Guarantee
 from funnel.guarantees.exact import secret_output
 from funnel.joint import Joint
 from funnel.protocol import DENOMINATOR, WORD_BITS, FloatArray, WeightArray, exact_sums
+from funnel.sparse_weights import Places, SparseWeights
 
 # Repair by mixing is for misses by a hair; a channel that needs more was not made for this guarantee.
 LARGEST_REPAIR = 2.0**-16
@@ -56,9 +57,53 @@ def _balanced(weights: WeightArray) -> WeightArray:
     return weights
 
 
-def marginal_weights(joint: Joint, weights: WeightArray) -> WeightArray:
+def sparse_integer_weights(
+    outputs: Places, inputs: Places, values: FloatArray, shape: tuple[int, int]
+) -> SparseWeights:
+    """`integer_weights` of a channel (b, a) given by its entries that are not zero, every pair once.
+
+    Raises
+    ------
+    SolverError
+        If it is not a channel.
+    """
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise SolverError("the optimiser returned a matrix that is not a channel (negative or not finite)")
+    sums = np.bincount(inputs, weights=values, minlength=shape[1])
+    if (np.abs(sums - 1) > 1e-6).any():
+        raise SolverError("the optimiser returned a matrix that is not a channel (a column does not sum to 1)")
+    weights = np.ldexp(np.minimum(values / sums[inputs], 1.0), WORD_BITS).astype(np.uint64)
+    # What a column lacks goes to its largest entry, the first of the entries in this order.
+    order = np.lexsort((np.arange(len(weights)), -weights.astype(np.float64), inputs))
+    _, first = np.unique(inputs[order], return_index=True)
+    totals = SparseWeights.of_entries(outputs, inputs, weights, shape).sums_by_input()
+    largest = order[first]
+    weights[largest] = [
+        int(weight) + DENOMINATOR - total for weight, total in zip(weights[largest].tolist(), totals, strict=True)
+    ]
+    return SparseWeights.of_entries(outputs, inputs, weights, shape)
+
+
+def sparse_rounded_weights(
+    joint: Joint, outputs: Places, inputs: Places, masses: FloatArray, number: int
+) -> SparseWeights:
+    """Integer weights (number, a) of a channel given by its masses P(x, y) that are not zero; every input occurs.
+
+    Raises
+    ------
+    SolverError
+        If it is not a channel.
+    """
+    return sparse_integer_weights(outputs, inputs, masses / joint.p_input[inputs], (number, len(joint.inputs)))
+
+
+def marginal_weights(joint: Joint, weights: WeightArray | SparseWeights) -> WeightArray:
     """Law q of the output as weights summing to 2^63, shape (b,); exact up to one unit per output."""
-    law = [int(total) // joint.n for total in secret_output(joint.counts.sum(axis=0, keepdims=True), weights)[0]]
+    counts = joint.counts.sum(axis=0)
+    if isinstance(weights, SparseWeights):
+        law = [total // joint.n for total in weights.masses(counts)]
+    else:
+        law = [int(total) // joint.n for total in secret_output(counts[None], weights)[0]]
     law[max(range(len(law)), key=law.__getitem__)] += DENOMINATOR - sum(law)
     return np.array(law, dtype=np.uint64)
 

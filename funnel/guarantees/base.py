@@ -5,16 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from funnel.alphabet import Alphabet
 from funnel.errors import SpecError
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import Protocol, WeightArray
+from funnel.sparse_weights import SparseWeights
+
+# Outputs of a sparse protocol that are judged at once.
+_OUTPUTS = 256
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,10 @@ class Guarantee(ABC):
         DataError
             If the protocol reads other columns than the joint law describes.
         """
-        return self.level_for(*_aligned(joint, protocol))
+        read = joint.read_by(protocol.inputs.columns)
+        if protocol.is_sparse and isinstance(self, PosteriorGuarantee) and read.bounds is None:
+            return self.sparse_level(read.occurring, protocol.sparse_for(read.occurring.inputs))
+        return self.level_for(read, protocol.weights_for(read.inputs))
 
     def holds(self, joint: Joint, protocol: Protocol) -> bool:
         """Whether the protocol meets this guarantee: decided in exact arithmetic on its integer weights.
@@ -151,7 +161,10 @@ class Guarantee(ABC):
         DataError
             If the protocol reads other columns than the joint law describes.
         """
-        return self.holds_for(*_aligned(joint, protocol))
+        read = joint.read_by(protocol.inputs.columns)
+        if protocol.is_sparse and isinstance(self, PosteriorGuarantee) and read.bounds is None:
+            return self.sparse_holds(read.occurring, protocol.sparse_for(read.occurring.inputs))
+        return self.holds_for(read, protocol.weights_for(read.inputs))
 
     @property
     def is_perfect(self) -> bool:
@@ -247,6 +260,22 @@ class PosteriorGuarantee(ConeGuarantee):
         seen = joint.p_secret > 0
         return np.asarray(self.posterior_cone(joint.p_secret[seen]) @ joint.p[seen])
 
+    def sparse_holds(self, joint: Joint, weights: SparseWeights) -> bool:
+        """`holds_for` for sparse weights over a joint law without bounds: as exact, and O(c) for every entry."""
+        return all(self.holds_for(part, rows) for _, part, rows in _some_outputs(joint, weights))
+
+    def sparse_level(self, joint: Joint, weights: SparseWeights) -> Level:
+        """`level_for` for sparse weights over a joint law without bounds."""
+        worst: Level | None = None
+        for outputs, part, rows in _some_outputs(joint, weights):
+            level = self.level_for(part, rows)
+            if worst is None or level.value > worst.value:
+                witness = dataclasses.replace(level.witness, output=int(outputs[level.witness.output]))
+                worst = Level(level.value, witness)
+        if worst is None:
+            raise SpecError("no output of the protocol can be produced by a record that occurs")
+        return worst
+
 
 def checked_number(guarantee: Guarantee, field: str, infinite: bool = False, unit: str = " (nats)") -> None:
     """Make a field of a guarantee a float >= 0; the unit is for the message.
@@ -267,6 +296,19 @@ def checked_number(guarantee: Guarantee, field: str, infinite: bool = False, uni
     object.__setattr__(guarantee, field, value)
 
 
-def _aligned(joint: Joint, protocol: Protocol) -> tuple[Joint, WeightArray]:
-    read = joint.read_by(protocol.inputs.columns)
-    return read, protocol.weights_for(read.inputs)
+def _some_outputs(joint: Joint, weights: SparseWeights) -> Iterator[tuple[npt.NDArray[np.intp], Joint, WeightArray]]:
+    """Outputs that occur, a few at a time, with the joint law over what they look at and their weights for that.
+
+    The posterior of the secret given an output is a matter of the inputs that can produce it. All others are one input
+    with a weight of zero, so that the prior, the number of records and every P(s, y) are what they were.
+    """
+    everybody = joint.counts.sum(axis=1)
+    for first, inputs, rows in weights.blocks(_OUTPUTS):
+        seen = joint.counts[:, inputs]
+        occur = np.flatnonzero((seen.any(axis=0) & (rows > 0)).any(axis=1))
+        if not len(occur):
+            continue
+        counts = np.column_stack([seen, everybody - seen.sum(axis=1)])
+        part = Joint(counts, joint.secret, Alphabet.of(None, counts.shape[1], "X"))
+        nothing = np.zeros((len(occur), 1), dtype=np.uint64)
+        yield occur + first, part, np.hstack([rows[occur], nothing])

@@ -62,7 +62,7 @@ def integers_near(problem: Problem, split: Split, budget: Budget) -> Iterator[We
             )
         yield weights
         return
-    weights_inside = _first_decided(problem, _inside(problem, split, budget), budget)
+    weights_inside = _first_decided(problem, splits_inside(problem, split, budget), budget)
     if weights_inside is not None:
         yield weights_inside
         return
@@ -99,7 +99,7 @@ def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget
                 yield polished
 
 
-def _inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
+def splits_inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
     """Splits near this one that are a hair inside the cone, the nearest first, while the budget lasts."""
     yield from _polished(problem, split, _MARGINS, budget)
     for margin in _WIDER_MARGINS:

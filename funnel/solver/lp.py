@@ -21,7 +21,7 @@ _SPARSE_PROGRAMME, _SPARSE_ENTRY = 400 * CALL, 1.0
 _MOST = 1e9
 
 
-def _quiet() -> highspy.Highs:
+def quiet_solver() -> highspy.Highs:
     solver: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
@@ -51,7 +51,7 @@ class MasterProgramme:
     def __init__(self, law: FloatArray, budget: Budget) -> None:
         self._law = law
         self._budget = budget
-        self._solver = _quiet()
+        self._solver = quiet_solver()
         self._rows = np.arange(len(law), dtype=np.int32)
         self._columns: list[FloatArray] = []
         self._gains: list[float] = []

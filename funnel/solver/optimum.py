@@ -18,7 +18,7 @@ from funnel.measures import Counted, mutual_information
 from funnel.naming import name_outputs
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
-from funnel.rounding import marginal_weights, rounded_weights
+from funnel.rounding import marginal_weights, rounded_weights, silence_unseen
 from funnel.solver.ascent import ascend
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget, Ended
@@ -34,7 +34,9 @@ from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
 from funnel.solver.unchanged import unchanged_weights
 from funnel.solver.vertices import enumerate_vertices
+from funnel.solver.wide import Narrowed, binary_optimum, is_binary, is_wide, needs_no_table
 from funnel.solver.work import Deciding, decision_work
+from funnel.sparse_weights import SparseWeights
 
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
 _SLACK = 1e-9
@@ -79,7 +81,7 @@ class Solution:
     vertices : int
         Number of vertices enumerated, or of columns generated.
     method : str
-        ``"vertices"``, ``"columns"``, ``"identity"`` or ``"cutting planes"``: what was done.
+        ``"vertices"``, ``"columns"``, ``"pairs"``, ``"identity"`` or ``"cutting planes"``: what was done.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class Solution:
 
 
 _STATUS: dict[Ended, str] = {"work": "time limit", "clock": "clock", "interrupt": "interrupted"}
+_ENDED: dict[str, Ended] = {status: ended for ended, status in _STATUS.items()}
 
 
 def optimal(
@@ -184,6 +187,25 @@ def optimal(
     if not gap > 0 or not (time_limit is None or isinstance(time_limit, Budget) or time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
     budget = Budget.of(time_limit)
+    chosen = method == "auto" or (method == "columns" and needs_no_table(joint) and not is_binary(joint))
+    if chosen and not reads_secret and isinstance(guarantee, PosteriorGuarantee) and is_wide(joint, guarantee):
+        with budget.interruptible():
+            return _wide(joint, guarantee, gap, budget, method, progress, started)
+    return _in_table(joint, guarantee, gap, budget, method, progress, reads_secret, counts, started)
+
+
+def _in_table(
+    joint: Joint,
+    guarantee: Guarantee,
+    gap: float,
+    budget: Budget,
+    method: str,
+    progress: Progress | None,
+    reads_secret: bool,
+    counts: Counted,
+    started: float,
+) -> Solution:
+    """The optimum as a table of all inputs by all outputs."""
     # Publishing X as it is is no optimum where telling S counts as well.
     whole = reads_secret and counts == "secret and inputs"
     unchanged = None if whole else unchanged_weights(joint, guarantee, budget)
@@ -204,6 +226,43 @@ def optimal(
         if reads_secret and method == "vertices":
             raise SpecError("the optimum over protocols that read the secret is found by columns only")
         return _over_cone(joint, guarantee, gap, budget, method, progress, reads_secret, started)
+
+
+def _wide(
+    joint: Joint,
+    guarantee: PosteriorGuarantee,
+    gap: float,
+    budget: Budget,
+    method: str,
+    progress: Progress | None,
+    started: float,
+) -> Solution:
+    """The optimum without a table of all inputs by all outputs."""
+    # What never occurs is outside the alphabet of a wide protocol: its records draw from the marginal.
+    seen = joint.occurring
+    if is_binary(joint):
+        found = binary_optimum(seen, guarantee, gap, budget)
+        weights, bound, done, size, finished = found.weights, found.bound, "pairs", found.columns, found.finished
+        ended = None if finished else budget.ended_by
+    else:
+        narrowed, finishing = Narrowed.of(seen), budget.reserve(_FINISHING)
+        best = _in_table(
+            narrowed.merged.joint, guarantee, gap, budget, method, progress, False, "inputs", time.perf_counter()
+        )
+        weights = narrowed.widened(best.protocol, guarantee, finishing)
+        bound, done, size = narrowed.told_besides + best.bound, best.method, best.vertices
+        finished, ended = best.finished, _ENDED.get(best.status)
+    if needs_no_table(joint):
+        protocol = _sparse_protocol(seen, guarantee, weights)
+    else:
+        table = np.zeros((weights.shape[0], len(joint.inputs)), dtype=np.uint64)
+        table[:, joint.counts.any(axis=0)] = weights.table()
+        protocol = _protocol(joint, joint, guarantee, silence_unseen(joint, table))
+    utility = mutual_information(joint, protocol)
+    rounding = 2.0**-50 * (len(joint.inputs) + 8) * (1.0 + joint.entropy)
+    bound = max(utility, min(joint.entropy, bound + rounding))
+    status = _status(bound - utility <= gap, finished, ended)
+    return Solution(protocol, utility, bound, status, time.perf_counter() - started, size, done)
 
 
 class _Best:
@@ -465,6 +524,22 @@ def _protocol(joint: Joint, read: Joint, guarantee: Guarantee, weights: WeightAr
         marginal_weights(read, weights),
         read.inputs,
         name_outputs(weights, read.inputs, joint.inputs.columns),
+        "optimal",
+        str(guarantee),
+    )
+
+
+def _sparse_protocol(joint: Joint, guarantee: Guarantee, weights: SparseWeights) -> Protocol:
+    # In the order of the inputs they stand for, as tables are.
+    entries = np.lexsort((weights.inputs, -weights.values.astype(np.float64), weights.outputs))
+    leading = entries[weights.starts[:-1]]
+    order = np.lexsort((-weights.values[leading].astype(np.float64), weights.inputs[leading]))
+    weights = weights.chosen(order)
+    return Protocol.of_sparse(
+        weights,
+        marginal_weights(joint, weights),
+        joint.inputs,
+        name_outputs(weights, joint.inputs, joint.inputs.columns),
         "optimal",
         str(guarantee),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
@@ -76,13 +77,7 @@ def _merged(joint: Joint, members: tuple[tuple[int, ...], ...]) -> MergedInputs:
 
 
 def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Outputs over the original inputs, each with at most one member of every merged input.
-
-    The north-west corner rule (METHOD section 9): the members of a merged input are allotted in sequence to the outputs
-    that it produces, so that few are shared by two of them. Then each output is cut into pieces: the members allotted
-    to it from every merged input are laid along one unit interval, in proportion to what was allotted, and the interval
-    is cut wherever one of them ends. Every piece has the posterior over merged inputs, and so the entropy, of the
-    output it comes from: the optimum is kept.
+    """Outputs over the original inputs, each with at most one member of every merged input: `split_entries` as a table.
 
     Parameters
     ----------
@@ -96,25 +91,64 @@ def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -
     posteriors : ndarray, shape (k', a)
         ``k' <= a - m + k``, each row with as many non-zeros as the row it comes from.
     mass : ndarray, shape (k',)
+    """
+    pieces = split_entries(merged, posteriors, mass)
+    fine = np.zeros((len(pieces.mass), len(merged.original.inputs)))
+    fine[pieces.output, pieces.input] = pieces.share
+    return fine, pieces.mass
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Outputs over the original inputs, by their entries that are not zero.
+
+    Attributes
+    ----------
+    output, input : ndarray of int, shape (number of entries,)
+    share : ndarray, shape (number of entries,)
+        P(x | y).
+    mass : ndarray, shape (k',)
+        P(y).
+    """
+
+    output: npt.NDArray[np.int64]
+    input: npt.NDArray[np.int64]
+    share: FloatArray
+    mass: FloatArray
+
+
+def split_entries(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -> Pieces:
+    """Outputs over the original inputs, each with at most one member of every merged input.
+
+    The north-west corner rule (METHOD section 9): the members of a merged input are allotted in sequence to the outputs
+    that it produces, so that few are shared by two of them. Then each output is cut into pieces: the members allotted
+    to it from every merged input are laid along one unit interval, in proportion to what was allotted, and the interval
+    is cut wherever one of them ends. Every piece has the posterior over merged inputs, and so the entropy, of the
+    output it comes from: the optimum is kept.
 
     Notes
     -----
-    O(a + k m) besides the k' a entries returned.
+    O(a + k m + number of entries), which are at most as many for each piece as its output has.
     """
     sizes = merged.original.counts.sum(axis=0)
     allotted = [
         _allotted(sizes[list(group)] / sizes[list(group)].sum(), posteriors[:, m] * mass)
         for m, group in enumerate(merged.members)
     ]
-    rows: list[list[tuple[int, float]]] = []
+    outputs: list[int] = []
+    inputs: list[int] = []
+    shares: list[float] = []
     pieces: list[float] = []
     for y, (row, weight) in enumerate(zip(posteriors, mass, strict=True)):
         used = np.flatnonzero(row > 0).tolist()
         lists = [allotted[m][y] for m in used]
+        of_used = row[used].tolist()
         at = [0] * len(used)
         start = 0.0
         while start < 1.0:
-            rows.append([(merged.members[m][lists[i][at[i]][0]], float(row[m])) for i, m in enumerate(used)])
+            outputs += [len(pieces)] * len(used)
+            inputs += [merged.members[m][ends[place][0]] for m, ends, place in zip(used, lists, at, strict=True)]
+            shares += of_used
             stop = min(ends[place][1] for ends, place in zip(lists, at, strict=True))
             pieces.append(float(weight) * (stop - start))
             # Ends that differ by rounding are one: a piece of nothing else would be an output of its own.
@@ -123,11 +157,7 @@ def split_rows(merged: MergedInputs, posteriors: FloatArray, mass: FloatArray) -
                 for ends, place in zip(lists, at, strict=True)
             ]
             start = stop
-    fine = np.zeros((len(rows), len(sizes)))
-    for piece, entries in zip(fine, rows, strict=True):
-        for x, share in entries:
-            piece[x] = share
-    return fine, np.array(pieces)
+    return Pieces(np.array(outputs), np.array(inputs), np.array(shares), np.array(pieces))
 
 
 def _allotted(members: FloatArray, amounts: FloatArray) -> dict[int, list[tuple[int, float]]]:

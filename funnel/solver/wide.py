@@ -1,0 +1,211 @@
+"""Wide tables: the optimum over the distinct posteriors of the secret, dealt out to all inputs without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.errors import SolverError
+from funnel.guarantees.base import Guarantee, PosteriorGuarantee
+from funnel.joint import FloatArray, Joint
+from funnel.protocol import Protocol
+from funnel.rounding import sparse_rounded_weights
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import Budget
+from funnel.solver.integers import splits_inside
+from funnel.solver.interval import Interval, Places, balanced, best_shares, paired
+from funnel.solver.presolve import MergedInputs, merge_equal_posteriors, split_entries
+from funnel.solver.problem import Problem
+from funnel.solver.split import Split
+from funnel.sparse_weights import SparseWeights
+
+# A table of all inputs by all outputs would have more entries than this.
+_ENTRIES = 2**20
+# Two secrets: from so many inputs on pairs are found in closed form rather than listed.
+_MANY_INPUTS = 64
+# How far inside the ends of an interval pairs are moved for their integer weights; further in, they are found again.
+_MARGINS, _LARGER_MARGINS = (1e-11, 1e-10, 1e-9, 1e-8), (1e-6, 1e-4, 1e-2)
+# The share of a budget for integer weights.
+_FINISHING = 0.1
+# Units of work of an input, of an entry of a channel that is made and decided, and of one of its outputs and secrets.
+_BY_INPUT, _BY_ENTRY, _BY_OUTPUT = 2_000.0, 3_000.0, 2_000.0
+
+
+def is_wide(joint: Joint, guarantee: Guarantee) -> bool:
+    """Whether the optimum is found here: a guarantee on the posterior of the secret, for more inputs than fit a table.
+
+    With a budget of 0 the equations of a lattice are for tables; what is known of counts up to noise is for boxes.
+    """
+    if not isinstance(guarantee, PosteriorGuarantee) or guarantee.is_perfect or joint.bounds is not None:
+        return False
+    a = len(joint.inputs)
+    return needs_no_table(joint) or (a >= _MANY_INPUTS and is_binary(joint))
+
+
+def needs_no_table(joint: Joint) -> bool:
+    """Whether all inputs by as many outputs are too many entries for a table."""
+    return len(joint.inputs) ** 2 > _ENTRIES
+
+
+def is_binary(joint: Joint) -> bool:
+    """Whether two secrets occur."""
+    return int(np.count_nonzero(joint.counts.any(axis=1))) == 2
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Weights that meet the guarantee exactly, and a bound.
+
+    Attributes
+    ----------
+    weights : SparseWeights
+    bound : float
+        No protocol that meets the guarantee tells more nats of X.
+    columns : int
+        Columns of the last programme.
+    finished : bool
+        Whether more work would change nothing.
+    """
+
+    weights: SparseWeights
+    bound: float
+    columns: int
+    finished: bool
+
+
+def binary_optimum(joint: Joint, guarantee: PosteriorGuarantee, gap: float, budget: Budget) -> Found:
+    """The optimum for two secrets, by inputs alone and pairs of them (`funnel.solver.interval`).
+
+    Parameters
+    ----------
+    joint : Joint
+        Every input occurs.
+    guarantee : PosteriorGuarantee
+        Of a budget above 0.
+    gap : float
+        Requested bound - utility, nats.
+    budget : Budget
+
+    Raises
+    ------
+    SolverError
+        If a linear programme fails.
+    """
+    counts = joint.counts[joint.counts.any(axis=1)]
+    # Of the rarer secret, whose probabilities then have all their digits.
+    rarer = int(counts.sum(axis=1).argmin())
+    sizes = counts.sum(axis=0)
+    prior = float(counts[rarer].sum() / joint.n)
+    r, group = np.unique(counts[rarer] / sizes, return_inverse=True)
+    law = np.bincount(group, weights=sizes / joint.n)
+    finishing = budget.reserve(_FINISHING)
+    finishing.spend(_BY_INPUT * len(sizes))
+    shares = best_shares(r, law, Interval.of(guarantee, prior), gap, budget)
+    for margin in (*_MARGINS, *_LARGER_MARGINS):
+        inside = Interval.of(guarantee.tightened(margin), prior)
+        near = shares
+        if margin in _LARGER_MARGINS:
+            near = best_shares(r, law, inside, gap, finishing)
+        moved = balanced(r, law, near.share, inside)
+        weights = _dealt_out(joint, r, group, moved)
+        finishing.spend(_BY_ENTRY * len(weights.values))
+        if guarantee.sparse_holds(joint, weights):
+            break
+    else:
+        weights = SparseWeights.of(np.full((1, len(joint.inputs)), 2**63, dtype=np.uint64))
+    return Found(weights, joint.entropy + shares.bound, shares.columns, shares.finished)
+
+
+def _dealt_out(joint: Joint, r: FloatArray, group: Places, share: FloatArray) -> SparseWeights:
+    """Weights of the best pairs, the shares of a posterior being those of its inputs one after the other.
+
+    So of inputs with the same posterior at most two are in more than one place.
+    """
+    law = joint.p_input
+    order = np.argsort(group, kind="stable")
+    upto = np.cumsum(law[order])
+    first = np.searchsorted(group[order], np.arange(len(r)))
+    begins = np.concatenate([[0.0], upto])[first][group[order]]
+    mass = np.bincount(group, weights=law)[group[order]]
+    start, stop = (np.concatenate([[0.0], upto[:-1]]) - begins) / mass, (upto - begins) / mass
+    edges = np.cumsum(share, axis=1)[group[order]]
+    low = np.concatenate([np.zeros((len(order), 1)), edges[:, :-1]], axis=1)
+    high = np.concatenate([edges[:, :-1], np.ones((len(order), 1))], axis=1)
+    amounts = np.maximum(np.minimum(stop[:, None], high) - np.maximum(start[:, None], low), 0.0)
+    size = stop - start
+    # What is left of an input by rounding is nothing.
+    amounts[amounts < 1e-12 * size[:, None]] = 0.0
+    amounts *= (law[order] / amounts.sum(axis=1))[:, None]
+    alone = np.flatnonzero(amounts[:, 0] > 0)
+    parts, number = [(np.arange(len(alone)), order[alone], amounts[alone, 0])], len(alone)
+    for end in (1, 2):
+        used = np.flatnonzero(amounts[:, end] > 0)
+        if not len(used):
+            continue
+        one, two, of_one, of_two = paired(r[group[order[used]]], amounts[used, end])
+        places = number + np.arange(len(one))
+        parts.append((places, order[used[one]], of_one))
+        both = of_two > 0
+        parts.append((places[both], order[used[two[both]]], of_two[both]))
+        number += len(one)
+    outputs, inputs, masses = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sparse_rounded_weights(joint, outputs, inputs, masses, number)
+
+
+@dataclass(frozen=True, eq=False)
+class Narrowed:
+    """A wide joint law with one input for each posterior of the secret, on which its optimum is found.
+
+    Attributes
+    ----------
+    joint : Joint
+    merged : MergedInputs
+    """
+
+    joint: Joint
+    merged: MergedInputs
+
+    @classmethod
+    def of(cls, joint: Joint) -> Narrowed:
+        """Merge equal posteriors, which no posterior guarantee tells apart."""
+        return cls(joint, merge_equal_posteriors(joint))
+
+    @property
+    def told_besides(self) -> float:
+        """H(X | posterior) in nats: what an output that is one of inputs of the same posterior tells besides."""
+        return self.joint.entropy - self.merged.joint.entropy
+
+    def widened(self, protocol: Protocol, guarantee: PosteriorGuarantee, budget: Budget) -> SparseWeights:
+        """Weights for all inputs of a protocol that meets the guarantee, as useful but for their rounding.
+
+        Where rounding breaks the bound, its outputs are moved a hair inside first; where that does not help, inputs of
+        the same posterior stay together, as they are in the protocol.
+        """
+        problem = Problem.of(self.merged.joint, guarantee, False)
+        posteriors = problem.posteriors(protocol.weights)
+        # `problem.posteriors` is over what presolve leaves, which is all of it.
+        mass = protocol.weights.astype(np.float64) @ self.merged.joint.p_input / float(protocol.denominator)
+        split = Split(posteriors, mass / mass.sum(), float(negative_entropy(posteriors) @ mass), 0.0)
+        for near in self._near(problem, split, budget):
+            try:
+                weights = self._split(near)
+            except SolverError:
+                continue
+            budget.spend(_BY_ENTRY * len(weights.values) + _BY_OUTPUT * weights.shape[0])
+            if guarantee.sparse_holds(self.joint, weights):
+                return weights
+        places = np.full(len(self.joint.inputs), -1)
+        for m, group in enumerate(self.merged.members):
+            places[list(group)] = m
+        return SparseWeights.of(protocol.weights[:, places])
+
+    def _near(self, problem: Problem, split: Split, budget: Budget) -> Iterator[Split]:
+        yield split
+        yield from splits_inside(problem, split, budget)
+
+    def _split(self, split: Split) -> SparseWeights:
+        pieces = split_entries(self.merged, split.posteriors, split.mass)
+        masses = pieces.share * pieces.mass[pieces.output]
+        return sparse_rounded_weights(self.joint, pieces.output, pieces.input, masses, len(pieces.mass))
