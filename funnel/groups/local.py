@@ -8,6 +8,7 @@ from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
+from funnel.solver.interval import Interval, best_shares, paired
 from funnel.solver.merging import merged_split
 from funnel.solver.region import Region
 
@@ -46,6 +47,8 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArra
         return np.eye(len(p))
     if (rows.sum(axis=1) >= -_THIN * (np.abs(cone) @ law).sum(axis=1)).any():
         return None
+    if len(law) == 2:
+        return _of_two(law, cone, budget)
     try:
         region = Region.of(rows / p, p / p.sum())
         start = merged_split(region, budget.part(_STARTING))
@@ -62,6 +65,49 @@ def best_channel(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArra
     if (np.abs(sums - 1) > 1e-6).any() or len(channel) < 2:
         return None
     return np.asarray(channel / sums)
+
+
+def _of_two(law: FloatArray, cone: FloatArray, budget: Budget) -> FloatArray | None:
+    """The same for two secrets, in closed form but for one small linear programme (`funnel.solver.interval`)."""
+    p = law.sum(axis=0)
+    interval = _interval(cone)
+    r, group = np.unique(law[1] / p, return_inverse=True)
+    group = group.reshape(-1)
+    try:
+        shares = best_shares(r, np.bincount(group, weights=p) / p.sum(), interval, _GAP, budget).share[group]
+    except SolverError:
+        return None
+    order = np.argsort(law[1] / p, kind="stable")
+    rows = [np.eye(len(p))[shares[:, 0] > 0] * shares[:, 0]]
+    for number, _ in interval.ends:
+        used = order[shares[order, number] > 0]
+        if not len(used):
+            continue
+        first, second, of_first, of_second = paired((law[1] / p)[used], shares[used, number] * p[used])
+        pairs = np.zeros((len(first), len(p)))
+        pairs[np.arange(len(first)), used[first]] = of_first / p[used[first]]
+        # The same place twice for an input that is an output alone: nothing of it is the second.
+        np.add.at(pairs, (np.arange(len(first)), used[second]), of_second / p[used[second]])
+        rows.append(pairs)
+    channel = np.concatenate(rows)
+    channel[channel < _DUST] = 0.0
+    channel = channel[channel.any(axis=1)]
+    sums = channel.sum(axis=0)
+    if (np.abs(sums - 1) > 1e-6).any() or len(channel) < 2:
+        return None
+    return np.asarray(channel / sums)
+
+
+def _interval(cone: FloatArray) -> Interval:
+    """What a cone leaves of the posterior of the second secret."""
+    low, high = 0.0, 1.0
+    for at_zero, at_one in cone:
+        slope = at_one - at_zero
+        if slope > 0:
+            high = min(high, -at_zero / slope)
+        elif slope < 0:
+            low = max(low, -at_zero / slope)
+    return Interval(low, high)
 
 
 def joined(channel: FloatArray, law: FloatArray, least: float) -> FloatArray:
