@@ -48,9 +48,9 @@ class Channel:
         return np.ldexp(self.weights.astype(np.float64), -BITS)
 
     @classmethod
-    def silent(cls, size: int) -> Channel:
-        """One output for all inputs, which says nothing."""
-        return cls(np.ones(size, dtype=np.bool_), np.full((1, size), UNIT, dtype=np.int64))
+    def silent(cls, inputs: npt.NDArray[np.bool_]) -> Channel:
+        """One output for all inputs that are possible, which says no more than that they are."""
+        return cls(inputs, np.where(inputs, UNIT, 0)[None])
 
     @classmethod
     def for_law(cls, law: FloatArray, cone: FloatArray, budget: Budget) -> Channel | None:

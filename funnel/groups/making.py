@@ -151,20 +151,20 @@ def make(
         sizes = laws.sum(axis=(1, 2))
         enough = np.flatnonzero(sizes >= people)
         channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)))
-        of_prefix = np.full(len(level), len(channels), dtype=np.int64)
-        of_prefix[enough] = np.where(assigned < 0, len(channels), assigned)
+        of_prefix = np.full(len(level), SILENT, dtype=np.int64)
+        of_prefix[enough] = assigned
         few = np.flatnonzero((sizes < people) & (sizes >= _THINNEST * people))
         if len(few) and channels:
             worth = np.array([channel.worth(laws[few], cones[0]) for channel in channels])
-            of_prefix[few] = np.where(worth.max(axis=0) > 0, worth.argmax(axis=0), len(channels))
-        spoken.append(int((of_prefix < len(channels)).sum()))
-        # Of which nothing is said here something may be said later, unless people are too few.
-        channels.append(Channel.silent(reading.size))
-        of_prefix[sizes < _THINNEST * people] = SILENT
+            of_prefix[few] = np.where(worth.max(axis=0) > 0, worth.argmax(axis=0), SILENT)
+        spoken.append(int((of_prefix != SILENT).sum()))
+        _fill_in(channels, of_prefix, laws, np.flatnonzero(sizes >= _THINNEST * people))
         told.append(_told(channels, of_prefix, laws) / records.joint.n)
         level = _next_level(level, of_prefix, channels, reading)
         levels.append(level)
-        marginals = [_marginal(channel, laws[of_prefix == place].sum(axis=(0, 1))) for place, channel in enumerate(channels)]
+        marginals = [
+            _marginal(channel, laws[of_prefix == place].sum(axis=(0, 1))) for place, channel in enumerate(channels)
+        ]
         stages.append(_stage(records, reading, channels, marginals))
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
     stages = _with_classes(stages, levels)
@@ -181,9 +181,23 @@ def _law(prefix: _Prefix, counts: FloatArray, reading: _Reading) -> FloatArray:
 
 def _marginal(channel: Channel, people: FloatArray) -> IntArray:
     """The law of the output as weights (b,) that sum to 2^44, for people with these inputs, (a,)."""
-    # A channel that nobody draws from has any law.
+    # Where a prefix shares the channel of others, these may be nobody.
     law = channel.rows @ (people if people.any() else channel.inputs)
     return np.asarray(whole_numbers((law / law.sum())[:, None])[:, 0])
+
+
+def _fill_in(channels: list[Channel], of_prefix: IntArray, laws: FloatArray, enough: IntArray) -> None:
+    """Channels of one output for prefixes of which nothing is said here, but may be later.
+
+    It names the values that the prefix leaves possible: a function of the prefix, so that it says nothing new.
+    """
+    known: dict[bytes, int] = {}
+    for place in enough[of_prefix[enough] == SILENT].tolist():
+        possible = laws[place].any(axis=0)
+        if possible.tobytes() not in known:
+            known[possible.tobytes()] = len(channels)
+            channels.append(Channel.silent(possible))
+        of_prefix[place] = known[possible.tobytes()]
 
 
 def _told(channels: list[Channel], of_prefix: IntArray, laws: FloatArray) -> float:
@@ -194,9 +208,7 @@ def _told(channels: list[Channel], of_prefix: IntArray, laws: FloatArray) -> flo
     return told
 
 
-def _next_level(
-    level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: _Reading
-) -> list[_Prefix]:
+def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: _Reading) -> list[_Prefix]:
     """All prefixes that follow those of which more may be said."""
     following: list[_Prefix] = []
     for prefix, place in zip(level, of_prefix.tolist(), strict=True):
@@ -236,14 +248,14 @@ def _with_classes(stages: list[Stage], levels: list[list[_Prefix]]) -> list[Stag
     for stage, level in zip(reversed(stages), reversed(levels[:-1]), strict=True):
         classes: dict[tuple[int, tuple[int, ...]], int] = {}
         here: dict[int, int] = {}
-        says_nothing = (len(stage.channels) - 1, (SILENT,))
+        first = len(made) == len(stages) - 1
         for prefix in level:
-            after = tuple(SILENT if one is None else numbers.get(id(one), SILENT) for one in prefix.following)
-            of_prefix = (prefix.channel, after)
-            is_root = len(level) == 1 and len(made) == len(stages) - 1
-            if prefix.channel == SILENT or (of_prefix == says_nothing and not is_root):
+            if prefix.channel == SILENT:
                 continue
-            here[id(prefix)] = classes.setdefault(of_prefix, len(classes))
+            after = tuple(SILENT if one is None else numbers.get(id(one), SILENT) for one in prefix.following)
+            says_nothing = stage.channels[prefix.channel].labels == (stage.nothing,) and after == (SILENT,)
+            if first or not says_nothing:
+                here[id(prefix)] = classes.setdefault((prefix.channel, after), len(classes))
         numbers = here
         made.append(_with_used(stage, list(classes)))
     made.reverse()

@@ -270,7 +270,9 @@ def _check(records: Records, columns: list[str]) -> None:
     if len(set(columns)) != len(columns):
         raise SpecError(f"a column is in two groups, or twice in one: {columns}")
     if missing := [column for column in records.columns if column not in columns]:
-        raise SpecError(f"the joint law has column {missing[0]!r}, which is in no group; count the grouped columns only")
+        raise SpecError(
+            f"the joint law has column {missing[0]!r}, which is in no group; count the grouped columns only"
+        )
 
 
 def _orders(records: Records) -> Iterator[tuple[str, ...]]:

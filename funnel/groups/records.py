@@ -62,7 +62,9 @@ class Records:
         """What there is of some columns, in the order of their values, and which of it every record has, (r,)."""
         places = [self.place(column) for column in columns]
         found, symbols = np.unique(self.codes[:, places], axis=0, return_inverse=True)
-        texts = tuple(tuple(self.values[j][code] for j, code in zip(places, row, strict=True)) for row in found.tolist())
+        texts = tuple(
+            tuple(self.values[j][code] for j, code in zip(places, row, strict=True)) for row in found.tolist()
+        )
         return Alphabet(tuple(columns), texts), symbols.reshape(-1)
 
     def law(self, symbols: IntArray, size: int) -> FloatArray:
