@@ -63,6 +63,7 @@ __all__ = [
     "DataError",
     "EntropyError",
     "FunnelError",
+    "GroupedProtocol",
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
@@ -89,5 +90,6 @@ __all__ = [
     "parse_guarantee",
     "plan",
     "protect",
+    "publish_groups",
     "sanitise",
 ]

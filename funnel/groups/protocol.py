@@ -16,7 +16,7 @@ from funnel.errors import DataError, SpecError
 from funnel.groups.ahead import Ahead
 from funnel.groups.labels import set_label
 from funnel.joint import IntArray
-from funnel.protocol import DENOMINATOR, WORD_BITS, WeightArray
+from funnel.protocol import WORD_BITS, WeightArray
 
 FORMAT: Final = "funnel-grouped-protocol/1"
 # Weights are whole multiples of 2^-44: 14 digits, and 2^19 of the words that are drawn from.
@@ -288,6 +288,3 @@ def _stage_of(content: dict[str, Any]) -> Stage:
         ),
         tuple((channel, tuple(following)) for channel, following in content["classes"]),
     )
-
-
-assert WORD_BITS > BITS and DENOMINATOR == UNIT << (WORD_BITS - BITS)

@@ -33,4 +33,5 @@ def several() -> funnel.Joint:
 
 @pytest.fixture(scope="session")
 def made(binary: funnel.Joint) -> funnel.groups.GroupedSolution:
-    return funnel.publish_groups(binary, [["x"], ["y"], ["z"]], funnel.LIP(0.7), people=30)
+    schedule = funnel.groups.Schedule(0.8, 4)
+    return funnel.publish_groups(binary, [["x"], ["y"], ["z"]], funnel.LIP(0.7), people=30, schedule=schedule)

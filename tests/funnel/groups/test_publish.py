@@ -29,7 +29,7 @@ def record_law(joint: funnel.Joint, made: GroupedSolution) -> dict[tuple[str, ..
     columns = joint.inputs.columns
     for r, values in enumerate(joint.inputs.symbols):
         ways = [(0, Fraction(1), ())]
-        for number, stage in enumerate(protocol.stages):
+        for stage in protocol.stages:
             x = stage.symbols.index(tuple(values[columns.index(column)] for column in stage.columns))
             if stage.ahead:
                 place = stage.ahead.values.index(values[columns.index(stage.ahead.column)])
@@ -59,7 +59,7 @@ def test_whole_records_keep_the_bound_and_a_second_computation_agrees(
     name: str, guarantee: funnel.Guarantee, request: pytest.FixtureRequest
 ) -> None:
     joint = request.getfixturevalue(name)
-    found = funnel.publish_groups(joint, GROUPS, guarantee, people=30, schedule=Schedule(0.8, 3))
+    found = funnel.publish_groups(joint, GROUPS, guarantee, people=60, schedule=Schedule(0.8, 3))
     law = record_law(joint, found)
     prior = [Fraction(int(count), joint.n) for count in joint.counts.sum(axis=1)]
     assert found.utility > 0.3 * joint.entropy
@@ -68,14 +68,16 @@ def test_whole_records_keep_the_bound_and_a_second_computation_agrees(
         lifts = [mass / sum(masses) / p for mass, p in zip(masses, prior, strict=True)]
         up, down = math.log(max(lifts)), -math.log(min(lifts))
         if isinstance(guarantee, funnel.ALIP):
-            assert up <= 0.4 and down <= 1.0
+            assert up <= 0.4
+            assert down <= 1.0
         levels.append(up + down if isinstance(guarantee, funnel.LDP) else max(up, down))
     if not isinstance(guarantee, funnel.ALIP):
         assert max(levels) <= guarantee.budget
         # Readers see labels, of which several outputs may have the same one: they never know more.
         assert max(levels) <= found.level <= guarantee.budget
     again = record_level(found.protocol.to_json(), str(guarantee), counted(joint))
-    assert again.holds and again.records == len(law)
+    assert again.holds
+    assert again.records == len(law)
     if not isinstance(guarantee, funnel.ALIP):
         assert again.nats == pytest.approx(max(levels), rel=1e-12)
 
@@ -143,15 +145,17 @@ def test_below_the_stated_number_of_people_prefixes_say_less(binary: funnel.Join
 
 
 def test_the_same_table_gives_the_same_protocol(binary: funnel.Joint, made: GroupedSolution) -> None:
-    again = funnel.publish_groups(binary, GROUPS, funnel.LIP(0.7), people=30)
+    again = funnel.publish_groups(binary, GROUPS, funnel.LIP(0.7), people=30, schedule=made.schedule)
     assert again.protocol.digest == made.protocol.digest
-    assert again.tried == made.tried and "told most" in made.reason
+    assert again.schedule == made.schedule
 
 
 def test_funnel_chooses_groups_of_a_flat_list_in_its_order_and_of_auto_in_any(binary: funnel.Joint) -> None:
     flat = funnel.publish_groups(binary, ["y", "x", "z"], funnel.LIP(0.7), people=30, schedule=Schedule(0.8, 2))
     assert list(itertools.chain(*flat.groups)) == ["y", "x", "z"]
-    assert len(flat.tried) > 1 and flat.tried[0].kept >= flat.tried[1].kept
+    assert flat.tried[0].kept >= flat.tried[-1].kept
+    assert len(flat.tried) > 1
+    assert "told most" in flat.reason
     every = funnel.publish_groups(binary, "auto", funnel.LIP(0.7), people=30, schedule=Schedule(0.8, 2))
     assert sorted(itertools.chain(*every.groups)) == ["x", "y", "z"]
     assert every.protocol.columns == ("x", "y", "z")
