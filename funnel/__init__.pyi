@@ -18,6 +18,7 @@ from funnel.errors import (
     SpecError,
 )
 from funnel.frequencies.library import protect
+from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
     ALIP,
     LDP,
@@ -38,7 +39,6 @@ from funnel.guarantees import (
     Witness,
     parse_guarantee,
 )
-from funnel.groups import GroupedProtocol, publish_groups
 from funnel.history import History
 from funnel.joint import Joint
 from funnel.mechanisms import fit

@@ -48,7 +48,7 @@ class StageChannel:
     marginal: tuple[int, ...]
 
     @classmethod
-    def of(cls, labels: Sequence[tuple[str, ...]], weights: WeightArray, marginal: IntArray) -> StageChannel:
+    def of(cls, labels: Sequence[tuple[str, ...]], weights: IntArray, marginal: IntArray) -> StageChannel:
         """From weights (b, a); inputs whose column is zero are in no output."""
         places = [np.flatnonzero(row) for row in weights]
         return cls(
