@@ -272,13 +272,13 @@ def page(results: list[Few], wide: list[Many]) -> str:
         "",
         "By `python -m benchmarks.groups`, LIP 1. *Kept* is I(X;Y) of whole records as a share of H(X), by what is",
         "published and not by what is behind labels. *Optimum* is the certified one over the joint alphabet, with the",
-        "bound that no protocol exceeds; GRR and columns alone are calibrated so that the whole record keeps the bound.",
+        "bound that no protocol exceeds; GRR and columns alone are calibrated so that the whole record keeps it.",
         "*Alone at 1* is the level of whole records where every column is the optimum for LIP 1 by itself. *Level* is",
         "the largest over all prefixes and outputs, *again* that over published records by a second computation. Times",
         "are seconds of processor time.",
         "",
-        "| secret | groups | kept | optimum (at most) | of the optimum | GRR | columns alone | alone at 1 | level "
-        "| again | prefixes | kB | s |",
+        "| secret | groups | kept | optimum (at most) | of the optimum | GRR | columns alone | alone at 1 "
+        "| level | again | prefixes | kB | s |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [

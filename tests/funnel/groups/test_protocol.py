@@ -44,15 +44,16 @@ def test_stages_must_fit_together(made: GroupedSolution) -> None:
     channel, following = first.classes[0]
     with pytest.raises(funnel.SpecError, match="every published column once"):
         replace(protocol, columns=("x", "y"))
+    wrong = replace(first, classes=((channel, (10**6, *following[1:])),))
     with pytest.raises(funnel.SpecError, match="leads to none"):
-        wrong = replace(first, classes=((channel, (10**6, *following[1:])),))
         replace(protocol, stages=(wrong, *protocol.stages[1:]))
     with pytest.raises(funnel.SpecError, match="one class"):
         replace(protocol, stages=(replace(first, classes=first.classes * 2), *protocol.stages[1:]))
+    row = first.channels[0].weights[0]
+    heavier = replace(first.channels[0], weights=((row[0] + 1, *row[1:]), *first.channels[0].weights[1:]))
+    stage = replace(first, channels=(heavier, *first.channels[1:]))
     with pytest.raises(funnel.SpecError, match="do not sum"):
-        row = first.channels[0].weights[0]
-        heavier = replace(first.channels[0], weights=((row[0] + 1, *row[1:]), *first.channels[0].weights[1:]))
-        replace(protocol, stages=(replace(first, channels=(heavier, *first.channels[1:])), *protocol.stages[1:]))
+        replace(protocol, stages=(stage, *protocol.stages[1:]))
 
 
 def test_a_protocol_that_says_more_does_not_hold(binary: funnel.Joint, made: GroupedSolution) -> None:
