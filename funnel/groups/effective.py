@@ -59,8 +59,8 @@ class Shown:
             [np.ldexp(channel.table(stage.size).astype(np.float64), -BITS) for channel in stage.channels]
             for stage in protocol.stages
         ]
-        a = len(joint.inputs)
-        left = [(0, 0, np.arange(a), np.ones(a), nothing)]
+        there = np.flatnonzero(joint.counts.any(axis=0))
+        left = [(0, 0, there, np.ones(len(there)), nothing)]
         rows: list[IntArray] = []
         likely: list[FloatArray] = []
         codes: list[IntArray] = []
@@ -139,7 +139,15 @@ class Shown:
             tuple(self.protocol.labels[column][code] for column, code in zip(columns, row, strict=True))
             for row in found.tolist()
         )
-        return EffectiveChannel(tuple(columns), tuple(symbols), labels, table / table.sum(axis=0), table.sum(axis=0))
+        law = table.sum(axis=0)
+        there = law > 0
+        return EffectiveChannel(
+            tuple(columns),
+            tuple(symbol for symbol, seen in zip(symbols, there.tolist(), strict=True) if seen),
+            labels,
+            table[:, there] / law[there],
+            law[there],
+        )
 
 
 @dataclass(frozen=True, eq=False)

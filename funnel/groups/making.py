@@ -136,7 +136,8 @@ def make(
     stages: list[Stage] = []
     told: list[float] = []
     spoken: list[int] = []
-    root = _Prefix(np.arange(counts.shape[1]), np.ones(counts.shape[1]))
+    there = np.flatnonzero(counts.any(axis=0))
+    root = _Prefix(there, np.ones(len(there)))
     level = [root]
     levels = [level]
     later = [column for group in groups for column in group]

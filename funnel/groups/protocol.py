@@ -144,6 +144,17 @@ class GroupedProtocol:
     ------
     SpecError
         If the stages do not fit together, or the weights of an input do not sum to 2^44.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> inputs = funnel.Alphabet(("size", "colour"), (("small", "red"), ("small", "blue"), ("large", "red")))
+    >>> joint = funnel.Joint.from_counts([[30, 40, 10], [10, 20, 50]], inputs=inputs)
+    >>> protocol = funnel.publish_groups(joint, [["size"], ["colour"]], funnel.LIP(0.5)).protocol
+    >>> [stage.columns for stage in protocol.stages], protocol.denominator == 2**44
+    ([('size',), ('colour',)], True)
+    >>> funnel.GroupedProtocol.from_json(protocol.to_json()) == protocol
+    True
     """
 
     columns: tuple[str, ...]

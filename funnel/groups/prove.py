@@ -63,10 +63,10 @@ def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol
     counts, prior = joint.counts[seen], prior[seen]
     readings = [stage_inputs(joint, stage) for stage in protocol.stages]
     tables = [[channel.table(stage.size) for channel in stage.channels] for stage in protocol.stages]
-    a = len(joint.inputs)
-    ones = np.array([1] * a, dtype=object)
+    there = np.flatnonzero(joint.counts.any(axis=0))
+    ones = np.array([1] * len(there), dtype=object)
     # A prefix: its stage, its class, the records that may show it and their weights.
-    left: list[tuple[int, int, IntArray, WholeNumbers]] = [(0, 0, np.arange(a), ones)]
+    left: list[tuple[int, int, IntArray, WholeNumbers]] = [(0, 0, there, ones)]
     worst, at, decided, holds = Fraction(1), 0, 0, True
     impossible = False
     while left:
@@ -97,7 +97,7 @@ def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol
 
 
 def stage_inputs(joint: Joint, stage: Stage) -> IntArray:
-    """The input of a stage of every record of a joint law, (r,).
+    """The input of a stage of every record of a joint law, (r,); -1 where nobody has it and the stage knows none.
 
     Raises
     ------
@@ -112,15 +112,16 @@ def stage_inputs(joint: Joint, stage: Stage) -> IntArray:
     known = {symbol: x for x, symbol in enumerate(stage.symbols)}
     classes = dict(zip(stage.ahead.values, stage.ahead.classes, strict=True)) if stage.ahead else {}
     ahead = columns.index(stage.ahead.column) if stage.ahead else 0
-    inputs = np.empty(len(joint.inputs), dtype=np.int64)
-    try:
-        for r, symbol in enumerate(joint.inputs.symbols):
-            x = known[tuple(symbol[j] for j in places)]
-            inputs[r] = x * stage.folds + (classes[symbol[ahead]] if stage.ahead else 0)
-    except KeyError as error:
+    inputs = np.full(len(joint.inputs), -1, dtype=np.int64)
+    for r, symbol in enumerate(joint.inputs.symbols):
+        x = known.get(tuple(symbol[j] for j in places), -1)
+        place = classes.get(symbol[ahead], -1) if stage.ahead else 0
+        if x >= 0 and place >= 0:
+            inputs[r] = x * stage.folds + place
+    if (joint.counts.any(axis=0) & (inputs < 0)).any():
         raise DataError(
             f"the joint law has values of {', '.join(wanted)} that the protocol does not know; make it for this table"
-        ) from error
+        )
     return inputs
 
 

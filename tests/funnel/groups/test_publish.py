@@ -53,8 +53,16 @@ def record_law(joint: funnel.Joint, made: GroupedSolution) -> dict[tuple[str, ..
     return law
 
 
-@pytest.mark.parametrize("guarantee", [funnel.LIP(0.7), funnel.ALIP(1.0, 0.4), funnel.LDP(0.8)], ids=str)
-@pytest.mark.parametrize("name", ["binary", "several"])
+@pytest.mark.parametrize(
+    ("name", "guarantee"),
+    [
+        ("binary", funnel.LIP(0.7)),
+        ("binary", funnel.ALIP(1.0, 0.4)),
+        ("binary", funnel.LDP(0.8)),
+        ("several", funnel.LIP(0.7)),
+    ],
+    ids=str,
+)
 def test_whole_records_keep_the_bound_and_a_second_computation_agrees(
     name: str, guarantee: funnel.Guarantee, request: pytest.FixtureRequest
 ) -> None:
@@ -167,6 +175,19 @@ def test_what_breaks_no_bound_is_published_as_it_is() -> None:
     found = funnel.publish_groups(joint, [["x"], ["y"]], funnel.LIP(1.0))
     assert found.utility == pytest.approx(joint.entropy)
     assert Shown.of(joint, found.protocol).plain == {"x": 1.0, "y": 1.0}
+
+
+def test_secrets_and_records_that_nobody_has_change_nothing(binary: funnel.Joint, made: GroupedSolution) -> None:
+    inputs = funnel.Alphabet(binary.inputs.columns, (*binary.inputs.symbols, ("x0", "y9", "z9")))
+    counts = np.zeros((3, len(inputs)), dtype=np.int64)
+    counts[:2, :-1] = binary.counts
+    joint = funnel.Joint.from_counts(counts, inputs=inputs)
+    found = funnel.publish_groups(joint, GROUPS, funnel.LIP(0.7), people=30, schedule=made.schedule)
+    assert (found.level, found.utility) == pytest.approx((made.level, made.utility))
+    assert Shown.of(joint, made.protocol).information == pytest.approx(made.utility)
+    other = funnel.Joint.from_counts(counts + (counts.sum(axis=0) == 0), inputs=inputs)
+    with pytest.raises(funnel.DataError, match="does not know"):
+        Shown.of(other, made.protocol)
 
 
 @pytest.mark.parametrize(
