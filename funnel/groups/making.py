@@ -9,19 +9,22 @@ channel of h, so that ``M P(S|h, y) <= 0`` for every output y. Saying nothing is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.groups.ahead import Ahead, look_ahead
 from funnel.groups.labels import stage_labels
 from funnel.groups.library import SHRUNK, Channel, information, shared_channels, whole_numbers
-from funnel.groups.protocol import SILENT, GroupedProtocol, Stage, StageChannel
+from funnel.groups.protocol import SILENT, UNIT, GroupedProtocol, Stage, StageChannel
 from funnel.groups.records import Records
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress
 from funnel.solver.budget import Budget
+
+Flags = npt.NDArray[np.bool_]
 
 # Channels are judged for so much less of the budget than may be used, and made for so much less: whole numbers must
 # meet what doubles were optimised for.
@@ -74,10 +77,16 @@ class Made:
 
 @dataclass(eq=False)
 class _Prefix:
-    """Records that may show a prefix, (k,), and how likely each does; the channel of it and what follows."""
+    """Records that may show a prefix, (k,), and how likely each does; the channel of it and what follows.
+
+    ``left`` are the values that it leaves of columns that are yet to come, as far as outputs before said so. Where
+    people are too few it does not speak any more: nothing but that is published.
+    """
 
     rows: IntArray
     shows: FloatArray
+    left: dict[str, Flags] = field(default_factory=dict)
+    speaks: bool = True
     channel: int = -1
     following: tuple[_Prefix | None, ...] = ()
 
@@ -148,24 +157,33 @@ def make(
             guarantee.with_budget(guarantee.budget * radius * share).posterior_cone(prior[seen])
             for share in (1 - _JUDGED, 1 - _MADE, *SHRUNK)
         )
-        laws = np.stack([_law(prefix, counts, reading) for prefix in level])
+        speaking = np.array([place for place, prefix in enumerate(level) if prefix.speaks], dtype=np.int64)
+        laws = np.zeros((len(speaking), len(counts), reading.size))
+        for law, place in zip(laws, speaking.tolist(), strict=True):
+            law[:] = _law(level[place], counts, reading)
         sizes = laws.sum(axis=(1, 2))
         enough = np.flatnonzero(sizes >= people)
         channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)))
-        of_prefix = np.full(len(level), SILENT, dtype=np.int64)
-        of_prefix[enough] = assigned
+        of_law = np.full(len(speaking), SILENT, dtype=np.int64)
+        of_law[enough] = assigned
         few = np.flatnonzero((sizes < people) & (sizes >= _THINNEST * people))
         if len(few) and channels:
             worth = np.array([channel.worth(laws[few], cones[0]) for channel in channels])
-            of_prefix[few] = np.where(worth.max(axis=0) > 0, worth.argmax(axis=0), SILENT)
-        spoken.append(int((of_prefix != SILENT).sum()))
-        _fill_in(channels, of_prefix, laws, np.flatnonzero(sizes >= _THINNEST * people))
-        told.append(_told(channels, of_prefix, laws) / records.joint.n)
+            of_law[few] = np.where(worth.max(axis=0) > 0, worth.argmax(axis=0), SILENT)
+        for place in speaking[sizes < _THINNEST * people].tolist():
+            level[place].speaks = False
+        spoken.append(int((of_law != SILENT).sum()))
+        told.append(_told(channels, of_law, laws) / records.joint.n)
+        marginals = [
+            _marginal(channel, laws[of_law == place].sum(axis=(0, 1))) for place, channel in enumerate(channels)
+        ]
+        of_prefix = np.full(len(level), SILENT, dtype=np.int64)
+        of_prefix[speaking] = of_law
+        for silent in _fill_in(level, of_prefix, reading, records, len(channels)):
+            channels.append(silent)
+            marginals.append(np.array([UNIT], dtype=np.int64))
         level = _next_level(level, of_prefix, channels, reading)
         levels.append(level)
-        marginals = [
-            _marginal(channel, laws[of_prefix == place].sum(axis=(0, 1))) for place, channel in enumerate(channels)
-        ]
         stages.append(_stage(records, reading, channels, marginals))
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
     stages = _with_classes(stages, levels)
@@ -187,25 +205,37 @@ def _marginal(channel: Channel, people: FloatArray) -> IntArray:
     return np.asarray(whole_numbers((law / law.sum())[:, None])[:, 0])
 
 
-def _fill_in(channels: list[Channel], of_prefix: IntArray, laws: FloatArray, enough: IntArray) -> None:
-    """Channels of one output for prefixes of which nothing is said here, but may be later.
+def _fill_in(
+    level: list[_Prefix], of_prefix: IntArray, reading: _Reading, records: Records, first: int
+) -> list[Channel]:
+    """Channels of one output for prefixes of which nothing is said here: they name the values that are left.
 
-    It names the values that the prefix leaves possible: a function of the prefix, so that it says nothing new.
+    That is a function of the prefix, so it says nothing new.
     """
     known: dict[bytes, int] = {}
-    for place in enough[of_prefix[enough] == SILENT].tolist():
-        possible = laws[place].any(axis=0)
+    channels: list[Channel] = []
+    for place in np.flatnonzero(of_prefix == SILENT).tolist():
+        prefix = level[place]
+        if not prefix.speaks and not prefix.left:
+            continue
+        possible = np.ones(len(reading.symbols), dtype=np.bool_)
+        for j, column in enumerate(reading.columns):
+            if column in prefix.left:
+                values = records.values[records.place(column)]
+                left = {value for value, there in zip(values, prefix.left[column].tolist(), strict=True) if there}
+                possible &= np.array([symbol[j] in left for symbol in reading.symbols])
         if possible.tobytes() not in known:
-            known[possible.tobytes()] = len(channels)
-            channels.append(Channel.silent(possible))
+            known[possible.tobytes()] = first + len(channels)
+            channels.append(Channel.silent(np.repeat(possible, reading.folds)))
         of_prefix[place] = known[possible.tobytes()]
+    return channels
 
 
-def _told(channels: list[Channel], of_prefix: IntArray, laws: FloatArray) -> float:
+def _told(channels: list[Channel], of_law: IntArray, laws: FloatArray) -> float:
     """What a stage adds to the information, nats times people."""
     told = 0.0
     for place, channel in enumerate(channels):
-        told += information(channel.rows, laws[of_prefix == place].sum(axis=1))
+        told += information(channel.rows, laws[of_law == place].sum(axis=1))
     return told
 
 
@@ -217,13 +247,29 @@ def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channe
         if place == SILENT:
             continue
         after: list[_Prefix | None] = []
+        left = {column: flags for column, flags in prefix.left.items() if column not in reading.columns}
         for row in channels[place].rows:
             shows = row[reading.inputs[prefix.rows]] * prefix.shows
             some = shows > 0
-            after.append(_Prefix(prefix.rows[some], shows[some]) if some.any() else None)
+            if some.any():
+                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), prefix.speaks))
+            else:
+                after.append(None)
         prefix.following = tuple(after)
         following += [one for one in after if one is not None]
     return following
+
+
+def _left(left: dict[str, Flags], possible: Flags, reading: _Reading) -> dict[str, Flags]:
+    """What is left of columns to come after an output that these inputs, (a,), may have."""
+    if reading.ahead is None:
+        return left
+    classes = np.unique(np.flatnonzero(possible) % reading.folds)
+    flags = np.isin(np.array(reading.ahead.classes), classes)
+    if flags.all():
+        return left
+    column = reading.ahead.column
+    return {**left, column: flags & left[column] if column in left else flags}
 
 
 def _stage(records: Records, reading: _Reading, channels: list[Channel], marginals: list[IntArray]) -> Stage:

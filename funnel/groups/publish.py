@@ -30,7 +30,7 @@ PEOPLE: Final = 50
 # Seconds of work for all that is tried, and the share of them for trials.
 _SECONDS, _TRIALS = 240.0, 0.5
 # What is tried: how much of the bound the first stage may use, and what it knows of later columns.
-_SCHEDULES = (Schedule(0.8, 4), Schedule(0.9, 4), Schedule(0.8, 8))
+_SCHEDULES = (Schedule(0.95, 4), Schedule(0.9, 4), Schedule(0.8, 4))
 # Trials make channels for so many prefixes at most, or take as long as what is made in the end.
 _TRIED_PREFIXES = 250
 # Columns are one group while there are so few combinations of their values.
@@ -48,7 +48,7 @@ class Tried:
     groups : tuple of tuple of str
     schedule : Schedule
     kept : float
-        What its outputs told as a share of H(X), for prefixes of many people only.
+        I(X;Y) as a share of H(X), with channels for prefixes of many people only.
     """
 
     groups: tuple[tuple[str, ...], ...]
@@ -182,6 +182,8 @@ def publish_groups(
     if people < 1:
         raise SpecError(f"people must be at least 1, not {people}")
     joint = _joint(source, groups, secret)
+    if people > joint.n:
+        raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
     ways = list(_ways(records, groups))
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
@@ -196,7 +198,7 @@ def publish_groups(
         for number, (way, one) in enumerate(trials):
             part = trying.part(1 / (len(trials) - number))
             made = make(records, way, declared, one, enough, part, quiet)
-            results.append((sum(made.told), way, one, made))
+            results.append((published_information(joint, made.protocol), way, one, made))
             progress("ways to publish the groups", number + 1, len(trials))
         results.sort(key=lambda result: -result[0])
         way, chosen = results[0][1:3]
