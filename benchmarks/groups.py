@@ -312,6 +312,11 @@ def page(results: list[Few], wide: list[Many]) -> str:
     return "\n".join([*lines, "", f"Peak memory {peak:,.0f} MB.", ""])
 
 
+def _written(what: Few | Many) -> dict[str, object]:
+    """As JSON, which knows no infinite number."""
+    return {name: "infinite" if value == np.inf else value for name, value in asdict(what).items()}
+
+
 def main() -> None:
     """Run all cases."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -323,7 +328,7 @@ def main() -> None:
 
     def noted(what: Few | Many) -> None:
         print(what, flush=True)
-        content = {"few": [asdict(result) for result in results], "many": [asdict(one) for one in wide]}
+        content = {"few": [_written(result) for result in results], "many": [_written(one) for one in wide]}
         (RESULTS / "groups.json").write_text(json.dumps(content, indent=1) + "\n")
         (RESULTS / "groups.md").write_text(page(results, wide))
 

@@ -179,7 +179,7 @@ class EffectiveChannel:
         masses = self.matrix * self.law
         some = masses > 0
         independent = masses.sum(axis=1, keepdims=True) * self.law
-        return float((masses[some] * np.log(masses[some] / independent[some])).sum())
+        return max(0.0, float((masses[some] * np.log(masses[some] / independent[some])).sum()))
 
     @property
     def entropy(self) -> float:
