@@ -43,6 +43,7 @@ _ROOMS = {
         "Witness",
         "parse_guarantee",
     ),
+    "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),
     "mechanisms": ("fit",),

@@ -18,6 +18,7 @@ from funnel.errors import (
     SpecError,
 )
 from funnel.frequencies.library import protect
+from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
     ALIP,
     LDP,
@@ -62,6 +63,7 @@ __all__ = [
     "DataError",
     "EntropyError",
     "FunnelError",
+    "GroupedProtocol",
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
@@ -88,5 +90,6 @@ __all__ = [
     "parse_guarantee",
     "plan",
     "protect",
+    "publish_groups",
     "sanitise",
 ]

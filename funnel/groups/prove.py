@@ -1,0 +1,151 @@
+"""Prove: the bound of a grouped protocol for every prefix and output there is, decided in whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from funnel.errors import DataError, SolverError
+from funnel.groups.protocol import SILENT, GroupedProtocol, Stage
+from funnel.guarantees.base import PosteriorGuarantee
+from funnel.guarantees.exact import log_above
+from funnel.history.allowed import Allowed, allowed_by
+from funnel.history.exact_law import WholeNumbers
+from funnel.joint import IntArray, Joint
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found over all prefixes.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether the bound holds after every output of every stage.
+    level : float
+        The smallest budget (nats) that would do: never below the exact one, infinite where none does.
+    stage : int
+        Where it is attained.
+    outputs : int
+        Prefixes and outputs that were decided.
+    """
+
+    holds: bool
+    level: float
+    stage: int
+    outputs: int
+
+
+def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol) -> Proof:
+    """Decide a grouped protocol for everything that a record can show, in exact arithmetic on its integer weights.
+
+    Every prefix is followed, also those that share a channel or a class, and every output of it is decided by itself:
+    `P(s, h, y) = Σ_r n(s, r) Π_stages w`, whole numbers. A reader who sees labels alone knows less than who sees
+    outputs, and averages of posteriors within a bound are within it.
+
+    Raises
+    ------
+    DataError
+        If the protocol reads other columns than the joint law has.
+    SpecError
+        If the guarantee is none on the posterior of the secret.
+
+    Notes
+    -----
+    A product of whole numbers for every record, prefix that it may show and stage.
+    """
+    allowed = allowed_by(guarantee)
+    prior = joint.counts.sum(axis=1)
+    seen = prior > 0
+    counts, prior = joint.counts[seen], prior[seen]
+    readings = [stage_inputs(joint, stage) for stage in protocol.stages]
+    tables = [[channel.table(stage.size) for channel in stage.channels] for stage in protocol.stages]
+    there = np.flatnonzero(joint.counts.any(axis=0))
+    ones = np.array([1] * len(there), dtype=object)
+    # A prefix: its stage, its class, the records that may show it and their weights.
+    left: list[tuple[int, int, IntArray, WholeNumbers]] = [(0, 0, there, ones)]
+    worst, at, decided, holds = Fraction(1), 0, 0, True
+    impossible = False
+    while left:
+        number, place, rows, weights = left.pop()
+        stage = protocol.stages[number]
+        channel, following = stage.classes[place]
+        table, inputs = tables[number][channel], readings[number][rows]
+        if not table[:, inputs].any(axis=0).all():
+            raise SolverError("a class of a grouped protocol has records that its channel is not made for")
+        for row, after in zip(table, following, strict=True):
+            some = np.flatnonzero(row[inputs])
+            if not len(some):
+                continue
+            shown = weights[some] * row[inputs[some]].astype(object)
+            decided += 1
+            sums = _by_secret(counts[:, rows[some]], shown)
+            ratio = _ratio(sums, prior, allowed)
+            if ratio is None:
+                impossible, holds = True, False
+            elif ratio > worst:
+                worst, at = ratio, number
+            if holds:
+                holds = allowed.within_exactly(np.array(sums, dtype=object)[:, None], prior)
+            if after != SILENT:
+                left.append((number + 1, after, rows[some], shown))
+    level = float("inf") if impossible else log_above(worst)
+    return Proof(holds, level, at, decided)
+
+
+def stage_inputs(joint: Joint, stage: Stage) -> IntArray:
+    """The input of a stage of every record of a joint law, (r,); -1 where nobody has it and the stage knows none.
+
+    Raises
+    ------
+    DataError
+        If the joint law has other columns, or values that the stage does not know.
+    """
+    columns = joint.inputs.columns
+    wanted = [*stage.columns, *([stage.ahead.column] if stage.ahead else [])]
+    if missing := [column for column in wanted if column not in columns]:
+        raise DataError(f"the joint law has no column {missing[0]!r}, which the protocol reads")
+    places = [columns.index(column) for column in stage.columns]
+    known = {symbol: x for x, symbol in enumerate(stage.symbols)}
+    classes = dict(zip(stage.ahead.values, stage.ahead.classes, strict=True)) if stage.ahead else {}
+    ahead = columns.index(stage.ahead.column) if stage.ahead else 0
+    inputs = np.full(len(joint.inputs), -1, dtype=np.int64)
+    for r, symbol in enumerate(joint.inputs.symbols):
+        x = known.get(tuple(symbol[j] for j in places), -1)
+        place = classes.get(symbol[ahead], -1) if stage.ahead else 0
+        if x >= 0 and place >= 0:
+            inputs[r] = x * stage.folds + place
+    if (joint.counts.any(axis=0) & (inputs < 0)).any():
+        raise DataError(
+            f"the joint law has values of {', '.join(wanted)} that the protocol does not know; make it for this table"
+        )
+    return inputs
+
+
+def _by_secret(counts: IntArray, shown: WholeNumbers) -> list[int]:
+    """P(s, h, y) up to a factor: Σ_r n(s, r) w(r)."""
+    sums = []
+    for row in counts:
+        some = np.flatnonzero(row)
+        sums.append(int((row[some].astype(object) * shown[some]).sum()) if len(some) else 0)
+    return sums
+
+
+def _ratio(sums: list[int], prior: IntArray, allowed: Allowed) -> Fraction | None:
+    """The ratio that a level is the logarithm of; None if it is infinite."""
+    lifts = [Fraction(part, int(size)) for part, size in zip(sums, prior.tolist(), strict=True)]
+    middle = Fraction(sum(sums), int(prior.sum()))
+    return max(_ratios(max(lifts), min(lifts), middle, allowed), key=lambda one: (one is None, one or 0))
+
+
+def _ratios(most: Fraction, least: Fraction, middle: Fraction, allowed: Allowed) -> Iterator[Fraction | None]:
+    yield Fraction(1)
+    if allowed.apart is not None:
+        yield most / least if least else None
+    if allowed.up is not None:
+        yield most / middle
+    if allowed.down is not None:
+        yield middle / least if least else None

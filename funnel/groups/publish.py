@@ -1,0 +1,301 @@
+"""Publishing tables of many columns: groups, their order and their shares of the bound, chosen for utility."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from funnel.errors import SolverError, SpecError
+from funnel.groups.effective import published_information
+from funnel.groups.making import Made, Schedule, make
+from funnel.groups.protocol import GroupedProtocol
+from funnel.groups.prove import prove
+from funnel.groups.records import Records
+from funnel.guarantees.base import Guarantee
+from funnel.history.allowed import require_posterior
+from funnel.joint import Joint
+from funnel.progress import Progress, quiet
+from funnel.solver.budget import Budget
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PEOPLE: Final = 50
+"""How many people are expected, at least, where a channel is made for a prefix."""
+# Seconds of work for all that is tried, and the share of them for trials.
+_SECONDS, _TRIALS = 240.0, 0.5
+# What is tried: how much of the bound the first stage may use, and what it knows of later columns.
+_SCHEDULES = (Schedule(0.95, 4), Schedule(0.9, 4), Schedule(0.8, 4))
+# Trials make channels for so many prefixes at most, or take as long as what is made in the end.
+_TRIED_PREFIXES = 250
+# Columns are one group while there are so few combinations of their values.
+_TOGETHER = 64
+
+Groups = Sequence[str | Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One way to publish a table.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of str
+    schedule : Schedule
+    kept : float
+        I(X;Y) as a share of H(X), with channels for prefixes of many people only.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    schedule: Schedule
+    kept: float
+
+    def __str__(self) -> str:
+        groups = ", then ".join(" with ".join(group) for group in self.groups)
+        return f"{groups}, {self.schedule}: {self.kept:.1%}"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedSolution:
+    """A grouped protocol that provably keeps one bound for the whole record.
+
+    Attributes
+    ----------
+    protocol : GroupedProtocol
+    level : float
+        The smallest budget (nats) that would do for every prefix and output; never below the exact one.
+    utility : float
+        I(X;Y) of whole records, X all columns and Y what is published of them, nats.
+    entropy : float
+        H(X), nats.
+    told : tuple of float
+        What every stage adds for whoever sees which of the outputs with one label it was; they sum to a bit more.
+    prefixes : tuple of int
+        Prefixes of which something is said, by stage.
+    decided : int
+        Prefixes and outputs whose posterior was decided, each in whole numbers.
+    schedule : Schedule
+    tried : tuple of Tried
+        What groups, order and shares of the bound were chosen from, best first.
+    """
+
+    protocol: GroupedProtocol
+    level: float
+    utility: float
+    entropy: float
+    told: tuple[float, ...]
+    prefixes: tuple[int, ...]
+    decided: int
+    schedule: Schedule
+    tried: tuple[Tried, ...]
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The groups in the order in which they are published."""
+        return tuple(stage.columns for stage in self.protocol.stages)
+
+    @property
+    def reason(self) -> str:
+        """Why these groups, this order and these shares of the bound, in one sentence."""
+        if len(self.tried) < 2:
+            return "There was one way to publish these groups."
+        best, second = self.tried[:2]
+        return (
+            f"Of {len(self.tried)} ways that were tried, this one told most: {best.kept:.1%} of the entropy, where "
+            f"the next told {second.kept:.1%}."
+        )
+
+
+def publish_groups(
+    source: Joint | pd.DataFrame | pa.Table | str | os.PathLike[str],
+    groups: Groups | str,
+    guarantee: Guarantee,
+    *,
+    secret: Sequence[str] | None = None,
+    people: int = PEOPLE,
+    schedule: Schedule | None = None,
+    time_limit: float | Budget | None = None,
+    progress: Progress = quiet,
+) -> GroupedSolution:
+    """Publish the columns of a table group by group, with one bound on the secret for the whole record.
+
+    Each group is published given what the record already shows, with the posterior of the secret kept in the cone of
+    the guarantee (METHOD section 9). So the whole record keeps the bound by construction, and there is no alphabet of
+    all combinations. Nothing is used up: where a record may say no more of the secret, it may still say what tells
+    nothing of it.
+
+    Parameters
+    ----------
+    source : Joint, or pandas.DataFrame, pyarrow.Table or path of a parquet file
+        A joint law over all columns to publish; or a table, with ``secret``.
+    groups : sequence
+        Groups of columns in the order in which they are published, the most important first. A flat list of columns
+        is put into groups in its order. ``"auto"`` takes all columns (of a joint law) in an order that is chosen too.
+    guarantee : Guarantee
+        LIP, ALIP or LDP.
+    secret : sequence of str, optional
+        Columns of the secret, for a table.
+    people : int
+        Channels are made for prefixes that so many people are expected to have. Where there are fewer, a prefix uses a
+        channel made for more people if it is proven for this prefix too; else nothing more is said.
+    schedule : Schedule, optional
+        How the stages share the bound; by default, what tells most of some that are tried.
+    time_limit : float or Budget, optional
+        Seconds of processor time of the reference machine, counted as work; the same input gives the same protocol.
+    progress : callable
+
+    Returns
+    -------
+    GroupedSolution
+        Its protocol meets the guarantee for everything that a record can show, decided in whole numbers.
+
+    Raises
+    ------
+    SpecError
+        If the groups do not fit the columns, or the guarantee is no bound on the posterior of the secret, or perfect
+        privacy, whose equations whole numbers meet by a lattice only (`funnel.optimal`).
+    DataError
+        As `Joint.from_table`.
+
+    Notes
+    -----
+    A stage costs at most n / people programmes, whatever the number of columns before it.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> rows = [("yes", "a", "u"), ("yes", "a", "v"), ("no", "b", "u"), ("no", "b", "v"), ("no", "a", "u")] * 40
+    >>> import pyarrow
+    >>> table = pyarrow.table({name: list(of) for name, of in zip(("ill", "x", "y"), zip(*rows))})
+    >>> made = funnel.publish_groups(table, [["x"], ["y"]], funnel.LIP(0.5), secret=["ill"])
+    >>> made.level <= 0.5, made.groups, made.protocol.labels["y"]
+    (True, (('x',), ('y',)), ('u', 'v', 'any'))
+    """
+    declared = require_posterior(guarantee)
+    if declared.is_perfect:
+        raise SpecError(f"{guarantee} is met by no rounding; choose a budget above 0, or funnel.optimal")
+    if people < 1:
+        raise SpecError(f"people must be at least 1, not {people}")
+    joint = _joint(source, groups, secret)
+    if people > joint.n:
+        raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
+    records = Records.of(joint)
+    ways = list(_ways(records, groups))
+    budget = Budget.of(_SECONDS if time_limit is None else time_limit)
+    schedules = _SCHEDULES if schedule is None else (schedule,)
+    if len(ways[0]) == 1 and len(ways) == 1:
+        schedules = schedules[:1]
+    trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
+    enough = max(people, joint.n // _TRIED_PREFIXES)
+    results: list[tuple[float, tuple[tuple[str, ...], ...], Schedule, Made]] = []
+    if len(trials) > 1:
+        trying = budget.part(_TRIALS)
+        for number, (way, one) in enumerate(trials):
+            part = trying.part(1 / (len(trials) - number))
+            made = make(records, way, declared, one, enough, part, quiet)
+            results.append((published_information(joint, made.protocol), way, one, made))
+            progress("ways to publish the groups", number + 1, len(trials))
+        results.sort(key=lambda result: -result[0])
+        way, chosen = results[0][1:3]
+    else:
+        way, chosen = trials[0]
+    if results and enough == people:
+        made = results[0][3]
+    else:
+        made = make(records, way, declared, chosen, people, budget, progress)
+    proof = prove(joint, declared, made.protocol)
+    if not proof.holds:
+        raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
+    tried = tuple(Tried(of, one, told / joint.entropy if joint.entropy else 1.0) for told, of, one, _ in results)
+    return GroupedSolution(
+        made.protocol,
+        proof.level,
+        published_information(joint, made.protocol),
+        joint.entropy,
+        made.told,
+        made.prefixes,
+        proof.outputs,
+        chosen,
+        tried,
+    )
+
+
+def _joint(source: Any, groups: Groups | str, secret: Sequence[str] | None) -> Joint:
+    if isinstance(source, Joint):
+        if source.bounds is not None:
+            raise SpecError(
+                "groups of columns are published under exact frequencies; noisy counts of this many combinations say "
+                "nothing of each"
+            )
+        return source
+    if not secret:
+        raise SpecError("name the columns of the secret: secret=[…]")
+    if isinstance(groups, str):
+        raise SpecError('groups="auto" takes the columns of a joint law; name the columns of a table')
+    columns = [column for group in groups for column in ([group] if isinstance(group, str) else group)]
+    return Joint.from_table(source, list(secret), columns)
+
+
+def _ways(records: Records, groups: Groups | str) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Groups in order: those given, or some that are worth trying."""
+    if isinstance(groups, str):
+        if groups != "auto":
+            raise SpecError(f'groups are lists of columns or "auto", not {groups!r}')
+        orders = list(_orders(records))
+    elif groups and all(isinstance(group, str) for group in groups):
+        orders = [tuple(str(column) for column in groups)]
+    else:
+        if any(isinstance(group, str) for group in groups):
+            raise SpecError("name groups as lists of columns, or columns alone, not both")
+        way = tuple(tuple(group) for group in groups)
+        _check(records, [column for group in way for column in group])
+        if not all(way):
+            raise SpecError("a group needs at least one column")
+        yield way
+        return
+    _check(records, list(orders[0]))
+    found: dict[tuple[tuple[str, ...], ...], None] = {}
+    for order in orders:
+        found[tuple((column,) for column in order)] = None
+        found[_packed(records, order)] = None
+    yield from found
+
+
+def _check(records: Records, columns: list[str]) -> None:
+    for column in columns:
+        records.place(column)
+    if len(set(columns)) != len(columns):
+        raise SpecError(f"a column is in two groups, or twice in one: {columns}")
+    if missing := [column for column in records.columns if column not in columns]:
+        raise SpecError(
+            f"the joint law has column {missing[0]!r}, which is in no group; count the grouped columns only"
+        )
+
+
+def _orders(records: Records) -> Iterator[tuple[str, ...]]:
+    """The order of the columns, and the columns by what they tell of the secret for what they say: both ways."""
+    yield records.columns
+    tells = []
+    for place in range(len(records.columns)):
+        law = records.law(records.codes[:, place], len(records.values[place]))
+        independent = law.sum(axis=1, keepdims=True) * law.sum(axis=0)
+        some = law > 0
+        tells.append(float((law[some] * np.log(law[some] / independent[some])).sum()))
+    for sign in (1, -1):
+        yield tuple(records.columns[place] for place in np.argsort(sign * np.array(tells), kind="stable"))
+
+
+def _packed(records: Records, order: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Neighbours in one group while there are few combinations."""
+    groups: list[tuple[str, ...]] = []
+    for column in order:
+        if groups and len(records.read([*groups[-1], column])[0]) <= _TOGETHER:
+            groups[-1] = (*groups[-1], column)
+        else:
+            groups.append((column,))
+    return tuple(groups)
