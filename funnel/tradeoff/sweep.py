@@ -193,7 +193,7 @@ def remembered(
             i = missing[place]
             made[i] = result
             if cache is not None and (name := names_of[i]) is not None:
-                cache.keep(name, {_FILE: json.dumps(asdict(result)).encode()})  # type: ignore[call-overload]
+                cache.keep(name, {_FILE: json.dumps(asdict(result)).encode()})
             progress("comparing budgets", len(made), len(tasks))
     return [made[i] for i in range(len(tasks))]
 
