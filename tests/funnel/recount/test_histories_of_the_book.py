@@ -169,8 +169,8 @@ LINES = {
     ),
     "one channel for all": (
         "funnel.history.prove",
-        "return _described(standing, allowed, guarantee, library, drawn_from)",
-        "return _described(standing, allowed, guarantee, library, drawn_from * 0)",
+        "return described(standing, allowed, guarantee, library, drawn_from)",
+        "return described(standing, allowed, guarantee, library, drawn_from * 0)",
         CHANGING,
     ),
 }
@@ -193,7 +193,7 @@ def test_a_reserve_that_is_used_up_is_noticed() -> None:
 
 
 def test_people_who_are_moved_are_counted_and_not_their_histories() -> None:
-    old = "moved=int(people[standing.moved].sum())"
+    old = "moved=observed.people(people[standing.moved].sum())"
     with patched(Patch("funnel.history.following", old, "moved=int(standing.moved.sum())")):
         book = published("lip:0.1", CHANGING)
     assert [one.moved for one in found_in(book)] != [step.moved for step in book.steps]
