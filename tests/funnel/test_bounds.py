@@ -126,6 +126,7 @@ _MADE_BY_HAND = {
     "register/truth.py": "exact counts, for the internal report",
     "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
+    "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
 }
 
