@@ -164,8 +164,6 @@ def findings_document(findings: Findings) -> FindingsDocument:
             "lift": tuple(map(tuple, content["lift"])),
             "consistency": FoundConsistency(**content["consistency"]),
             "confidence": FoundConfidence(**content["confidence"]),
-            "history": None
-            if findings.history is None
-            else FoundHistoryPart.model_validate_json(dump(content["history"])),
+            "history": None if findings.history is None else history_part(findings.history),
         }
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import funnel
 from funnel.audit import Findings, audit_release
+from funnel.audit.followed import ExpectedHistory, FoundHistory
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.planning import plan
@@ -59,6 +61,36 @@ def test_what_is_infinite_or_undefined_is_none() -> None:
     assert [value is None for value in document.lift[0]] == [False, False, False, True]
     assert all(value is None for value in document.lift[1])
     assert FindingsDocument.from_json(document.to_bytes()) == document
+
+
+@pytest.mark.parametrize("truth", [math.inf, 2.5, None])
+def test_an_infinite_level_for_whoever_knows_the_truth_is_read_back(truth: float | None) -> None:
+    expected = ExpectedHistory(3, 0.9, 0.0, 0.0, 0.01, 4, 1, truth, None if truth is None else 0.02)
+    history = FoundHistory(
+        "people",
+        2,
+        3,
+        40,
+        0,
+        2,
+        0.9,
+        None,
+        (("people/1.0.0", "a"),),
+        "a",
+        "yes",
+        0,
+        0,
+        1.0,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        None,
+        expected,
+    )
+    document = findings_document(replace(findings(EVEN, identity(EVEN), "lip:1"), history=history))
+    assert validated(document.content()) == "findings"
+    assert FindingsDocument.from_json(document.to_bytes()).found_history == history
 
 
 def test_findings_of_before_are_read() -> None:
