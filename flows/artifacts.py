@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 
-from funnel.disclosure.outlook import DisclosureOutlook
-from funnel.disclosure.words import public_sentence
-from funnel.frequencies.outlook import NO_COST, NoiseOutlook
-from funnel.guarantees import Guarantee
-from funnel.history.outlook import Outlook
+from funnel.pipeline.flows.planned import ToldPlan
 from funnel.pipeline.flows.telling import plain
 from funnel.pipeline.tasks.publish import Published
-from funnel.planning import PlanRow
 from funnel.protocol import Protocol
-from funnel.release.public import (
-    PublicFindings,
-    PublicRelease,
-    compared,
-    costed,
-    public_text,
-    share_step,
-    weighed,
-)
+from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
 
 
@@ -84,99 +70,21 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What a plan found, exactly as it was found.
-
-    Attributes
-    ----------
-    spec : ReleaseSpec
-    guarantee : Guarantee
-    n : int
-        Records.
-    rows : sequence of PlanRow
-    history : Outlook or None
-        Given everything published before, where the spec is of the same people.
-    disclosure : DisclosureOutlook
-    costing : bool
-        Whether it was asked what noise costs.
-    noise : NoiseOutlook or None
-        None where it was not asked, or the bound is none that covers noise.
-    """
-
-    spec: ReleaseSpec
-    guarantee: Guarantee
-    n: int
-    rows: Sequence[PlanRow]
-    history: Outlook | None
-    disclosure: DisclosureOutlook
-    costing: bool
-    noise: NoiseOutlook | None
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether all of it was made from noisy counts, so that values may be named."""
-        return self.spec.frequencies.protection == "noise"
-
-
-def describe_plan(planned: Planned) -> list[dict[str, Any]]:
-    """Create the artifacts of a plan, as precise as public files are; the comparison of mechanisms is returned too."""
-    step, guarantee = share_step(planned.n), planned.guarantee
-    rows = [compared(row.to_dict(), step, guarantee) for row in planned.rows]
-    create_table_artifact(rows, key="funnel-plan", description="Utility of every mechanism, in nats")
-    if planned.history is not None:
+def describe_plan(told: ToldPlan) -> list[dict[str, Any]]:
+    """Create the artifacts of a plan; the comparison of mechanisms is returned too."""
+    create_table_artifact(told.mechanisms, key="funnel-plan", description="Utility of every mechanism, in nats")
+    if told.history is not None:
         create_table_artifact(
-            weighed(planned.history.to_dict(), step),
+            told.history,
             key="funnel-plan-history",
             description="Shares kept given everything published before, by reserve",
         )
-    create_markdown_artifact(
-        _disclosed(planned, step), key="funnel-plan-disclosure", description="Rules of disclosure control"
-    )
-    if planned.noise is not None:
-        create_table_artifact(
-            costed(planned.noise.to_dict(), step, guarantee),
-            key="funnel-plan-frequencies",
-            description=_costs(planned.noise, step, guarantee, planned.is_noisy),
-        )
-    elif planned.costing:
-        create_markdown_artifact(NO_COST, key="funnel-plan-frequencies", description="What noise costs")
-    return rows
-
-
-def _disclosed(planned: Planned, step: float) -> str:
-    """What of the rules does not hold, what would come of it, and what mends it; values only where noise hides who."""
-    found = planned.disclosure
-    lines = [
-        f"# {plain(planned.spec.title)}",
-        "",
-        plain(public_sentence(found.found, planned.spec.frequencies.protection)),
-    ]
-    if not found.found.passes:
-        lines += ["", "A release would be refused." if found.refuses else "A release would tell of it."]
-    if found.suggestion is None:
-        return "\n".join(lines)
-    if not planned.is_noisy:
-        lines += ["", "Which values to group is told to the steward alone: `funnel plan SPEC --suggest`."]
-        return "\n".join(lines)
-    for said in found.suggested():
-        lines += ["", plain(public_text(said, step, planned.guarantee))]
-    # Indented, so that no value can end the block.
-    return "\n".join([*lines, "", *(f"    {line}" for line in found.suggestion.toml.splitlines())])
-
-
-def _costs(noise: NoiseOutlook, step: float, guarantee: Guarantee, is_noisy: bool) -> str:
-    """What the table of costs is of, and what would help where there are too few records."""
-    said = (
-        f"Share of H(X) kept under {guarantee} by epsilon of the frequencies (the spec has {noise.epsilon:g}) and "
-        "number of records, these having the same frequencies; and the level, for the worst counts that the noise "
-        "leaves open, of the protocol that is made without noise"
-    )
-    if noise.sentence is None:
-        return said
-    # What would help names values of the secret.
-    helps = public_text(noise.sentence, step, guarantee) if is_noisy else "the table is too small for it"
-    return f"{said}. {helps[:1].upper()}{helps[1:]}"
+    create_markdown_artifact(told.disclosure, key="funnel-plan-disclosure", description="Rules of disclosure control")
+    if told.costs is not None:
+        create_table_artifact(told.costs, key="funnel-plan-frequencies", description=told.costs_said)
+    elif told.costs_said:
+        create_markdown_artifact(told.costs_said, key="funnel-plan-frequencies", description="What noise costs")
+    return told.mechanisms
 
 
 def _together(findings: PublicFindings) -> list[str]:

@@ -9,7 +9,8 @@ from prefect import flow
 from funnel.disclosure.outlook import disclosure_outlook
 from funnel.frequencies.outlook import noise_outlook
 from funnel.guarantees import parse_guarantee
-from funnel.pipeline.flows.artifacts import Planned, describe_plan
+from funnel.pipeline.flows.artifacts import describe_plan
+from funnel.pipeline.flows.planned import Planned, told_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
@@ -40,7 +41,7 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
     FunnelError
         With one clear sentence.
     """
-    return describe_plan(_plan(spec, suggest, frequencies))
+    return describe_plan(told_plan(_plan(spec, suggest, frequencies)))
 
 
 @plain_errors

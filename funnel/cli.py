@@ -329,10 +329,8 @@ def plan_command(
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
-        usable = [best_first(rows)[0] for _, rows in compared]
-        errors = [
-            None if row.reason or row.protocol is None else expected_errors(joint, row.protocol) for row in usable
-        ]
+        best = [next((row.protocol for row in best_first(rows) if row.reason is None), None) for _, rows in compared]
+        errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
         disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part

@@ -17,7 +17,6 @@ from funnel.pipeline.flows.way import go
 from funnel.recount import recount
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
-from funnel.release import datapackage
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
@@ -213,20 +212,6 @@ def test_what_other_documents_say_of_it_is_judged(
 ) -> None:
     edit(finished.folder.root / file, change)
     assert claim in failures(finished, table)
-
-
-def test_a_package_says_of_followed_people_that_their_changes_have_no_noise(
-    finished: Finished, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first version of a series says what the second may not."""
-    monkeypatch.setattr(Finished, "versions", 2)
-    assert set(failures(finished, "package")) == {"channel", "frequencies"}
-    edit(
-        finished.folder.package,
-        lambda said: said["funnel:privacy"]["frequencies"].update(meaning=datapackage._FOLLOWED),
-    )
-    # That it names no number of versions is another claim.
-    assert set(failures(finished, "package")) == {"channel"}
 
 
 def test_a_bound_that_holds_for_the_public_counts_alone_is_none(finished: Finished) -> None:

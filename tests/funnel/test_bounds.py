@@ -124,6 +124,7 @@ _MADE_BY_HAND = {
     "history/expected_waves.py": "what real rows of units add up to; laws are those of published counts",
     "history/rows.py": "exact counts of rows, before noise",
     "register/truth.py": "exact counts, for the internal report",
+    "tradeoff/alternatives.py": "public counts of what else could be published, with the bounds expected of them",
     "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
     "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",

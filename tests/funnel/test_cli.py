@@ -54,7 +54,9 @@ def test_plan_shows_every_mechanism_and_why_some_are_not_used(tmp_path: Path) ->
     # Sentences are not broken where there is no terminal: scripts read them line by line.
     reasons = [line for line in shown.stdout.splitlines() if " is not used: " in line]
     assert any(len(line) > 80 for line in reasons)
-    assert f"{reasons[-1]}\ndisclosure control: 8 of 26 combinations" in shown.stdout
+    after = f"{reasons[-1]}\nstandard errors of estimated shares that drawing adds, in percentage points: relationship "
+    assert after in shown.stdout
+    assert "\ndisclosure control: 8 of 26 combinations" in shown.stdout
     assert set(path.name for path in tmp_path.iterdir()) == {"people.parquet", "people.toml"}
 
 

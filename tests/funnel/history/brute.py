@@ -109,6 +109,9 @@ def limits(guarantee: funnel.Guarantee) -> tuple[Fraction | None, Fraction | Non
         return factor(guarantee.epsilon), factor(guarantee.epsilon), None
     if isinstance(guarantee, funnel.ALIP):
         return factor(guarantee.upper), factor(guarantee.lower), None
+    if isinstance(guarantee, funnel.PML):
+        return factor(guarantee.epsilon), None, None
+    assert isinstance(guarantee, funnel.PerfectPrivacy)
     return Fraction(1), Fraction(1), None
 
 

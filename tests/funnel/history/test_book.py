@@ -112,6 +112,8 @@ def level_of(some: dict[int, Fraction], guarantee: funnel.Guarantee) -> float:
     most, least = float(max(some.values())), float(min(some.values()))
     if isinstance(guarantee, funnel.LDP):
         return float(np.log(most / least))
+    if isinstance(guarantee, funnel.PML):
+        return max(float(np.log(most)), 0.0)
     up, down = float(np.log(most)), -float(np.log(least))
     if isinstance(guarantee, funnel.ALIP):
         return max(up * guarantee.budget / guarantee.upper, down * guarantee.budget / guarantee.lower, 0.0)

@@ -42,7 +42,9 @@ def test_units_with_several_rows_are_counted(rows: list[tuple[int, str]], cut: i
     assert said is not None
     start = f"{len(several)} of {len(counts)} units ('number', 'name') have several rows, {sum(several)} in all, and"
     assert said.startswith(start)
-    assert re.search(r"are drawn under one bound; or make one row of every unit$", said)
+    assert re.search(
+        r"are drawn under one bound, also where there will be no other version; or make one row of every unit$", said
+    )
 
 
 def test_rows_without_a_unit_are_refused(tmp_path: Path) -> None:

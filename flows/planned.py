@@ -1,0 +1,122 @@
+"""What a plan found, and what of it a run leaves with the orchestrator: as precise as public files are, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from funnel.disclosure.outlook import DisclosureOutlook
+from funnel.disclosure.words import public_sentence
+from funnel.frequencies.outlook import NO_COST, NoiseOutlook
+from funnel.guarantees import Guarantee
+from funnel.history.outlook import Outlook
+from funnel.pipeline.flows.telling import plain
+from funnel.planning import PlanRow
+from funnel.release.public import compared, costed, public_text, share_step, weighed
+from funnel.spec import ReleaseSpec
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a plan found, exactly as it was found.
+
+    Attributes
+    ----------
+    spec : ReleaseSpec
+    guarantee : Guarantee
+    n : int
+        Records.
+    rows : sequence of PlanRow
+    history : Outlook or None
+        Given everything published before, where the spec is of the same people.
+    disclosure : DisclosureOutlook
+    costing : bool
+        Whether it was asked what noise costs.
+    noise : NoiseOutlook or None
+        None where it was not asked, or the bound is none that covers noise.
+    """
+
+    spec: ReleaseSpec
+    guarantee: Guarantee
+    n: int
+    rows: Sequence[PlanRow]
+    history: Outlook | None
+    disclosure: DisclosureOutlook
+    costing: bool
+    noise: NoiseOutlook | None
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether all of it was made from noisy counts, so that values may be named."""
+        return self.spec.frequencies.protection == "noise"
+
+
+@dataclass(frozen=True)
+class ToldPlan:
+    """The artifacts of a plan, rounded.
+
+    Attributes
+    ----------
+    mechanisms : list of rows
+    history : list of rows or None
+        None where nothing was published before.
+    disclosure : str
+        As Markdown.
+    costs : list of rows or None
+    costs_said : str
+        What these are; why there are none, where they were asked for; else empty.
+    """
+
+    mechanisms: list[dict[str, Any]]
+    history: list[dict[str, Any]] | None
+    disclosure: str
+    costs: list[dict[str, Any]] | None
+    costs_said: str
+
+
+def told_plan(planned: Planned) -> ToldPlan:
+    """What of a plan others than the steward may read."""
+    step, guarantee, noise = share_step(planned.n), planned.guarantee, planned.noise
+    return ToldPlan(
+        [compared(row.to_dict(), step, guarantee) for row in planned.rows],
+        None if planned.history is None else weighed(planned.history.to_dict(), step),
+        _disclosed(planned, step),
+        None if noise is None else costed(noise.to_dict(), step, guarantee),
+        _costs(noise, step, guarantee, planned.is_noisy) if noise is not None else NO_COST if planned.costing else "",
+    )
+
+
+def _disclosed(planned: Planned, step: float) -> str:
+    """What of the rules does not hold, what would come of it, and what mends it; values only where noise hides who."""
+    found = planned.disclosure
+    lines = [
+        f"# {plain(planned.spec.title)}",
+        "",
+        plain(public_sentence(found.found, planned.spec.frequencies.protection)),
+    ]
+    if not found.found.passes:
+        lines += ["", "A release would be refused." if found.refuses else "A release would tell of it."]
+    if found.suggestion is None:
+        return "\n".join(lines)
+    if not planned.is_noisy:
+        lines += ["", "Which values to group is told to the steward alone: `funnel plan SPEC --suggest`."]
+        return "\n".join(lines)
+    for said in found.suggested():
+        lines += ["", plain(public_text(said, step, planned.guarantee))]
+    # Indented, so that no value can end the block.
+    return "\n".join([*lines, "", *(f"    {line}" for line in found.suggestion.toml.splitlines())])
+
+
+def _costs(noise: NoiseOutlook, step: float, guarantee: Guarantee, is_noisy: bool) -> str:
+    """What the table of costs is of, and what would help where there are too few records."""
+    said = (
+        f"Share of H(X) kept under {guarantee} by epsilon of the frequencies (the spec has {noise.epsilon:g}) and "
+        "number of records, these having the same frequencies; and the level, for the worst counts that the noise "
+        "leaves open, of the protocol that is made without noise"
+    )
+    if noise.sentence is None:
+        return said
+    # What would help names values of the secret.
+    helps = public_text(noise.sentence, step, guarantee) if is_noisy else "the table is too small for it"
+    return f"{said}. {helps[:1].upper()}{helps[1:]}"
