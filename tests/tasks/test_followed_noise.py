@@ -74,7 +74,10 @@ class Panel:
     def of(cls, people: int = 240) -> Panel:
         """Three waves."""
         tables = [wave(year, people) for year in WAVES[:3]]
-        constant, skipping, *_ = sorted(set.intersection(*(set(table["id"].to_pylist()) for table in tables)))
+        secrets = [dict(zip(*(table[name].to_pylist() for name in ("id", "outwork")), strict=True)) for table in tables]
+        constant, *others = sorted(set.intersection(*map(set, secrets)))
+        # What both have is alike, so that no count stays as it is when both have something else.
+        skipping = next(one for one in others if all(had[one] == had[constant] for had in secrets[::2]))
         tables[1] = tables[1].filter(pc.not_equal(tables[1]["id"], skipping))
         return cls(tuple(tables), constant, skipping)
 
