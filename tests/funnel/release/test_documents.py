@@ -28,6 +28,7 @@ from funnel.release.documents import (
 )
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicLaws
+from funnel.sparse_weights import SparseWeights
 from tests.public import UNPROTECTED, counted, public_of
 from tests.schemas import validated
 from tests.strategies import joints
@@ -284,3 +285,46 @@ def test_a_forged_document_is_refused_by_its_published_schema_too() -> None:
         content = made()
         change(content)
         assert schema.is_valid(content) is said.startswith("it ")
+
+
+def sparse_content() -> dict[str, Any]:
+    """The document of the same protocol, written without its zeros."""
+    weights = PROTOCOL.weights.copy()
+    weights[:, 0] = 0
+    weights[0, 0] = 2**63
+    protocol = Protocol.of_sparse(SparseWeights.of(weights), PROTOCOL.marginal, PROTOCOL.inputs, PROTOCOL.outputs)
+    guarantee = funnel.parse_guarantee("lip:9")
+    public = public_of(JOINT, protocol, guarantee)
+    document = protocol_document(protocol, guarantee, public, UNPROTECTED)
+    assert document.protocol.digest == protocol.digest
+    assert ProtocolDocument.from_json(document.to_bytes()) == document
+    content: dict[str, Any] = json.loads(document.to_bytes())
+    return content
+
+
+def test_a_protocol_without_its_zeros_is_read_back_as_it_was() -> None:
+    content = sparse_content()
+    assert content["format"] == "funnel-protocol/2"
+    assert content["weights"][0]["0"] == str(2**63)
+    assert not any("0" in row for row in content["weights"][1:])
+    again = Protocol.from_json(json.dumps(content))
+    assert again.weights[:, 0].tolist() == [2**63, *[0] * (len(again.outputs) - 1)]
+    # Of version 2 there were tables alone, which are written as they were.
+    plain = made()
+    assert ProtocolDocument.from_json(json.dumps({**plain, "schema": "funnel/protocol/2"})).content() == plain
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"99": "1"}, "are for inputs that there are not"),
+        ({"00": "1"}, "are for inputs that there are not"),
+        ({"0": "0"}, "are written where they are zero"),
+        (["1", "2", "3", "4"], "are not written as funnel-protocol/2 writes them"),
+    ],
+)
+def test_weights_that_are_written_otherwise_are_refused(row: object, said: str) -> None:
+    content = sparse_content()
+    content["weights"][0] = row
+    with pytest.raises(DataError, match=said):
+        ProtocolDocument.from_json(json.dumps(content))

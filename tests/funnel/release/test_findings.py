@@ -95,7 +95,9 @@ def test_an_infinite_level_for_whoever_knows_the_truth_is_read_back(truth: float
 
 def test_findings_of_before_are_read() -> None:
     document = findings_document(findings(EVEN, identity(EVEN), "lip:1"))
+    assert document.found_history is None
     content = document.content()
+    assert FindingsDocument.from_json(json.dumps({**content, "schema": "funnel/findings/3"})) == document
     for name in ("history", "drift"):
         del content[name]
     assert FindingsDocument.from_json(json.dumps({**content, "schema": "funnel/findings/1"})) == document

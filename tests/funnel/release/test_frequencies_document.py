@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis.extra import numpy as arrays
 
 from funnel import DataError, Joint, SpecError
 from funnel.frequencies import Frequencies, Noise, protect
-from funnel.frequencies.frequencies import of_noisy
+from funnel.frequencies.frequencies import of_noisy, with_changes
+from funnel.frequencies.moves import Moves, NoisyMoves
+from funnel.frequencies.rows import NoisyRows
 from funnel.frequency_settings import FrequencySettings
 from funnel.release.frequencies_document import FrequenciesDocument, frequencies_document
 from tests.schemas import validated
@@ -87,3 +90,67 @@ def test_a_document_that_contradicts_itself_is_damaged(key: str, value: object, 
 def test_what_is_not_protected_is_not_told_exactly() -> None:
     with pytest.raises(SpecError, match="only frequencies that are protected by noise"):
         frequencies_document(protect(OVER, FrequencySettings(protection="none")))
+
+
+def with_tables() -> Frequencies:
+    """Frequencies of a second version in which units have several rows."""
+    secrets, stayed, left = [[30, -1], [2, 90]], [[9, 5], [40, 3]], [[1, 0], [-2, 8]]
+    moves = Moves("people/1.0.0", np.array(secrets), np.array(stayed), np.array(left))
+    stayed, left = [[3, 0, 1], [40, 60, 0]], [[1, 2, 0], [7, 5, -1]]
+    rows = NoisyRows(0.125, np.array(stayed), np.array(left), np.array([90, 12, -1]))
+    return replace(with_changes(made(), NoisyMoves(0.125, (moves,)), 1.0, 2.5), rows=rows)
+
+
+def test_tables_of_changes_and_rows_are_read_back_as_they_were() -> None:
+    document = frequencies_document(with_tables())
+    assert validated(document.content()) == "frequencies"
+    again = FrequenciesDocument.from_json(document.to_bytes())
+    assert again == document
+    changes, rows = again.frequencies.changes, again.frequencies.rows
+    assert changes is not None
+    assert rows is not None
+    assert (changes.since[0].since, changes.since[0].left.tolist()) == ("people/1.0.0", [[1, 0], [-2, 8]])
+    assert (rows.sizes.tolist(), rows.scale) == ([90, 12, -1], 16.0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("changes", "scale"), 4.0, "the scale of the noise in its changes"),
+        (("changes", "since", 0, "secrets"), [[1, 2, 3], [4, 5, 6]], "not to the secrets"),
+        (("changes", "since", 0, "stayed"), [[9, 5], [40]], "rows of several lengths"),
+        (("changes", "since", 0, "stayed"), [[9, 5]], "do not fit one another"),
+        (("rows", "scale"), 4.0, "the scale of the noise in its rows"),
+        (("rows", "sizes"), [], "rows"),
+    ],
+)
+def test_tables_that_contradict_themselves_are_refused(path: tuple[Any, ...], value: object, said: str) -> None:
+    content = json.loads(frequencies_document(with_tables()).to_bytes())
+    place = content
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(DataError, match=said):
+        FrequenciesDocument.from_json(json.dumps(content))
+
+
+def test_changes_since_a_version_are_told_once_and_rows_are_of_the_values() -> None:
+    content = json.loads(frequencies_document(with_tables()).to_bytes())
+    content["changes"]["since"] *= 2
+    with pytest.raises(DataError, match="one version twice"):
+        FrequenciesDocument.from_json(json.dumps(content))
+    content = json.loads(frequencies_document(with_tables()).to_bytes())
+    content["rows"].update(stayed=[[1, 2], [3, 4]], left=[[1, 2], [3, 4]])
+    with pytest.raises(DataError, match="not of the values that it counts"):
+        FrequenciesDocument.from_json(json.dumps(content))
+
+
+def test_the_first_form_tells_nothing_of_changes() -> None:
+    content = json.loads(frequencies_document(made()).to_bytes())
+    for name in ("changes", "rows"):
+        assert content.pop(name, None) is None
+    again = FrequenciesDocument.from_json(json.dumps({**content, "schema": "funnel/frequencies/1"}))
+    assert (again.changes, again.rows) == (None, None)
+    assert again == frequencies_document(made())
+    with pytest.raises(DataError):
+        FrequenciesDocument.from_json(json.dumps({**content, "schema": "funnel/frequencies/7"}))
