@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.console import frequencies_line
+from funnel.errors import SpecError
+from funnel.pipeline.flows.way import go
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.register.register import Register
 from funnel.register.truth import true_past
@@ -24,6 +27,7 @@ from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.record import Record
+from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.projects import adult_rows
 from tests.tasks.test_neighbours import DECLARED, Released, released, require_the_same, told_alike, with_another_secret
@@ -222,3 +226,22 @@ def test_the_internal_report_says_what_whoever_knows_the_truth_finds(made: tuple
         assert exact.joint.n == made[1][number].told["rows"]
         assert sorted(exact.changes) == sorted(chapter.changes) == list(range(number))
         assert all(one.n <= exact.joint.n for one in exact.changes.values())
+
+
+def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, tmp_path: Path) -> None:
+    place = tmp_path / "panel"
+    shutil.copytree(panel, place, symlinks=True)
+    spec = place / "people.toml"
+    text = spec.read_text(encoding="utf-8")
+    spec.write_text(text.replace('title = "A panel"', 'title = "The panel"'), encoding="utf-8")
+    told, _ = go(ReleaseSpec.load(spec), again=False, rotate=False)
+    assert told["version"] == "1.2.1"
+    one, other = (ReleaseFolder(place / "releases" / "panel" / version) for version in ("1.2.0", "1.2.1"))
+    assert one.data.read_bytes() == other.data.read_bytes()
+    assert one.frequencies.read_bytes() == other.frequencies.read_bytes()
+    assert [check for check in recheck(other) if check.failed] == []
+    # Drawn once more, people changed since this version too: other tables, which cost what they cost.
+    spec.write_text(text.replace("epsilon = 2.0", "epsilon = 2.0\ntotal = 6.2"), encoding="utf-8")
+    with pytest.raises(SpecError, match=r"total"):
+        go(ReleaseSpec.load(spec), again=True, rotate=False)
+    assert not (place / "releases" / "panel" / "1.2.2").exists()
