@@ -13,10 +13,17 @@ import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.frequencies.rows import NoisyRows, UnitCounts
+from funnel.pipeline.flows.way import go
+from funnel.progress import quiet
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.register.register import Register
 from funnel.release import secret
+from funnel.release.frequencies_document import FrequenciesDocument, RowsPart
+from funnel.release.layout import ReleaseFolder
+from funnel.release.preview import preview
+from funnel.spec import ReleaseSpec
 from tests.audits import recheck
+from tests.projects import make_project
 from tests.tasks.test_followed_noise import SAME_SECRET
 from tests.tasks.test_neighbours import Released, released, require_the_same
 
@@ -176,3 +183,15 @@ def test_a_unit_less_changes_nothing_but_the_rows(
             for expectation in report["judged"]:
                 expectation["description"] = expectation["description"].replace(f"{rows:,}", "N")
         assert reports[0] == reports[1]
+
+
+def test_a_plan_and_then_the_release_have_the_same_first_rows_and_the_same_noise(tmp_path: Path) -> None:
+    spec = ReleaseSpec.load(make_project(tmp_path, SPEC, encounters(0)))
+    looked = [preview(spec, quiet).protected.frequencies for _ in range(2)]
+    told, _ = go(spec, again=False, rotate=False)
+    document = FrequenciesDocument.read(ReleaseFolder(Path(told["folder"])).frequencies)
+    for found in looked:
+        assert found.rows is not None
+        assert found.noisy is not None
+        assert document.noisy == tuple(map(tuple, found.noisy.tolist()))
+        assert document.rows == RowsPart.of(found.rows)
