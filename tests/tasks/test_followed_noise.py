@@ -116,6 +116,12 @@ class Panel:
 SAME_SECRET = SimpleNamespace(token_hex=lambda size: hashlib.shake_256(b"secret").hexdigest(size))
 
 
+def history_told(one: Released) -> dict[str, object]:
+    """What a run tells of histories, but for shares of expected people times the number of rows, which is public."""
+    assert all(isinstance(one.told["history"][name], int) for name in ("moved", "outside"))
+    return {name: value for name, value in one.told["history"].items() if name not in ("moved", "outside")}
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Released]]:
     """All waves, released one after the other, with noise of their own."""
@@ -204,7 +210,7 @@ def test_one_person_less_changes_nothing_but_the_number_of_records(
         assert one.told["rows"] == other.told["rows"] + 1
         for name in ("frequencies.json", "protocol.json"):
             assert one.public[name] == other.public[name]
-        assert one.told["history"] == other.told["history"]
+        assert history_told(one) == history_told(other)
 
 
 def test_the_internal_report_says_what_whoever_knows_the_truth_finds(made: tuple[Path, list[Released]]) -> None:
