@@ -223,9 +223,26 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
 
 
 def spent_in_all(
-    spec: ReleaseSpec, protected: Protected, earlier: Sequence[Earlier], noisy: str, epsilon: float, learned: Share
+    spec: ReleaseSpec,
+    protected: Protected,
+    earlier: Sequence[Earlier],
+    noisy: str,
+    epsilon: float,
+    learned: Share,
+    moving: bool = False,
 ) -> tuple[float, float]:
     """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
+
+    Parameters
+    ----------
+    spec, protected, earlier, learned
+        As of `public_changes`.
+    noisy : str
+        Digest of these tables.
+    epsilon : float
+        What they cost.
+    moving : bool
+        Whether tables of changes are to come, so that what is left of the epsilon of the version is not all for counts.
 
     Raises
     ------
@@ -246,8 +263,10 @@ def spent_in_all(
         while Fraction(total) < exact:
             total = math.nextafter(total, math.inf)
     parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
-    own = {protected.record.noisy or "": Decimal(repr(total)) - sum(parts.values()), **parts}
-    return total, _spent(settings, _draws(spec, earlier), own)
+    before, counts = _draws(spec, earlier), protected.record.noisy or ""
+    rest = Decimal(repr(total)) - sum(parts.values())
+    own = {counts: before.get(counts, rest) if moving else rest, **parts}
+    return total, _spent(settings, before, own)
 
 
 def changes_sha256(changes: ChangesPart) -> str:

@@ -220,14 +220,24 @@ def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -
 
 
 def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
-    spec = spec_in(tmp_path, **SAME)
+    # All that is allowed is spent by it.
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.5})
     workspace = spec.workspace_folder / spec.name
-    counts = public_frequencies(spec, COUNTED, NOTHING, (), workspace, moving=True, several=True)
-    both_of_them = public_changes(
-        spec, public_rows(spec, counts, UNITS, NOTHING, (), workspace), [MOVES], [COUNTED], NOTHING, (), workspace
-    )
-    assert (both_of_them.frequencies.epsilon, both_of_them.frequencies.part) == (0.5, 0.5)
-    assert sorted(map(float, both_of_them.record.draws.values())) == [0.125, 0.125, 0.25]
+
+    def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
+        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, moving=True, several=True)
+        rows = public_rows(spec, counts, units, NOTHING, earlier, workspace, moving=True)
+        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, earlier, workspace)
+
+    found = together(())
+    assert (found.frequencies.epsilon, found.frequencies.part) == (0.5, 0.5)
+    assert sorted(map(float, found.record.draws.values())) == [0.125, 0.125, 0.25]
+    before = (published(found, tmp_path / "releases", history=FOLLOWED),)
+    assert together(before).record == found.record
+    # One more table of either kind is too much, whichever is asked for first.
+    for others in ({"units": OTHER_UNITS}, {"moves": OTHER_MOVES}):
+        with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.5 .* would spend 0\.125 more"):
+            together(before, **others)
 
 
 class TestTakingOver:
