@@ -247,7 +247,8 @@ class Finished:
         for one in self.before:
             if one.protocol.is_file():
                 laws = Laws(self.public, ReleasedProtocol.parse(one.protocol.read_bytes()))
-                told = laws if told is None or laws.weights == self.laws.weights else told
+                if laws.outputs == self.laws.outputs and (told is None or laws.weights == self.laws.weights):
+                    told = laws
         if told is None:
             raise DataError("rows are taken over, and no version is there that they were drawn for")
         return {x: [Fraction(weight, told.denominator) for weight in column] for x, column in told.weights.items()}
