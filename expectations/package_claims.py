@@ -172,11 +172,10 @@ def _resource(said: Said, protocol: Mapping[str, Any], path: str, digest: str, s
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8", "description": _CSV} if is_csv else {}),
-        "bytes": size,
+        **({"encoding": "utf-8", "description": _CSV, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
         "schema": {
-            "fieldsMatch": ["equal"],
+            "fieldsMatch": "exact",
             "fields": [_field(place, protocol, is_csv) for place in range(len(said.publish))],
             "missingValues": [],
         },

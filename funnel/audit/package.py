@@ -40,6 +40,8 @@ _PROTECTED = {
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+# Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
+_FIELDS_MATCH = ("exact", ["equal"])
 _ORDERS = ("random", "as in the source")
 _FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
 _KEYS = {
@@ -178,16 +180,26 @@ def _resource(
     name: str, path: str, digest: str, size: int, document: ProtocolDocument, package: dict[str, Any]
 ) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
-    known = {"path": path, "bytes": size, "hash": f"sha256:{digest}", "type": "table"}
+    said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
+    match = _fields_match(said)
+    known = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
     outputs = document.outputs.alphabet()
+    if is_csv or match != _FIELDS_MATCH[0]:
+        known["bytes"] = size
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(outputs, guard=False)}
-    said = [one.get("description") for one in _resources(package) if one.get("path") == path]
-    rule = said[0] if said and said[0] in _CSV_RULES else _CSV_RULES[0]
+        return {**known, **kind, "schema": _schema(outputs, match, guard=False)}
+    rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(outputs, guard=rule is not None)}
+    return {**known, **kind, **described, "schema": _schema(outputs, match, guard=rule is not None)}
+
+
+def _fields_match(resource: dict[str, Any]) -> Any:
+    """How the fields match those of the table, as it may be written; which way tells the age of the release."""
+    schema = resource.get("schema")
+    said = schema.get("fieldsMatch") if isinstance(schema, dict) else None
+    return said if said in _FIELDS_MATCH else _FIELDS_MATCH[0]
 
 
 def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
@@ -195,7 +207,7 @@ def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _schema(outputs: Alphabet, guard: bool) -> dict[str, Any]:
+def _schema(outputs: Alphabet, match: Any, guard: bool) -> dict[str, Any]:
     fields = []
     for j, column in enumerate(outputs.columns):
         values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
@@ -208,7 +220,7 @@ def _schema(outputs: Alphabet, guard: bool) -> dict[str, Any]:
                 "constraints": {"required": True, "enum": values},
             }
         )
-    return {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []}
+    return {"fieldsMatch": match, "fields": fields, "missingValues": []}
 
 
 def _cell(text: str, guard: bool) -> str:

@@ -83,11 +83,11 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8", "description": RULE} if is_csv else {}),
-        "bytes": size,
+        # Validators count the bytes of texts only, and take any number for a wrong one in a parquet file.
+        **({"encoding": "utf-8", "description": RULE, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
         "schema": {
-            "fieldsMatch": ["equal"],
+            "fieldsMatch": "exact",
             "fields": [
                 _field(spec, protocol, column, guarded if is_csv else str) for column in protocol.outputs.columns
             ],

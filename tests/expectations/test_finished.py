@@ -245,6 +245,7 @@ PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("resources", 0, "hash"), f"sha256:{'0' * 64}", "resources"),
     (("resources", 0, "bytes"), lambda size: size + 1, "resources"),
     (("resources", 1, "schema", "fields", 0, "categories", 0), "Nobody", "resources"),
+    (("resources", 1, "schema", "fieldsMatch"), ["equal"], "resources"),
     (("resources",), lambda resources: resources[:1], "resources"),
     (("funnel:privacy", "guarantee"), "lip:2.0", "guarantee"),
     (("funnel:privacy", "level"), 0.1, "level"),

@@ -100,7 +100,9 @@ class Forger:
         def fit(content: Any) -> None:
             for resource in content["resources"]:
                 if (path := facts.get(resource["path"])) is not None:
-                    resource |= {"hash": f"sha256:{file_digest(path)}", "bytes": path.stat().st_size}
+                    resource["hash"] = f"sha256:{file_digest(path)}"
+                    if "bytes" in resource:
+                        resource["bytes"] = path.stat().st_size
             protocol = self.read(self.folder.protocol)
             content["funnel:privacy"]["protocol"]["hash"] = f"sha256:{file_digest(self.folder.protocol)}"
             content["funnel:privacy"]["protocolDigest"] = protocol["digest"]

@@ -577,6 +577,12 @@ add(
     "package",
 )
 add(
+    "package: fields in any order",
+    lambda f: f.package(lambda c: first(c)["schema"].update(fieldsMatch="subset")),
+    "package",
+    "package",
+)
+add(
     "package: another encoding",
     lambda f: f.package(lambda c: first(c).update(encoding="latin-1")),
     "package",
