@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -41,6 +42,13 @@ def distance(law: np.ndarray, estimate: np.ndarray) -> float:
         return float(np.where(law > 0, (estimate - law) ** 2 / law, np.where(estimate > 0, np.inf, 0)).sum())
 
 
+def exact_distance(law: np.ndarray, counts: np.ndarray) -> Fraction:
+    """The same in whole numbers, of what the law says once its entries sum to 1."""
+    total, n = sum(map(Fraction, law.ravel())), int(counts.sum())
+    pairs = zip(counts.ravel().tolist(), map(Fraction, law.ravel()), strict=True)
+    return sum((Fraction(count, n) ** 2 * total / p for count, p in pairs if count), Fraction(0)) - 1
+
+
 def largest_ratio(rows: np.ndarray, law: np.ndarray) -> float:
     given = law / law.sum(axis=1, keepdims=True)
     outputs = np.einsum("bsu,su->bs", rows, given)
@@ -55,7 +63,7 @@ def test_one_law_attains_the_level_and_none_exceeds_it(seed: int) -> None:
     worst = worst_pair(rows, near)
     law = attaining_law(rows, near, worst)
     assert law.sum() == pytest.approx(1)
-    assert distance(law, estimate) <= near.radius * (1 + 1e-6) + 1e-12
+    assert exact_distance(law, counts) <= Fraction(near.radius)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-6)
     random = np.random.default_rng(seed + 1000)
     for k in range(200):
@@ -146,7 +154,7 @@ def test_the_bound_is_tight_for_near_deterministic_tables_too(seed: int) -> None
     best = searched(rows, near, (worst.output, worst.high, worst.low))
     assert best <= worst.ratio <= best * (1 + 1e-8)
     law = attaining_law(rows, near, worst)
-    assert distance(law, counts / counts.sum()) <= near.radius * (1 + 1e-6)
+    assert exact_distance(law, counts) <= Fraction(near.radius)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-7)
     # The first bounds, of all pairs at once, are bounds too, and not far off.
     coarse = pair_ratios(rows, near)
