@@ -240,7 +240,7 @@ def _described(package: Json, previous: str | None) -> str:
         people["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": name}
     if name or email:
         card = {"vcard:fn": name, "vcard:hasEmail": {"@id": f"mailto:{email}"} if email else None}
-        people["dcat:contactPoint"] = {"@type": "vcard:Organization"} | {k: v for k, v in card.items() if v}
+        people["dcat:contactPoint"] = {"@type": "vcard:Kind"} | {k: v for k, v in card.items() if v}
     series = {
         "@id": "../",
         "@type": "dcat:DatasetSeries",

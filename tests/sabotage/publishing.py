@@ -162,8 +162,8 @@ PUBLISHING = [
         "level 0 in the data package",
         "a level below the true one",
         "funnel.release.datapackage",
-        '"level": findings.level,',
-        '"level": 0.0,',
+        "level=findings.level,",
+        "level=0.0,",
         "expect_package_to_describe_release",
     ),
     Mutant(
@@ -178,8 +178,8 @@ PUBLISHING = [
         "digest of the source in the data package",
         "a digest that confirms guesses about records",
         "funnel.release.datapackage",
-        '"records": findings.rows,',
-        f'"records": findings.rows, "source": {TOOLS}.file_digest(spec.source_path),',
+        "return block.content()",
+        f'return {{**block.content(), "source": {TOOLS}.file_digest(spec.source_path)}}',
         "expect_package_to_describe_release",
     ),
     Mutant(

@@ -121,7 +121,7 @@ def _people(package: Mapping[str, Any]) -> dict[str, Any]:
         said["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": contact["title"]}
     if contact:
         said["dcat:contactPoint"] = {
-            "@type": "vcard:Organization",
+            "@type": "vcard:Kind",
             **({"vcard:fn": contact["title"]} if "title" in contact else {}),
             **({"vcard:hasEmail": {"@id": f"mailto:{contact['email']}"}} if "email" in contact else {}),
         }
