@@ -49,6 +49,7 @@ from funnel.recount import (
 )
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.handouts import handouts_again
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
@@ -105,6 +106,8 @@ class Finished:
         With the release secret, where the spec has a record key.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
+    previous : str, optional
+        The newest version that readers find.
     prepared : Prepared, optional
         The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
@@ -125,6 +128,7 @@ class Finished:
     derivation: int = DERIVATION
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
+    previous: str | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -358,6 +362,7 @@ class Finished:
             "plain_level": self._level,
             "protocol_figures": self._protocol,
             "package": self._package,
+            "handouts": self._handouts,
             "report": self._report,
         }
         if name not in makers:
@@ -566,6 +571,18 @@ class Finished:
             self.recount.rows,
             self.frequencies,
         )
+
+    def _handouts(self) -> list[Claim]:
+        package = _json(self.folder.package.read_bytes(), self.folder.package)
+        again = handouts_again(package, self.protocol, self.previous)
+        return [
+            claim(
+                name,
+                (self.folder.root / name).read_bytes() == content,
+                "is not what follows from datapackage.json and protocol.json",
+            )
+            for name, content in again.items()
+        ]
 
     def _report(self) -> list[Claim]:
         page = self.folder.report.read_text(encoding="utf-8")

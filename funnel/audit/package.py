@@ -10,6 +10,7 @@ from scipy.special import gammaincinv
 
 from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
+from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
 
 Facts = Mapping[str, tuple[str, int]]
@@ -39,6 +40,11 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
+_RECIPE = (
+    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
+    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
+    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 # Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
 _FIELDS_MATCH = ("exact", ["equal"])
@@ -104,6 +110,8 @@ def _expected(
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     privacy = package["funnel:privacy"]
     promise, inputs = document.guarantee, document.inputs.columns
+    # Releases from before the block was a document of its own leave out what is not known of them.
+    dated = "schema" not in privacy
     given = {key: package[key] for key in (*_FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
@@ -113,6 +121,7 @@ def _expected(
         "name": name,
         "resources": [_resource(name, path, *facts[path], document, package) for path in tables],
         "funnel:privacy": {
+            **({} if dated else _told_since(promise.declared)),
             "guarantee": promise.declared,
             "level": promise.level,
             "unit": "nats",
@@ -130,19 +139,31 @@ def _expected(
             "confidence": privacy.get("confidence"),
             # Releases from before frequencies were held against rules say nothing of them.
             **({"disclosureControl": _rules(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
-            **_frequencies(privacy, document, facts),
+            **_frequencies(privacy, document, facts, dated),
+            **({} if dated else {"people": None, "versions": None}),
             **_scope(privacy),
         },
     }
 
 
-def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
+def _told_since(declared: str) -> dict[str, Any]:
+    """What the block says since it has a schema."""
+    return {
+        "schema": "funnel/privacy/1",
+        "meaning": parse_guarantee(declared).meaning,
+        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
+    }
+
+
+def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts, dated: bool) -> dict[str, Any]:
     """What protects the frequencies, as the protocol says it."""
     said = document.frequencies
     if said.protection == "none" and "frequencies" not in privacy:
         # Releases from before frequencies were protected say nothing of it.
         return {}
     told: dict[str, Any] = {"protection": said.protection, "meaning": _PROTECTED[said.protection]}
+    if not dated:
+        told |= dict.fromkeys(("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions"))
     if said.protection == "noise":
         digest, _ = facts.get("frequencies.json", ("", 0))
         told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
