@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
@@ -27,6 +28,7 @@ CLAIMS = (
     "channel",
     "figures",
     "frequencies",
+    "accuracy",
     "lifts",
     "comparison",
     "checks",
@@ -137,6 +139,7 @@ def report_claims(
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
+        all_of("accuracy", accuracy_claims(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),

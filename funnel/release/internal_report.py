@@ -12,7 +12,7 @@ from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.earlier_sets import with_sets
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.protection import UNPROTECTED
-from funnel.release.public_report import Approval, Level, ProtectedFrequencies
+from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies
 from funnel.release.verdict import Judgement
 
 
@@ -211,7 +211,7 @@ class InternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/4"] = Field(default="funnel/internal/4", alias="schema")
+    schema_: Literal["funnel/internal/5"] = Field(default="funnel/internal/5", alias="schema")
     name: str
     title: str
     version: str
@@ -237,6 +237,7 @@ class InternalReport(Document):
     within: bool | None
     software: Mapping[str, str]
     approval: Approval | None = None
+    estimated: tuple[EstimatedTable, ...]
     disclosure: DisclosureFigures | None = None
 
     @classmethod
@@ -244,12 +245,13 @@ class InternalReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
-        was expected.
+        was expected. Before version 5 nothing was told of columns one by one and of two crossed.
         """
-        if version == 3:
-            return content
-        if version not in (1, 2):
+        if version not in (1, 2, 3, 4):
             return super().upgraded(version, content)
+        content = {**content, "estimated": []}
+        if version in (3, 4):
+            return content
         content = with_sets(content)
         content = {
             **content,

@@ -183,6 +183,14 @@ PUBLISHING = [
         "expect_package_to_describe_release",
     ),
     Mutant(
+        "estimates twice as exact",
+        "errors of estimates that are too small by half",
+        "funnel.estimation.information",
+        "added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / self.n))",
+        "added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / (4 * self.n)))",
+        "expect_report_to_follow_recount",
+    ),
+    Mutant(
         "a picture from elsewhere in the report",
         "whoever opens the report is seen by another host",
         "funnel.report.writing",

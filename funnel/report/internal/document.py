@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from funnel.audit import Audited, Findings
+from funnel.estimation import expected_errors
 from funnel.joint import Joint
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
@@ -26,9 +27,10 @@ from funnel.release.internal_report import (
     RareCombination,
     Sparse,
 )
-from funnel.release.public_report import Level
+from funnel.release.public_report import EstimatedTable, Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
+from funnel.report.estimated import estimated
 
 # What judges and attacks, beside the libraries that compute.
 _JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
@@ -80,6 +82,7 @@ def internal_report(
         within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
+        estimated=_estimated(content),
         disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
 
@@ -122,6 +125,12 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
         robust_level=None if found.robust_level is None else _level(found.robust_level),
         robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
     )
+
+
+def _estimated(content: ReportContent) -> tuple[EstimatedTable, ...]:
+    """Of the exact counts; empty where there are too many values."""
+    errors = expected_errors(content.joint, content.protocol)
+    return () if errors is None else estimated(errors.tables)
 
 
 def _within(content: ReportContent) -> bool | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from funnel.release.document import dump
-from funnel.release.public import count_of_records, in_digits
+from funnel.release.public import count_of_records, in_digits, rounded_up
+from funnel.release.public_accuracy import DIGITS
 from funnel.release.public_report import (
     Channel,
     Columns,
@@ -19,6 +22,7 @@ from funnel.release.public_report import (
     Source,
 )
 from funnel.report.content import PublicContent, ReportContent, protected_frequencies
+from funnel.report.estimated import estimated
 from funnel.report.promise import promised_by
 from funnel.report.public import tables
 from funnel.report.public.tables import level
@@ -81,6 +85,9 @@ def _document(content: PublicContent) -> PublicReport:
         ),
         estimation=_estimation(content),
         accuracy=tables.accuracy(content),
+        estimated=()
+        if content.accuracy is None
+        else estimated(content.accuracy.tables, partial(rounded_up, digits=DIGITS)),
         rarity=Rarity(
             records=content.rarity.records,
             inputs=content.rarity.inputs,
