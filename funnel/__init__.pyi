@@ -41,6 +41,7 @@ from funnel.guarantees import (
 )
 from funnel.history import History
 from funnel.joint import Joint
+from funnel.measures.utilities import Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
@@ -67,6 +68,7 @@ __all__ = [
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
+    "Information",
     "Joint",
     "L1Lift",
     "LeakageExceeded",
@@ -82,6 +84,8 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Utility",
+    "Variance",
     "Witness",
     "fit",
     "measures",

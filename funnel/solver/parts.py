@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
-from funnel.solver.pricing import Priced, Pricer
+from funnel.solver.pricing import Priced
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
 
 # Nats by which a column must gain for a climb to have gained something.
 _GAIN = 1e-6
@@ -35,7 +35,7 @@ class PartsPricer:
         self, regions: Sequence[Region], budget: Budget | None = None, rising: Sequence[int] | None = None
     ) -> None:
         self._budget = Budget.of(budget)
-        self._pricers = [Pricer(region, self._budget) for region in regions]
+        self._pricers = [pricer_of(region, self._budget) for region in regions]
         # Parts in which the last climb gained something; the others are tried again when it gained nowhere.
         self.rising = list(range(len(self._pricers)) if rising is None else rising)
         self.region = regions[0]
@@ -49,7 +49,7 @@ class PartsPricer:
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
-        return negative_entropy(self.region.counts(posteriors))
+        return self.region.gains(posteriors)
 
     def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ascend in every region from the same posteriors: only their slopes matter; see `Pricer.climb`."""

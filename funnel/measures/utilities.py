@@ -1,0 +1,183 @@
+"""Utilities: what a release is worth, as the share of all there is to tell that an output tells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from funnel.alphabet import Alphabet
+from funnel.errors import SpecError
+from funnel.joint import FloatArray, Joint
+from funnel.measures.information import mutual_information
+from funnel.measures.laws import input_output_law
+from funnel.protocol import Protocol
+
+#: The names of the utilities that `utility_of` knows.
+NAMES = ("information", "variance")
+
+
+class Utility(ABC):
+    """What a protocol is chosen by: a number for every protocol, and the most that any could reach.
+
+    Attributes
+    ----------
+    name : str
+        As in a spec.
+    kept : str
+        What the share is called: what of X the output keeps or explains.
+    unit : str
+        The unit of `told`, as it is written behind a number.
+    """
+
+    name: ClassVar[str]
+    kept: ClassVar[str]
+    unit: ClassVar[str]
+
+    @abstractmethod
+    def told(self, joint: Joint, protocol: Protocol) -> float:
+        """The utility of a protocol, never below zero."""
+
+    @abstractmethod
+    def whole(self, joint: Joint) -> float:
+        """The utility of publishing X as it is: the most there is."""
+
+    def share(self, joint: Joint, protocol: Protocol) -> float:
+        """`told` of `whole`, between 0 and 1; 0 where there is nothing to tell."""
+        whole = self.whole(joint)
+        return min(1.0, self.told(joint, protocol) / whole) if whole > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Information(Utility):
+    """I(X;Y) in nats, of H(X)."""
+
+    name: ClassVar[str] = "information"
+    kept: ClassVar[str] = "information kept"
+    unit: ClassVar[str] = "nats"
+
+    def told(self, joint: Joint, protocol: Protocol) -> float:
+        """I(X;Y), nats."""
+        return mutual_information(joint, protocol)
+
+    def whole(self, joint: Joint) -> float:
+        """H(X), nats."""
+        return joint.entropy
+
+
+INFORMATION = Information()
+
+
+@dataclass(frozen=True)
+class Variance(Utility):
+    """Var E[N|Y] / Var N for a number N of every input: the share of its variance that the output explains.
+
+    This is the correlation ratio η² of N and Y, the R² of the best estimate of the number from what is released.
+
+    Parameters
+    ----------
+    numbers : mapping of symbol to float
+        The number of every value of X, by its text (or tuple of texts); any unit.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10, 5], [10, 50, 20]], inputs=["1", "2", "9"])
+    >>> best = funnel.optimal(joint, funnel.LIP(0.5), utility=funnel.Variance({"1": 1, "2": 2, "9": 9}))
+    >>> 0.3 < best.utility <= best.bound <= 1
+    True
+    """
+
+    name: ClassVar[str] = "variance"
+    kept: ClassVar[str] = "variance explained"
+    unit: ClassVar[str] = "of the variance"
+
+    numbers: Mapping[str | tuple[str, ...], float] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        by_symbol = {(key,) if isinstance(key, str) else tuple(key): float(n) for key, n in self.numbers.items()}
+        if not by_symbol or not np.isfinite(list(by_symbol.values())).all():
+            raise SpecError("utility by variance needs a finite number for every published value")
+        object.__setattr__(self, "numbers", by_symbol)
+
+    @classmethod
+    def of(cls, values: Alphabet | Iterable[str]) -> Variance:
+        """Of values that are numbers themselves, written with a decimal point.
+
+        Raises
+        ------
+        SpecError
+            If one is none.
+        """
+        if isinstance(values, Alphabet) and len(values.columns) > 1:
+            raise SpecError(
+                f"utility by variance is for one column of numbers, not for {' and '.join(values.columns)} together"
+            )
+        return cls({value: _number(value) for value in values})
+
+    def of_inputs(self, inputs: Alphabet) -> FloatArray:
+        """The numbers of an alphabet's symbols, shape (a,).
+
+        Raises
+        ------
+        SpecError
+            If a symbol has none.
+        """
+        lacking = [symbol for symbol in inputs.symbols if symbol not in self.numbers]
+        if lacking:
+            raise SpecError(
+                f"utility by variance needs a number for every published value, and {inputs.labels[0]!r} has none"
+                if len(lacking) == len(inputs)
+                else f"utility by variance needs a number for every published value; {len(lacking)} have none"
+            )
+        return np.array([self.numbers[symbol] for symbol in inputs.symbols], dtype=np.float64)
+
+    def told(self, joint: Joint, protocol: Protocol) -> float:
+        """Var E[N|Y] / Var N; 0 where N does not vary."""
+        if self.whole(joint) == 0:
+            return 0.0
+        numbers = self.of_inputs(joint.inputs)
+        centred = numbers - float(numbers @ joint.p_input)
+        spread = float(joint.p_input @ centred**2)
+        law = input_output_law(joint, protocol)
+        q = law.sum(axis=0)
+        sums = centred @ law
+        return float(np.clip((sums[q > 0] ** 2 / q[q > 0]).sum() / spread, 0.0, 1.0))
+
+    def whole(self, joint: Joint) -> float:
+        """1, or 0 where N does not vary."""
+        numbers = self.of_inputs(joint.inputs)[joint.p_input > 0]
+        return 1.0 if float(np.ptp(numbers)) > 0 else 0.0
+
+
+def utility_of(utility: str | Utility, inputs: Alphabet) -> Utility:
+    """A utility by its name; "variance" of an alphabet whose values are numbers.
+
+    Raises
+    ------
+    SpecError
+        If there is none of that name, or a value is no number.
+    """
+    if isinstance(utility, Utility):
+        return utility
+    if utility == "information":
+        return INFORMATION
+    if utility == "variance":
+        return Variance.of(inputs)
+    raise SpecError(f"unknown utility {utility!r}; choose one of {', '.join(NAMES)}")
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise SpecError(
+            f"utility by variance needs a number for every published value, and {text!r} is none; give "
+            "funnel.Variance({value: number, ...})"
+        )
+    return number
