@@ -41,7 +41,7 @@ from funnel.guarantees import (
 )
 from funnel.history import History
 from funnel.joint import Joint
-from funnel.measures.utilities import Information, Utility, Variance
+from funnel.measures.utilities import Estimation, Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
@@ -63,6 +63,7 @@ __all__ = [
     "Chi2Lift",
     "DataError",
     "EntropyError",
+    "Estimation",
     "FunnelError",
     "GroupedProtocol",
     "Guarantee",

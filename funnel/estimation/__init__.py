@@ -2,5 +2,15 @@
 
 from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
 from funnel.estimation.information import ShareInformation
+from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
-__all__ = ["ExpectedErrors", "ShareInformation", "TableErrors", "expected_errors", "tables_of"]
+__all__ = [
+    "ExpectedErrors",
+    "ShareInformation",
+    "TableErrors",
+    "certain",
+    "estimation_worth",
+    "expected_errors",
+    "tables_of",
+    "wanted_shares",
+]

@@ -130,7 +130,9 @@ def optimal_design(
         added = columns.add(found[entering[excess[entering] > _ROUNDING * barrier.level]])
         if not added and search is None and rough < gap:
             break
-    mass, posteriors = columns.used(lambda posteriors, mass: barrier.at(posteriors, mass) <= barrier.value * (1 + gap / 4))
+    mass, posteriors = columns.used(
+        lambda posteriors, mass: barrier.at(posteriors, mass) <= barrier.value * (1 + gap / 4)
+    )
     return Design(posteriors, mass, barrier.value, bound, finished)
 
 
@@ -385,9 +387,7 @@ class _Climbing:
         law, rows, least = self._region.law, self._region.rows, self._region.least
         start: Bases = self._root[np.zeros(number, dtype=np.intp)]
         scaled = costs / np.maximum(1e-300, np.abs(costs).max(axis=1, keepdims=True))
-        answers = self._programme.maximise(
-            scaled, np.zeros((number, size)), np.ones((number, size)), start, steps=1000
-        )
+        answers = self._programme.maximise(scaled, np.zeros((number, size)), np.ones((number, size)), start, steps=1000)
         found = np.maximum(answers.points, 0.0)
         found /= np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
         activity = found @ rows.T
