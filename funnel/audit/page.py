@@ -128,6 +128,8 @@ def check_numbers(
         "utility": (figures.utility, utility.mutual_information_nats),
         "entropy": (figures.entropy, utility.entropy_nats),
         "share": (figures.share, utility.share),
+        "explained": (figures.explained, None if utility.explained is None else utility.explained.variance_share),
+        "chosen by": (told.utility, "information" if utility.explained is None else "variance"),
         "mechanism": (told.mechanism.name, document.mechanism),
         "channel.digest": (told.channel.digest, document.digest),
         "channel.inputs": (told.channel.inputs, len(document.inputs.symbols)),
