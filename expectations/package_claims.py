@@ -12,7 +12,7 @@ from scipy.special import chdtri
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.laws import Laws, share_step
-from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
@@ -116,7 +116,9 @@ def package_claims(
     resources = [_resource(said, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
-    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY, *_OF_PEOPLE[said.people]}}
+    further |= {
+        f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY, *_OF_PEOPLE[said.people], *_of_numbers(laws)}
+    }
     return [
         claim("canonical text", canonical, "holds more than its content"),
         all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
@@ -243,11 +245,16 @@ def _frequencies(
     return same("frequencies", dict(told), expected)
 
 
+def _of_numbers(laws: Laws) -> tuple[str, ...]:
+    return () if laws.numbers is None else ("varianceExplained",)
+
+
 def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> list[Claim]:
     confidence = privacy["confidence"]
     cells = len(laws.recount.secret) * len(laws.recount.inputs)
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
+        explained_claim("varianceExplained", privacy.get("varianceExplained"), laws, share_step(laws.recount.rows)),
         same("records", privacy["records"], rows),
         same("confidence", sorted(confidence), ["alpha", "radius"]),
         same("confidence.alpha", confidence["alpha"], said.alpha),

@@ -291,11 +291,16 @@ class Recode(Section):
         return {value: name for name, values in (self.groups or {}).items() for value in values}
 
     @property
+    def edges(self) -> tuple[int | float, ...]:
+        """The edges of the bins as far as they are known; empty without bins."""
+        return self.bins or ()
+
+    @property
     def bin_labels(self) -> tuple[str, ...]:
-        """Names of the bins from the lowest to the highest, one more than edges; empty without bins."""
-        if self.bins is None:
+        """Names of the bins from the lowest to the highest, one more than edges; empty without edges."""
+        if not self.edges:
             return ()
-        edges = [plain_number(edge) for edge in self.bins]
+        edges = [plain_number(edge) for edge in self.edges]
         between = [f"{low} to under {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *between, f"{edges[-1]} and over")
 
@@ -312,13 +317,16 @@ class NumberSettings(Section):
     range : pair of numbers or None
         The least number there can be and the largest: known before the source is read, not found in it. It closes the
         first and the last interval.
+    whole : bool
+        Whether there are whole numbers only: then "25 to under 45" is from 25 to 44.
     unit : str or None
         What is counted or measured, such as "years" or "US dollars".
     within : "uniform" or None
-        Also publish a number drawn within the published interval, every whole number of it alike; by default none.
+        Also publish a number drawn within the published interval, every one of it alike; by default none.
     """
 
     range: Annotated[tuple[int | float, int | float] | None, BeforeValidator(_as_tuple)] = None
+    whole: StrictBool = False
     unit: Line | None = None
     within: Literal["uniform"] | None = None
 
@@ -336,7 +344,7 @@ class NumberSettings(Section):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("says nothing; give range, unit or within")
+            raise ValueError("says nothing; give range, whole, unit or within")
         return self
 
 

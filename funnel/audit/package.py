@@ -123,6 +123,7 @@ def _expected(
             # Releases from before the figures of a report were a file say nothing of it.
             **({"report": _report(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
+            **_explained(document),
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
@@ -132,6 +133,12 @@ def _expected(
             **_scope(privacy),
         },
     }
+
+
+def _explained(document: ProtocolDocument) -> dict[str, Any]:
+    """What is explained of the variance of numbers, where that is told."""
+    told = document.utility.explained
+    return {} if told is None else {"varianceExplained": told.variance_share}
 
 
 def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,11 +32,23 @@ class Utility(ABC):
         What the share is called: what of X the output keeps or explains.
     unit : str
         The unit of `told`, as it is written behind a number.
+    keep, keeps : str
+        What a protocol does with it.
+    everything : str
+        What `told` is a share of.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[Literal["information", "variance", "estimation"]]
     kept: ClassVar[str]
     unit: ClassVar[str]
+    keep: ClassVar[str]
+    keeps: ClassVar[str]
+    everything: ClassVar[str]
+
+    @property
+    def content(self) -> list[object]:
+        """All that it depends on beside the joint law, as JSON values; empty for information."""
+        return []
 
     @abstractmethod
     def told(self, joint: Joint, protocol: Protocol) -> float:
@@ -56,9 +68,12 @@ class Utility(ABC):
 class Information(Utility):
     """I(X;Y) in nats, of H(X)."""
 
-    name: ClassVar[str] = "information"
+    name: ClassVar[Literal["information", "variance", "estimation"]] = "information"
     kept: ClassVar[str] = "information kept"
     unit: ClassVar[str] = "nats"
+    keep: ClassVar[str] = "keep"
+    keeps: ClassVar[str] = "keeps"
+    everything: ClassVar[str] = "H(X)"
 
     def told(self, joint: Joint, protocol: Protocol) -> float:
         """I(X;Y), nats."""
@@ -80,8 +95,9 @@ class Variance(Utility):
 
     Parameters
     ----------
-    numbers : mapping of symbol to float
-        The number of every value of X, by its text (or tuple of texts); any unit.
+    numbers : mapping of symbol to float, or None
+        The number of every value of X, by its text (or tuple of texts); any unit. None for a value that has none, such
+        as a missing one: it counts as the mean of those that have one, about which it says nothing.
 
     Examples
     --------
@@ -92,17 +108,26 @@ class Variance(Utility):
     True
     """
 
-    name: ClassVar[str] = "variance"
+    name: ClassVar[Literal["information", "variance", "estimation"]] = "variance"
     kept: ClassVar[str] = "variance explained"
     unit: ClassVar[str] = "of the variance"
+    keep: ClassVar[str] = "explain"
+    keeps: ClassVar[str] = "explains"
+    everything: ClassVar[str] = "the variance"
 
-    numbers: Mapping[str | tuple[str, ...], float] = field(hash=False)
+    numbers: Mapping[str, float | None] | Mapping[tuple[str, ...], float | None] = field(hash=False)
 
     def __post_init__(self) -> None:
-        by_symbol = {(key,) if isinstance(key, str) else tuple(key): float(n) for key, n in self.numbers.items()}
-        if not by_symbol or not np.isfinite(list(by_symbol.values())).all():
+        by_symbol = {(key,) if isinstance(key, str) else tuple(key): number for key, number in self.numbers.items()}
+        known = [number for number in by_symbol.values() if number is not None]
+        if not known or not np.isfinite(known).all():
             raise SpecError("utility by variance needs a finite number for every published value")
         object.__setattr__(self, "numbers", by_symbol)
+
+    @property
+    def content(self) -> list[object]:
+        """Its name, and every value with its number."""
+        return [self.name, *([*key, number] for key, number in self.numbers.items())]
 
     @classmethod
     def of(cls, values: Alphabet | Iterable[str]) -> Variance:
@@ -119,28 +144,33 @@ class Variance(Utility):
             )
         return cls({value: _number(value) for value in values})
 
-    def of_inputs(self, inputs: Alphabet) -> FloatArray:
-        """The numbers of an alphabet's symbols, shape (a,).
+    def of_inputs(self, inputs: Alphabet, law: FloatArray) -> FloatArray:
+        """The numbers of an alphabet's symbols, shape (a,), those without one by the law (a,) of all.
 
         Raises
         ------
         SpecError
             If a symbol has none.
         """
-        lacking = [symbol for symbol in inputs.symbols if symbol not in self.numbers]
+        numbers: Mapping[Any, float | None] = self.numbers
+        lacking = [symbol for symbol in inputs.symbols if symbol not in numbers]
         if lacking:
             raise SpecError(
                 f"utility by variance needs a number for every published value, and {inputs.labels[0]!r} has none"
                 if len(lacking) == len(inputs)
                 else f"utility by variance needs a number for every published value; {len(lacking)} have none"
             )
-        return np.array([self.numbers[symbol] for symbol in inputs.symbols], dtype=np.float64)
+        found = np.array([numbers[symbol] for symbol in inputs.symbols], dtype=np.float64)
+        known = np.isfinite(found)
+        weights = law[known] if law[known].any() else np.ones(int(known.sum()))
+        found[~known] = float(found[known] @ weights / weights.sum()) if known.any() else 0.0
+        return found
 
     def told(self, joint: Joint, protocol: Protocol) -> float:
         """Var E[N|Y] / Var N; 0 where N does not vary."""
         if self.whole(joint) == 0:
             return 0.0
-        numbers = self.of_inputs(joint.inputs)
+        numbers = self.of_inputs(joint.inputs, joint.p_input)
         centred = numbers - float(numbers @ joint.p_input)
         spread = float(joint.p_input @ centred**2)
         law = input_output_law(joint, protocol)
@@ -150,7 +180,7 @@ class Variance(Utility):
 
     def whole(self, joint: Joint) -> float:
         """1, or 0 where N does not vary."""
-        numbers = self.of_inputs(joint.inputs)[joint.p_input > 0]
+        numbers = self.of_inputs(joint.inputs, joint.p_input)[joint.p_input > 0]
         return 1.0 if float(np.ptp(numbers)) > 0 else 0.0
 
 
@@ -163,7 +193,7 @@ class Estimation(Utility):
     told at all.
     """
 
-    name: ClassVar[str] = "estimation"
+    name: ClassVar[Literal["information", "variance", "estimation"]] = "estimation"
     kept: ClassVar[str] = "worth for estimates"
     unit: ClassVar[str] = "of the records"
     keep: ClassVar[str] = "be worth"
@@ -194,6 +224,30 @@ class Estimation(Utility):
     def whole(self, joint: Joint) -> float:
         """1; of a single value too, whose share is known."""
         return 1.0
+
+
+@dataclass(frozen=True)
+class Explained:
+    """How much a release explains of numbers.
+
+    Attributes
+    ----------
+    share : float
+        Var E[N|Y] / Var N.
+    numbers : tuple of float or None
+        The number of every input, in order; None for those that have none.
+    """
+
+    share: float
+    numbers: tuple[float | None, ...]
+
+    @classmethod
+    def of(cls, utility: Utility, joint: Joint, protocol: Protocol) -> Explained | None:
+        """By a protocol, where that is the utility."""
+        if not isinstance(utility, Variance):
+            return None
+        numbers: Mapping[Any, float | None] = utility.numbers
+        return cls(utility.told(joint, protocol), tuple(numbers[symbol] for symbol in joint.inputs.symbols))
 
 
 def utility_of(utility: str | Utility, inputs: Alphabet) -> Utility:

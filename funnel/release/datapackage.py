@@ -130,6 +130,7 @@ def _privacy(
         "protocolDigest": protocol.digest,
         "report": {"path": "report.json", "hash": f"sha256:{files['report.json'][0]}", "page": "report.html"},
         "utilityShare": findings.share,
+        **({} if findings.explained is None else {"varianceExplained": findings.explained.share}),
         "records": findings.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "disclosureControl": disclosure_control(spec),

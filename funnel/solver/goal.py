@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from funnel.alphabet import Alphabet
-from funnel.joint import FloatArray
+from funnel.joint import FloatArray, Joint
 from funnel.measures.utilities import Utility, Variance
 
 # What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
@@ -117,19 +116,19 @@ class SquaredMean(Goal):
         return _SLACK * max(1.0, float((self.numbers**2).max()))
 
 
-def goal_of(utility: Utility, inputs: Alphabet, places: npt.NDArray[np.intp], law: FloatArray) -> Goal:
+def goal_of(utility: Utility, joint: Joint, places: npt.NDArray[np.intp], law: FloatArray) -> Goal:
     """The goal that a utility is for posteriors over some of the inputs.
 
     Parameters
     ----------
     utility : Utility
-    inputs : Alphabet
-        X.
+    joint : Joint
+        Over X.
     places : ndarray of int, shape (k,)
         The x of every coordinate of a posterior.
     law : ndarray, shape (k,)
         What posteriors average to.
     """
     if isinstance(utility, Variance):
-        return SquaredMean.of(utility.of_inputs(inputs)[places], law)
+        return SquaredMean.of(utility.of_inputs(joint.inputs, joint.p_input)[places], law)
     return ENTROPY

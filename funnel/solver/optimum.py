@@ -511,7 +511,7 @@ def _robust(
 
     def goal(inputs: npt.NDArray[np.intp]) -> Goal:
         law = read.p_input[inputs]
-        return goal_of(useful, joint.inputs, inputs % a, law / law.sum())
+        return goal_of(useful, joint, inputs % a, law / law.sum())
 
     def told(protocol: Protocol) -> float:
         return mutual_information(joint, protocol, counts) if informs else useful.told(joint, protocol)

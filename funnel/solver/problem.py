@@ -71,7 +71,7 @@ class Problem:
             law = merged.joint.p_input
             rows = _conditions(merged, guarantee)
             places = np.array([group[0] for group in merged.members])
-            region = Region.of(rows, law, None, goal_of(utility, joint.inputs, places, law))
+            region = Region.of(rows, law, None, goal_of(utility, joint, places, law))
             return cls(joint, joint, guarantee, merged, rows, region, utility)
         read = joint.with_secret()
         merged = keep_inputs(read)
@@ -80,7 +80,7 @@ class Problem:
         # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
         inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
         seen = np.flatnonzero(joint.counts.any(axis=0))
-        goal = goal_of(utility, joint.inputs, inputs, law)
+        goal = goal_of(utility, joint, inputs, law)
         image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY else None
         return cls(joint, read, guarantee, merged, rows, Region.of(rows, law, image, goal), utility)
 

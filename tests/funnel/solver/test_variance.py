@@ -91,7 +91,7 @@ def test_no_protocol_at_random_explains_more() -> None:
             matrix = (vertices * mixture[:, None] / joint.p_input)[mixture > 1e-12]
             means = (matrix * joint.p_input) @ np.array([float(label) for label in joint.inputs])
             q = matrix @ joint.p_input
-            spread = float(joint.p_input @ useful.of_inputs(joint.inputs) ** 2) - float(means.sum()) ** 2
+            spread = float(joint.p_input @ useful.of_inputs(joint.inputs, joint.p_input) ** 2) - float(means.sum()) ** 2
             assert float((means**2 / q).sum() - means.sum() ** 2) / spread <= best.bound + 1e-9
             tried += 1
     assert tried == 240
