@@ -50,6 +50,7 @@ from funnel.recount import (
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
+from funnel.recount.variance import plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
@@ -149,9 +150,13 @@ class Finished:
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
         if public is None:
-            # Which values were grouped under a threshold is told by the snapshot; whether that is enough is judged.
-            return recount(self.snapshot.read_codings().settled(self.spec))
-        return recount(self.spec, public.labels).over(public.secret, public.inputs)
+            return recount(self.settled)
+        return recount(self.settled, public.labels).over(public.secret, public.inputs)
+
+    @cached_property
+    def settled(self) -> ReleaseSpec:
+        """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
+        return self.snapshot.read_codings().settled(self.spec)
 
     @cached_property
     def public(self) -> Recount:
@@ -171,7 +176,15 @@ class Finished:
     @cached_property
     def laws(self) -> Laws:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()))
+        return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers)
+
+    @property
+    def _numbers(self) -> tuple[Fraction | None, ...] | None:
+        """The number of every published input, where the text of the spec asks for the variance explained."""
+        if self.said.settings.get("utility", "information") != "variance":
+            return None
+        (column,) = self.said.publish
+        return tuple(plain_numbers(self.settled, column, [symbol[0] for symbol in self.public.inputs]))
 
     @cached_property
     def level(self) -> PlainLevel:

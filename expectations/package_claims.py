@@ -12,7 +12,7 @@ from scipy.special import chdtri
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.laws import Laws, share_step
-from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
@@ -73,6 +73,7 @@ _PRIVACY = (
     "report",
     "estimation",
     "utilityShare",
+    "varianceExplained",
     "records",
     "rowOrder",
     "disclosureControl",
@@ -260,6 +261,7 @@ def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> l
     cells = len(laws.recount.secret) * len(laws.recount.inputs)
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
+        explained_claim("varianceExplained", privacy.get("varianceExplained"), laws, share_step(laws.recount.rows)),
         same("records", privacy["records"], rows),
         same("confidence", sorted(confidence), ["alpha", "radius"]),
         same("confidence.alpha", confidence["alpha"], said.alpha),

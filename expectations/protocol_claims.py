@@ -153,8 +153,26 @@ def utility_claim(name: str, stated: Mapping[str, Any], laws: Laws, step: float)
             near("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
             near("entropy", stated["entropy_nats"], laws.information.entropy, step),
             near("share", stated["share"], laws.share, step),
+            *_explained(stated["explained"], laws, step),
         ],
     )
+
+
+def _explained(stated: Mapping[str, Any] | None, laws: Laws, step: float) -> Iterator[Claim]:
+    """The share of the variance, and the number that every value stands for."""
+    if laws.numbers is None or stated is None:
+        yield same("explained", stated is None, laws.numbers is None)
+        return
+    yield explained_claim("explained", stated["variance_share"], laws, step)
+    numbers = [None if number is None else float(number) for number in laws.numbers]
+    yield same("numbers", list(stated["numbers"]), numbers)
+
+
+def explained_claim(name: str, stated: object, laws: Laws, step: float) -> Claim:
+    """That a share of the variance is the exact one, rounded; that none is told where the spec asks for none."""
+    if laws.explained is None or stated is None:
+        return same(name, stated, laws.explained)
+    return near(name, stated, laws.explained, step)
 
 
 def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:

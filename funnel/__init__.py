@@ -46,6 +46,7 @@ _ROOMS = {
     "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),
+    "measures.utilities": ("Estimation", "Information", "Utility", "Variance"),
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),

@@ -41,6 +41,7 @@ from funnel.guarantees import (
 )
 from funnel.history import History
 from funnel.joint import Joint
+from funnel.measures.utilities import Estimation, Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
@@ -62,11 +63,13 @@ __all__ = [
     "Chi2Lift",
     "DataError",
     "EntropyError",
+    "Estimation",
     "FunnelError",
     "GroupedProtocol",
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
+    "Information",
     "Joint",
     "L1Lift",
     "LeakageExceeded",
@@ -82,6 +85,8 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Utility",
+    "Variance",
     "Witness",
     "fit",
     "measures",

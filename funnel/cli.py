@@ -257,7 +257,8 @@ def plan_command(
     from: the noise is drawn if it was not before, and kept in the private workspace, so that looking again, and the
     release itself, spend nothing more.
 
-    For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
+    For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know, or the share that it
+    explains of the variance where SPEC has utility = "variance"; its exact level; the
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first,
     and it is said how exactly its release would let shares be estimated: information that is kept is no accuracy.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
@@ -283,6 +284,7 @@ def plan_command(
     from funnel.estimation import expected_errors
     from funnel.frequencies.outlook import noise_outlook
     from funnel.guarantees import parse_guarantee
+    from funnel.numbers import utility_for
     from funnel.planning import best_first, plan
     from funnel.register.planning import plan_version
     from funnel.release.preview import preview
@@ -301,6 +303,7 @@ def plan_command(
     with Console(as_json) as console:
         found = preview(described, console.progress)
         joint = found.protected.frequencies.joint
+        useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
                 (
@@ -313,11 +316,12 @@ def plan_command(
                         progress=console.progress,
                         forbidden=everything,
                         told=partial(told, str(bound)),
+                        utility=useful,
                     ),
                 )
                 for bound in bounds
             ]
-        doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
+        doubts = [warnings(joint, bound, rows, useful) for bound, (_, rows) in zip(bounds, compared, strict=True)]
         sure = [
             certainty(
                 joint,
@@ -326,6 +330,7 @@ def plan_command(
                 described.mechanism.reads_secret,
                 described.mechanism.time_limit,
                 console.progress,
+                useful,
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]

@@ -291,17 +291,61 @@ class Recode(Section):
         return {value: name for name, values in (self.groups or {}).items() for value in values}
 
     @property
+    def edges(self) -> tuple[int | float, ...]:
+        """The edges of the bins as far as they are known; empty without bins."""
+        return self.bins or ()
+
+    @property
     def bin_labels(self) -> tuple[str, ...]:
-        """Names of the bins from the lowest to the highest, one more than edges; empty without bins."""
-        if self.bins is None:
+        """Names of the bins from the lowest to the highest, one more than edges; empty without edges."""
+        if not self.edges:
             return ()
-        edges = [plain_number(edge) for edge in self.bins]
+        edges = [plain_number(edge) for edge in self.edges]
         between = [f"{low} to under {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *between, f"{edges[-1]} and over")
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class NumberSettings(Section):
+    """``[numbers.COLUMN]``: what the numbers of a column are.
+
+    Attributes
+    ----------
+    range : pair of numbers or None
+        The least number there can be and the largest: known before the source is read, not found in it. It closes the
+        first and the last interval.
+    whole : bool
+        Whether there are whole numbers only: then "25 to under 45" is from 25 to 44.
+    unit : str or None
+        What is counted or measured, such as "years" or "US dollars".
+    within : "uniform" or None
+        Also publish a number drawn within the published interval, every one of it alike; by default none.
+    """
+
+    range: Annotated[tuple[int | float, int | float] | None, BeforeValidator(_as_tuple)] = None
+    whole: StrictBool = False
+    unit: Line | None = None
+    within: Literal["uniform"] | None = None
+
+    @field_validator("range", mode="before")
+    @classmethod
+    def _from_least_to_largest(cls, value: object) -> object:
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple)) or len(value) != 2 or not all(_is_number(end) for end in value):
+            raise ValueError("must be the least and the largest number there can be, such as [0, 120]")
+        if not value[0] < value[1]:
+            raise ValueError(f"must go from the least to the largest number, but {value[1]} follows {value[0]}")
+        return tuple(value)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("says nothing; give range, whole, unit or within")
+        return self
 
 
 class GuaranteeSettings(Section):

@@ -8,7 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
@@ -30,6 +30,7 @@ from funnel.settings import (
     LimitSettings,
     MechanismSettings,
     MetadataSettings,
+    NumberSettings,
     OutputSettings,
     Recode,
     Section,
@@ -77,6 +78,11 @@ class ReleaseSpec(Section):
         For secret and published columns only.
     categories : mapping of column name to tuple of str
         The values that a secret or published column may have, in order; all others are one category.
+    utility : "information", "variance" or "estimation"
+        What a protocol is chosen by: the information that is kept, or the share that is explained of the variance of
+        the one published column, which then holds numbers.
+    numbers : mapping of column name to NumberSettings
+        What the numbers of a secret or published column are.
     """
 
     name: StrictStr
@@ -91,6 +97,8 @@ class ReleaseSpec(Section):
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     categories: Categories = Field(default_factory=dict)
     guarantee: GuaranteeSettings
+    utility: Literal["information", "variance", "estimation"] = "information"
+    numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
@@ -316,6 +324,42 @@ class ReleaseSpec(Section):
         return self.frequencies.protection == "noise" and not self.has_bins(column)
 
     @model_validator(mode="after")
+    def _numbers_agree(self) -> Self:
+        for column, numbers in self.numbers.items():
+            self._require_listed("numbers", column)
+            edges = self.recode[column].bins if column in self.recode else None
+            if numbers.range is not None and edges is not None:
+                low, high = numbers.range
+                if not low < edges[0] or not edges[-1] < high:
+                    raise ValueError(
+                        f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
+                        "inside; change one of the two"
+                    )
+        if self.utility == "estimation" and self.register is not None:
+            raise ValueError(
+                'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
+                '[history] people = "different" if no person is in two versions'
+            )
+        if self.utility != "variance":
+            return self
+        if len(self.publish) != 1:
+            raise ValueError(
+                'utility = "variance" is for one published column of numbers; publish one column, or take utility out'
+            )
+        (column,) = self.publish
+        if self.register is not None:
+            raise ValueError(
+                'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
+                '[history] people = "different" if no person is in two versions'
+            )
+        if self.has_bins(column) and (column not in self.numbers or self.numbers[column].range is None):
+            raise ValueError(
+                f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand for; '
+                f"give range = [least, largest] under [numbers.{toml_key(column)}]"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _order_is_of_the_source(self) -> Self:
         if self.source.format == "sql" and not self.output.shuffle:
             raise ValueError(
@@ -493,7 +537,7 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits"},
+            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits", "numbers"},
         )
         del said["source"]["path"]
         if self.frequencies.protection == "noise":

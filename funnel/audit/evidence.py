@@ -25,6 +25,7 @@ from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.protected import check_noise, public_joint
+from funnel.audit.variance import explained_exactly
 from funnel.errors import DataError, FunnelError
 from funnel.joint import IntArray, Joint
 from funnel.recount.count_box import CountBox
@@ -239,6 +240,10 @@ def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
         # Within a hair of the middle between two steps either may come out.
         if abs(figure - value) > float(step) / 2 + _RELATIVE:
             yield "a figure of the utility is not what the counts give"
+    if document.utility.explained is not None:
+        told = document.utility.explained
+        if abs(told.variance_share - float(explained_exactly(law, told.numbers))) > float(step) / 2 + _RELATIVE:
+            yield "the share of the variance is not what the counts give"
     if not reads_published_only(document):
         public = [[_public_share(part, step) for part in row] for row in law]
         total = sum((part for row in public for part in row), Fraction())

@@ -134,6 +134,7 @@ def _expected(
             # Releases from before the figures of a report were a file say nothing of it.
             **({"report": _report(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
+            **_explained(document, dated),
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
@@ -153,6 +154,14 @@ def _told_since(declared: str) -> dict[str, Any]:
         "meaning": parse_guarantee(declared).meaning,
         "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
     }
+
+
+def _explained(document: ProtocolDocument, dated: bool) -> dict[str, Any]:
+    """What is explained of the variance of numbers, where that is told; older releases leave it out where it is not."""
+    told = document.utility.explained
+    if told is None:
+        return {} if dated else {"varianceExplained": None}
+    return {"varianceExplained": told.variance_share}
 
 
 def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts, dated: bool) -> dict[str, Any]:

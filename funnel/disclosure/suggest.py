@@ -195,6 +195,9 @@ def _recode(spec: ReleaseSpec, found: _ColumnOf, groups: Sequence[Sequence[str]]
 def _edges(spec: ReleaseSpec, found: _ColumnOf, before: Recode | None) -> list[int | float]:
     """Edges of bins that make these groups; none where bins cannot."""
     label, of = spec.source.missing_label, found.of
+    if spec.other_label(found.column) in found.axis.values and not spec.has_bins(found.column):
+        # All values that have no name, which are no interval.
+        return []
     at = [k for k, value in enumerate(found.axis.values) if value != label]
     plain = before is None or (before.groups is None and before.minimum_count is None)
     plain = plain and found.column not in spec.categories

@@ -144,6 +144,7 @@ def _privacy(
         report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
         estimation=Estimation(path="protocol.csv", recipe=RECIPE),
         utility_share=findings.share,
+        variance_explained=None if findings.explained is None else findings.explained.share,
         records=findings.rows,
         row_order="random" if spec.output.shuffle else "as in the source",
         disclosure_control=DisclosureControl(**disclosure_control(spec)),

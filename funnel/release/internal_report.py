@@ -51,6 +51,7 @@ class ExactFigures(Part):
     plain_level: Level
     robust_level: Level | None
     robust_lift_level: Level | None
+    explained: Probability | None
 
 
 class ExactLift(Part):
@@ -218,6 +219,7 @@ class InternalReport(Document):
     created: str
     guarantee: str
     mechanism: str
+    utility: Literal["information", "variance", "estimation"]
     secret: tuple[str, ...]
     published: tuple[str, ...]
     figures: ExactFigures
@@ -249,7 +251,8 @@ class InternalReport(Document):
         """
         if version not in (1, 2, 3, 4):
             return super().upgraded(version, content)
-        content = {**content, "estimated": []}
+        figures = {**content["figures"], "explained": None}
+        content = {**content, "figures": figures, "utility": "information", "estimated": []}
         if version in (3, 4):
             return content
         content = with_sets(content)

@@ -128,6 +128,7 @@ class Figures(Part):
     outside: Count | None
     consistency: Consistency | None
     history: History | None
+    explained: Probability | None
 
 
 class Belief(Part):
@@ -365,7 +366,8 @@ class Approval(Part):
 class PublicReport(Document):
     """Every figure of the public report, rounded; the page is a function of this document alone; public.
 
-    ``kept`` is of the versions of this name about the same people whose public figures are there, this one last.
+    ``utility`` is what mechanisms are compared and chosen by, and what ``compared`` tells. ``kept`` is of the versions
+    of this name about the same people whose public figures are there, this one last.
     """
 
     described: ClassVar[str] = "the figures of the report"
@@ -386,6 +388,7 @@ class PublicReport(Document):
     published: Columns
     guarantee: str
     mechanism: Mechanism
+    utility: Literal["information", "variance", "estimation"]
     channel: Channel
     figures: Figures
     beliefs: Beliefs
@@ -413,11 +416,12 @@ class PublicReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4
-        nothing was told of columns one by one and of two crossed.
+        nothing was told of columns one by one and of two crossed, and every protocol was chosen by information.
         """
         if version not in (1, 2, 3):
             return super().upgraded(version, content)
-        content = {**content, "estimated": []}
+        figures = {**content["figures"], "explained": None}
+        content = {**content, "figures": figures, "utility": "information", "estimated": []}
         if version == 3:
             return content
         content = {**with_sets(content), "frequencies": {**UNPROTECTED, "covers_noise": None}}

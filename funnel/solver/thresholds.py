@@ -290,6 +290,7 @@ class CellProgramme:
         least[-1] = -highspy.kHighsInf
         most[:size] = np.where(used.reshape(size), highspy.kHighsInf, 0.0)
         most[size + 2 : size + 2 + levels] = 1.0
+
         def over_ends(chosen: Places) -> FloatArray:
             return np.hstack([every[chosen][:, inputs] * masses, np.zeros((len(chosen), 2)), region.rows[chosen, a:]])
 

@@ -63,6 +63,7 @@ def internal_report(
         created=content.created,
         guarantee=str(content.guarantee),
         mechanism=content.protocol.mechanism,
+        utility=content.utility,
         secret=joint.secret.columns,
         published=joint.inputs.columns,
         figures=_figures(content.findings, content.audited),
@@ -124,6 +125,7 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
         plain_level=_level(found.plain_level),
         robust_level=None if found.robust_level is None else _level(found.robust_level),
         robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
+        explained=None if found.explained is None else found.explained.share,
     )
 
 

@@ -60,6 +60,7 @@ def _document(content: PublicContent) -> PublicReport:
         published=Columns(columns=laws.inputs.columns, values=len(laws.inputs)),
         guarantee=str(content.guarantee),
         mechanism=Mechanism(name=mechanism.name, summary=mechanism.summary, reads_secret=mechanism.reads_secret),
+        utility=content.utility,
         channel=Channel(
             digest=protocol.digest,
             reads=protocol.inputs.columns,
@@ -131,6 +132,7 @@ def _figures(content: PublicContent) -> Figures:
         outside=found.outside,
         consistency=None if found.consistency is None else Consistency(**vars(found.consistency)),
         history=None if found.history is None else History(**vars(found.history)),
+        explained=None if found.explained is None else found.explained.share,
     )
 
 
