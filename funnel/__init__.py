@@ -49,6 +49,7 @@ _ROOMS = {
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),
+    "release.reading": ("Release", "open_release"),
     "sampling": ("RecordKey", "sanitise"),
     "solver": ("Solution", "optimal"),
 }

@@ -44,6 +44,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
+from funnel.release.reading import Release, open_release
 from funnel.sampling import RecordKey, sanitise
 from funnel.solver import Solution, optimal
 
@@ -78,6 +79,7 @@ __all__ = [
     "PipelineError",
     "Protocol",
     "RecordKey",
+    "Release",
     "ReleaseRefused",
     "Solution",
     "SolverError",
@@ -86,6 +88,7 @@ __all__ = [
     "fit",
     "measures",
     "mechanisms",
+    "open_release",
     "optimal",
     "parse_guarantee",
     "plan",

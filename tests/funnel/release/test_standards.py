@@ -111,6 +111,26 @@ def test_the_block_on_privacy_is_valid_for_its_published_schema(published: Relea
         by_schema({**block, "meaning": None})
 
 
+def test_every_document_that_is_written_is_valid_for_the_schema_that_it_names(published: ReleaseFolder) -> None:
+    contents = {
+        str(path.relative_to(published.root)): json.loads(path.read_bytes()) for path in published.root.rglob("*.json")
+    }
+    # The data package has the schema of its standard, and its block on privacy one of ours.
+    assert contents.pop("datapackage.json")["$schema"].startswith("https://datapackage.org/")
+    assert {name: by_schema(content) for name, content in contents.items()} == {
+        "protocol.json": "protocol",
+        "report.json": "report",
+        "signature.json": "signature",
+        "audit/draws.json": "draws",
+        "audit/findings.json": "findings",
+        "audit/joint.json": "joint",
+        "audit/release.json": "record",
+        "audit/report.json": "internal",
+        "audit/verdict.json": "verdict",
+        "audit/words.json": "words",
+    }
+
+
 def test_the_citation_is_valid_for_the_schema_of_its_format(published: ReleaseFolder) -> None:
     judge = jsonschema.Draft7Validator(json.loads((STANDARDS / "cff-1.2.0.schema.json").read_bytes()))
     package, protocol = documents(published)
