@@ -49,7 +49,7 @@ _ROOMS = {
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),
-    "release.reading": ("Release", "open_release"),
+    "release.reading": ("open_release",),
     "sampling": ("RecordKey", "sanitise"),
     "solver": ("Solution", "optimal"),
 }

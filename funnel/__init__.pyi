@@ -44,7 +44,7 @@ from funnel.joint import Joint
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
-from funnel.release.reading import Release, open_release
+from funnel.release.reading import open_release
 from funnel.sampling import RecordKey, sanitise
 from funnel.solver import Solution, optimal
 
@@ -79,7 +79,6 @@ __all__ = [
     "PipelineError",
     "Protocol",
     "RecordKey",
-    "Release",
     "ReleaseRefused",
     "Solution",
     "SolverError",

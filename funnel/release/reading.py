@@ -94,8 +94,10 @@ def open_release(path: str | Path) -> Release:
 
     Examples
     --------
-    >>> released = funnel.open_release("releases/people")  # doctest: +SKIP
-    >>> released.protocol.matrix.shape, released.table().num_rows  # doctest: +SKIP
+    >>> import funnel
+    >>> funnel.open_release("releases/none-of-this-name")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
     folder = find_release(Path(path))
     text = _bytes(folder.package)

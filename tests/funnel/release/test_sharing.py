@@ -20,16 +20,6 @@ from funnel.release.ckan import open_portal, share_on_portal
 from funnel.release.layout import ReleaseFolder
 from funnel.release.sharing import share_at, whole_release
 from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running_portal
-from tests.projects import SPEC, adult_rows, make_project
-from tests.releases import make_release
-
-METADATA = 'keywords = ["people", "x", "a/b"]\ncontact_name = "Office"\n\n[history]'
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
-    spec = SPEC.replace("[history]", METADATA)
-    return make_release(make_project(tmp_path_factory.mktemp("shared"), spec, adult_rows(0, 500)))
 
 
 @pytest.fixture
@@ -111,9 +101,13 @@ def test_a_version_becomes_a_dataset_that_nobody_sees_before_it_is_whole(
     assert all(not one for one in seen)
     assert portal.visible() == {"people-1-0-0": public(published)}
     (dataset,) = portal.datasets.values()
-    assert (dataset["version"], dataset["license_id"], dataset["maintainer"]) == ("1.0.0", "CC-BY-4.0", "Office")
+    assert (dataset["version"], dataset["license_id"], dataset["maintainer"]) == (
+        "1.0.0",
+        "CC-BY-4.0",
+        "Office of Tests",
+    )
     # Tags of portals have two letters at least, and no slash.
-    assert dataset["tags"] == [{"name": "people"}]
+    assert dataset["tags"] == [{"name": "people"}, {"name": "tests"}]
     extras = {one["key"]: one["value"] for one in dataset["extras"]}
     assert (extras["funnel:guarantee"], extras["funnel:level"], extras["funnel:unit"]) == ("lip:1.0", "1.0", "nats")
     assert dataset["notes"] == published.readme.read_text()
