@@ -50,6 +50,7 @@ _ROOMS = {
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),
+    "release.reading": ("open_release",),
     "sampling": ("RecordKey", "sanitise"),
     "solver": ("Solution", "optimal"),
 }

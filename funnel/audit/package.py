@@ -212,7 +212,7 @@ def _resource(
     is_csv = path.endswith(".csv")
     said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
     match = _fields_match(said)
-    known = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
+    known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
     outputs = document.outputs.alphabet()
     if is_csv or match != _FIELDS_MATCH[0]:
         known["bytes"] = size

@@ -12,6 +12,7 @@ from funnel.release.csv_cells import RULE, guarded
 from funnel.release.privacy_block import (
     KEY,
     RECIPE,
+    UNPROTECTED,
     BehindFrequencies,
     Confidence,
     DisclosureControl,
@@ -29,7 +30,7 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
 _PROTECTED = {
-    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+    "none": UNPROTECTED,
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from funnel.guarantees import parse_guarantee
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 
 KEY = "funnel:privacy"
@@ -15,6 +16,9 @@ RECIPE = (
     "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
     "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
 )
+
+UNPROTECTED = "not protected: all public documents are made from the exact counts, and only rounded"
+_OF_NOISE = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
 
 
 class _Named(Part):
@@ -78,7 +82,8 @@ class PrivacyBlock(Document):
 
     ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
     ones, this one included; null where that is not declared, or others are in each. ``variance_explained`` is null
-    where the spec does not ask for it.
+    where the spec does not ask for it; ``report`` and ``disclosureControl`` are null of releases from before there were
+    any, and never in one that is written.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -95,15 +100,32 @@ class PrivacyBlock(Document):
     reads_secret: bool
     protocol: ProtocolFile
     protocol_digest: Sha256
-    report: ReportFile
+    report: ReportFile | None
     estimation: Estimation
     utility_share: Probability
     variance_explained: Probability | None
     records: Count
     row_order: Literal["random", "as in the source"]
-    disclosure_control: DisclosureControl
+    disclosure_control: DisclosureControl | None
     confidence: Confidence
     frequencies: BehindFrequencies
     people: Literal["same", "different"] | None
     versions: int | None = Field(ge=1)
     scope: str
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 it named no schema, left out what is not known, and did not say how to estimate."""
+        if version != 0:
+            return super().upgraded(version, content)
+        told = content.get("frequencies", {"protection": "none", "meaning": UNPROTECTED})
+        return {
+            "report": None,
+            "disclosureControl": None,
+            "people": None,
+            "versions": None,
+            **content,
+            "meaning": parse_guarantee(content["guarantee"]).meaning,
+            "estimation": {"path": "protocol.csv", "recipe": RECIPE},
+            "frequencies": {**dict.fromkeys(_OF_NOISE), **told},
+        }
