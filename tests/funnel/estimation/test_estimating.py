@@ -132,8 +132,9 @@ def test_tables_of_every_kind_give_the_same_counts(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_said() -> None:
-    frame = pd.DataFrame({"x": ["a", "z"], "n": ["1", "1"]})
-    with pytest.raises(DataError, match="1 records have values that this protocol never publishes"):
+    known = GRR.outputs.symbols[0]
+    frame = pd.DataFrame([known, ("z", "1"), (None, "1")], columns=["x", "n"])
+    with pytest.raises(DataError, match="2 records have values that this protocol never publishes"):
         estimate(frame, GRR)
     with pytest.raises(DataError, match="no records"):
         estimate(np.zeros(6, dtype=int), GRR)
