@@ -17,6 +17,7 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
+from funnel.estimation import Estimate, estimate
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -64,6 +65,7 @@ __all__ = [
     "Chi2Lift",
     "DataError",
     "EntropyError",
+    "Estimate",
     "Estimation",
     "FunnelError",
     "GroupedProtocol",
@@ -89,6 +91,7 @@ __all__ = [
     "Utility",
     "Variance",
     "Witness",
+    "estimate",
     "fit",
     "measures",
     "mechanisms",

@@ -103,4 +103,4 @@ def on_simplex(values: FloatArray) -> FloatArray:
     """The law nearest to values (a,) in Euclidean distance (Duchi et al. 2008, figure 1); O(a log a)."""
     falling = np.sort(values)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
-    return np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0.0))

@@ -104,8 +104,8 @@ def optimal_design(
     """
     law = region.law
     columns = _Columns(region)
-    search = None if vertices is not None else _Climbing(region, budget)
-    columns.start(_corners(vertices) if search is None else search.corners(), vertices, budget)
+    search = _Listed(vertices) if vertices is not None else _Climbing(region, budget)
+    columns.start(search.corners(), vertices, budget)
     barrier = _Barrier(law, wanted, budget)
     bound: float | None = None
     idle, last, finished, rough = 0, np.inf, False, _ROUGH
@@ -113,9 +113,9 @@ def optimal_design(
         # Masses of the first rounds are not worth many digits.
         barrier.minimise(columns, max(gap, rough))
         rough *= _FINER
-        found = vertices if search is None else search.climb(barrier, columns.posteriors)
+        found = search.climb(barrier, columns.posteriors)
         excess = barrier.prices_of(found)
-        if search is None:
+        if vertices is not None:
             most = barrier.level + max(0.0, float(excess.max()))
             bound = max(bound or 0.0, barrier.value**2 / most * (1 - _ROUNDING))
         if trace is not None:
@@ -128,7 +128,7 @@ def optimal_design(
         columns.drop()
         entering = np.argsort(-excess, kind="stable")[:_ENTERING]
         added = columns.add(found[entering[excess[entering] > _ROUNDING * barrier.level]])
-        if not added and search is None and rough < gap:
+        if not added and vertices is not None and rough < gap:
             break
     mass, posteriors = columns.used(
         lambda posteriors, mass: barrier.at(posteriors, mass) <= barrier.value * (1 + gap / 4)
@@ -276,7 +276,7 @@ class _Barrier:
     def prices_of(self, posteriors: FloatArray) -> FloatArray:
         """By how much posteriors (k, a) exceed their prices, ``d(v) - λᵀv``; shape (k,)."""
         self._budget.spend(CALL + 0.2 * posteriors.size * self._wanted.shape[1])
-        return ((posteriors / self._roots @ self._pulled) ** 2).sum(axis=1) - posteriors @ self._prices
+        return np.asarray(((posteriors / self._roots @ self._pulled) ** 2).sum(axis=1) - posteriors @ self._prices)
 
     def slopes_of(self, posteriors: FloatArray) -> FloatArray:
         """The gradient of that (k, a)."""
@@ -340,6 +340,21 @@ class _Barrier:
         columns.mass, self.value, self._pulled = mass, value, pulled
 
 
+class _Listed:
+    """All vertices of a region."""
+
+    def __init__(self, vertices: FloatArray) -> None:
+        self._vertices = vertices
+
+    def corners(self) -> FloatArray:
+        """Where each input is likeliest: what a search starts from."""
+        return np.asarray(self._vertices[np.unique(np.argmax(self._vertices, axis=0))])
+
+    def climb(self, barrier: _Barrier, known: FloatArray) -> FloatArray:
+        """All of them."""
+        return self._vertices
+
+
 class _Climbing:
     """Finds vertices of a region where a convex function is large, by its tangents from many directions."""
 
@@ -393,8 +408,3 @@ class _Climbing:
         activity = found @ rows.T
         inside = answers.solved & (activity <= 1e-9).all(axis=1) & (activity >= least - 1e-9).all(axis=1)
         return np.where(inside[:, None], found, law)
-
-
-def _corners(vertices: FloatArray) -> FloatArray:
-    """Of listed vertices, where each input is likeliest: what a search starts from."""
-    return np.asarray(vertices[np.unique(np.argmax(vertices, axis=0))])

@@ -92,7 +92,8 @@ def best_design(
         found = optimal_design(
             problem.region, wanted, gap, budget, vertices, lambda value, bound: trace(worth(value), worth(bound))
         )
-    except SolverError:
+    except (SolverError, np.linalg.LinAlgError):
+        # A region without room on all sides of p, or as good as none.
         return None
     matrix = np.zeros((len(found.mass), len(joint.p_input)))
     matrix[:, joint.p_input > 0] = found.posteriors * found.mass[:, np.newaxis] / law
