@@ -175,12 +175,14 @@ class Finished:
         return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers)
 
     @property
-    def _numbers(self) -> tuple[Fraction | None, ...] | None:
+    def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
         """The number of every published input, where the text of the spec asks for the variance explained."""
         if self.said.settings.get("utility", "information") != "variance":
             return None
         (column,) = self.said.publish
-        return tuple(plain_numbers(self.settled, column, [symbol[0] for symbol in self.public.inputs]))
+        inputs = self.public.inputs
+        found = plain_numbers(self.settled, column, [symbol[0] for symbol in inputs])
+        return dict(zip(inputs, found, strict=True))
 
     @cached_property
     def level(self) -> PlainLevel:
