@@ -47,6 +47,7 @@ from funnel.recount import (
     recount,
     recount_published,
 )
+from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.variance import plain_numbers
@@ -75,6 +76,7 @@ SOURCE_CLAIMS = (
     "csv",
     "order of rows",
     "record key",
+    "bins",
 )
 RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
 LEVEL_CLAIMS = ("bound", "findings")
@@ -393,6 +395,24 @@ class Finished:
         other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
         return [claim("records", not other, "of an output are not as many as were drawn")]
 
+    def _bins(self) -> Claim:
+        """That bins which the text leaves to be found are those of its range, or of the numbers counted again."""
+        asked = {column: one for column, one in self.said.section("recode").items() if one.get("bins") == "auto"}
+        wrong = []
+        for column in asked:
+            made = self.settled.recode[column].edges
+            if self.said.has_noise:
+                numbers = self.said.section("numbers")[column]
+                low, high = numbers["range"]
+                right = list(map(Fraction, made)) == declared_cuts(low, high, numbers.get("whole", False))
+                wrong += [] if right else [f"of {column!r} has edges that do not follow from its range"]
+            else:
+                counted = counted_numbers(self.spec, column)
+                by_variance = self.said.settings.get("utility") == "variance"
+                why = is_found(counted, made, by_variance, merged=self.said.threshold is not None)
+                wrong += [] if why is None else [f"of {column!r} {why}"]
+        return claim("bins", not wrong, "; ".join(wrong))
+
     def _source(self) -> list[Claim]:
         said, spec, found = self.said, self.spec, self.recount
         bound = said.guarantee == _handed_on(spec)
@@ -410,6 +430,7 @@ class Finished:
             same("csv", spec.output.csv, said.csv),
             same("order of rows", spec.output.shuffle, said.shuffled),
             same("record key", spec.record_key is not None, said.keyed),
+            self._bins(),
         ]
 
     def _keys(self) -> list[Claim]:

@@ -368,7 +368,8 @@ class NumberSettings(Section):
         """
         if self.range is None:
             return ()
-        low, high = Fraction(self.range[0]), Fraction(self.range[1])
+        # As the decimals that were written.
+        low, high = (Fraction(str(end)) for end in self.range)
         power = math.floor(math.log10(float(high - low))) - 2
         for k in count():
             step = Fraction((1, 2, 5)[k % 3]) * Fraction(10) ** (power + k // 3)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.alphabet import Alphabet
 from funnel.binning.partitions import Cells, partitions
 from funnel.errors import FunnelError
 from funnel.guarantees import LIP
@@ -93,8 +92,8 @@ def judged(cells: Cells, cuts: tuple[int, ...], guarantee: Guarantee, by_varianc
     """A partition with the optimum over its intervals; nothing is told where that cannot be found."""
     begins = np.array([0, *cuts])
     counts = np.add.reduceat(cells.counts, begins, axis=1)
-    names = tuple((str(k),) for k in range(len(begins)))
-    joint = Joint(counts, Alphabet.of(None, len(counts), "S"), Alphabet(("X",), names))
+    names = [str(k) for k in range(len(begins))]
+    joint = Joint.from_counts(counts, inputs=names)
     utility: Utility = INFORMATION
     scale = 1.0
     if by_variance:

@@ -42,7 +42,7 @@ class Cells:
         """Quantile cells of rising numbers (k) with counts (c, k).
 
         A cell begins at the least number below which there are at least j of ``most`` equal parts of the records, for
-        every j: no cell is empty, and a common number has one of its own.
+        every j; so no cell is empty.
         """
         below = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
         n = int(below[-1])
