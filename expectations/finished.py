@@ -50,7 +50,7 @@ from funnel.recount import (
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.variance import plain_numbers
+from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
@@ -395,6 +395,11 @@ class Finished:
         other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
         return [claim("records", not other, "of an output are not as many as were drawn")]
 
+    @property
+    def _intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
+        """The intervals that categories of numbers stand for."""
+        return {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
+
     def _bins(self) -> Claim:
         """That bins which the text leaves to be found are those of its range, or of the numbers counted again."""
         asked = {column: one for column, one in self.said.section("recode").items() if one.get("bins") == "auto"}
@@ -600,6 +605,7 @@ class Finished:
             self.versions,
             self.recount.rows,
             self.frequencies,
+            self._intervals,
         )
 
     def _report(self) -> list[Claim]:

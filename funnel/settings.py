@@ -334,14 +334,11 @@ class NumberSettings(Section):
         Whether there are whole numbers only: then "25 to under 45" is from 25 to 44.
     unit : str or None
         What is counted or measured, such as "years" or "US dollars".
-    within : "uniform" or None
-        Also publish a number drawn within the published interval, every one of it alike; by default none.
     """
 
     range: Annotated[tuple[int | float, int | float] | None, BeforeValidator(_as_tuple)] = None
     whole: StrictBool = False
     unit: Line | None = None
-    within: Literal["uniform"] | None = None
 
     @field_validator("range", mode="before")
     @classmethod
@@ -357,7 +354,7 @@ class NumberSettings(Section):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("says nothing; give range, whole, unit or within")
+            raise ValueError("says nothing; give range, whole or unit")
         return self
 
     @property
