@@ -13,7 +13,6 @@ from funnel.source.coding import coded_batches
 from funnel.source.learning import COUNTED, learn_codings
 from funnel.source.reader import Source
 from funnel.spec import ReleaseSpec
-from funnel.wording import toml_key
 
 
 def automatic_bins(spec: ReleaseSpec, source: Source, progress: Progress) -> dict[str, Recode]:
@@ -63,13 +62,6 @@ def _counted(spec: ReleaseSpec, source: Source, column: str, progress: Progress)
             "frequencies": FrequencySettings(protection="none"),
         }
     )
-    try:
-        codings = learn_codings(alone, source, progress)
-    except DataError as error:
-        if column not in str(error):
-            raise
-        raise DataError(
-            f'{error}; bins = "auto" of [recode.{toml_key(column)}] needs at most {COUNTED:,} distinct numbers'
-        ) from error
+    codings = learn_codings(alone, source, progress)
     batches = coded_batches(alone, source, codings)
     return Joint.from_batches(batches, alone.secret, alone.publish, codings.labels)
