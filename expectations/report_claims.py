@@ -291,7 +291,7 @@ def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0
-    whole = sum(masses[y] for masses in laws.masses.values()) / (laws.recount.rows * laws.denominator)
+    whole = laws.output_masses[y] / (laws.recount.rows * laws.denominator)
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
     # The step is that of the public frequencies, which may be off by half.

@@ -39,8 +39,7 @@ class PublicAccuracy:
         """
         occurring = laws.p_input > 0
         shares = laws.p_input[occurring] / laws.p_input.sum()
-        a = len(shares)
-        if a > LARGEST:
+        if len(shares) > LARGEST or not isinstance(laws.posterior, np.ndarray):
             return None
         errors = np.full(len(occurring), np.nan)
         law = np.nan_to_num(laws.posterior[:, occurring]) * laws.p_output[:, np.newaxis]

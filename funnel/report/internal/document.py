@@ -11,6 +11,7 @@ import numpy as np
 
 from funnel.audit import Audited, Findings
 from funnel.joint import Joint
+from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
@@ -133,9 +134,8 @@ def _within(content: ReportContent) -> bool | None:
 def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
     """The lifts furthest from 1, one that excludes a secret first."""
     joint, lift = content.joint, content.findings.lift
-    read = joint.read_by(content.protocol.inputs.columns)
     # Records expected of each (secret, output), from the exact counts.
-    both = read.counts @ content.protocol.weights_for(read.inputs).T.astype(np.float64) / content.protocol.denominator
+    both = secret_output_law(joint, content.protocol) * joint.n
     size = np.abs(np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)).ravel()
     order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_LIFTS]]
     places = [divmod(i, lift.shape[1]) for i in order if not np.isnan(size[i])]
