@@ -125,6 +125,19 @@ class Protocol:
         """
         return cls(cast(WeightArray, weights), marginal, inputs, outputs, mechanism, guarantee, SPARSE_FORMAT)
 
+    def named(self, mechanism: str | None = None, guarantee: str | None = None) -> Protocol:
+        """The same channel as one of another mechanism, or for another text of its bound."""
+        weights = self.sparse if self.is_sparse else self.weights
+        return Protocol(
+            cast(WeightArray, weights),
+            self.marginal,
+            self.inputs,
+            self.outputs,
+            self.mechanism if mechanism is None else mechanism,
+            self.guarantee if guarantee is None else guarantee,
+            self.format,
+        )
+
     @cached_property
     def sparse(self) -> SparseWeights:
         """The weights that are not zero, output by output."""

@@ -89,7 +89,7 @@ def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     tell("fewer digits")
-    protocol = replace(coarsened(joint, bound, chosen.protocol), guarantee=str(declared))
+    protocol = coarsened(joint, bound, chosen.protocol).named(guarantee=str(declared))
     drawn = replace(
         chosen,
         protocol=protocol,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from funnel.alphabet import Alphabet
@@ -115,7 +115,7 @@ class Mechanism(ABC):
 
     def renamed(self, protocol: Protocol) -> Protocol:
         """The same protocol as one of this mechanism."""
-        return replace(protocol, mechanism=self.name)
+        return protocol.named(mechanism=self.name)
 
 
 @dataclass(frozen=True, eq=False)
