@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.errors import SpecError
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, Symbol, prior_law, share_step
 from funnel.pipeline.expectations.said import Said
@@ -151,8 +151,8 @@ def utility_claim(name: str, stated: Mapping[str, Any], laws: Laws, step: float)
     return all_of(
         name,
         [
-            near("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
-            near("entropy", stated["entropy_nats"], laws.information.entropy, step),
+            near_nats("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
+            near_nats("entropy", stated["entropy_nats"], laws.information.entropy, step),
             near("share", stated["share"], laws.share, step),
         ],
     )

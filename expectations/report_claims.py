@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
@@ -212,8 +212,8 @@ def _figures(
     yield same("records", numbers["source"]["records"], rows)
     yield same("rows", figures["rows"], rows)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
-    yield near("utility", figures["utility"], laws.information.utility, step)
-    yield near("entropy", figures["entropy"], laws.information.entropy, step)
+    yield near_nats("utility", figures["utility"], laws.information.utility, step)
+    yield near_nats("entropy", figures["entropy"], laws.information.entropy, step)
     yield near("share", figures["share"], laws.share, step)
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
@@ -234,7 +234,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
     yield same("rows about the chosen one", len(chosen), 1)
     for row in chosen:
-        yield near("utility", row["utility"], told.utility, step)
+        yield near_nats("utility", row["utility"], told.utility, step)
         yield near("share", row["share"], _share(told), step)
 
 

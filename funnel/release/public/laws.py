@@ -15,7 +15,7 @@ from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public.comparison import compared
-from funnel.release.public.rounding import law_of_rare, lift_step, public_shares, share_step, to_multiple
+from funnel.release.public.rounding import law_of_rare, lift_step, nats_step, public_shares, share_step, to_multiple
 from funnel.sparse_weights import SparseWeights
 
 # A lift that could only be told to more than this is not told at all.
@@ -118,7 +118,7 @@ class PublicLaws:
 
     def nats(self, value: float) -> float:
         """An entropy, or a share of one, as a multiple of the step of shares."""
-        return to_multiple(value, self.step)
+        return to_multiple(value, nats_step(value, self.step))
 
     def compared(self, row: dict[str, Any], guarantee: Guarantee) -> dict[str, Any]:
         """A row of the comparison of mechanisms, as `funnel.planning.PlanRow.to_dict` has it, rounded."""

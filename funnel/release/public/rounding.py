@@ -139,6 +139,11 @@ def to_multiple(value: float, step: float) -> float:
     return round(round(value / step) * step, 12)
 
 
+def nats_step(value: float, step: float) -> float:
+    """The step of an entropy: that of public shares, but for ten nats and more, where it would have too many digits."""
+    return max(step, 10.0 ** (math.floor(math.log10(value)) + 1 - MOST_DIGITS)) if value >= 10 else step
+
+
 def step_above(least: float) -> float:
     """The least of …, .1, .2, .5, 1, 2, 5, … that is not below a number."""
     power = 10.0 ** math.floor(math.log10(least))
