@@ -89,7 +89,9 @@ class OrderOfSource(EvidenceMetric):
         found, drawn = table["table"].iloc[0], table["drawn"].iloc[0]
         b = drawn.shape[2]
         # What stands there has one more column, of rows that hold no output.
-        expected = dict(zip((drawn.cells // b * (b + 1) + drawn.cells % b).tolist(), drawn.records.tolist(), strict=True))
+        expected = dict(
+            zip((drawn.cells // b * (b + 1) + drawn.cells % b).tolist(), drawn.records.tolist(), strict=True)
+        )
         stands = dict(zip(found.cells.tolist(), found.records.tolist(), strict=True))
         return sum(abs(stands.get(cell, 0) - expected.get(cell, 0)) for cell in {*stands, *expected})
 

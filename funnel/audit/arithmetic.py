@@ -242,7 +242,9 @@ def check_utility(document: ProtocolDocument, rows: int) -> Check:
             said.mutual_information_nats, _told_to(said.mutual_information_nats, step) / 2
         ):
             yield "I(X;Y) is not what these weights keep of this prior"
-        if not _quotient(said.mutual_information_nats, said.entropy_nats, _told_to(said.entropy_nats, step)).meets(said.share, step / 2):
+        if not _quotient(said.mutual_information_nats, said.entropy_nats, _told_to(said.entropy_nats, step)).meets(
+            said.share, step / 2
+        ):
             yield "the share is not I(X;Y) / H(X)"
 
     return judged("utility", complaints(), f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats")

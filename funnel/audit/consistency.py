@@ -90,9 +90,7 @@ def draw_consistency(pair_counts: IntArray | DrawnCounts, protocol: Protocol) ->
     return Consistency(min(1.0, smallest * len(p_values)), worst, len(p_values), 0)
 
 
-def drawn_by_law(
-    protocol: Protocol, x: int, outputs: IntArray, records: IntArray
-) -> tuple[IntArray, WeightArray, int]:
+def drawn_by_law(protocol: Protocol, x: int, outputs: IntArray, records: IntArray) -> tuple[IntArray, WeightArray, int]:
     """Records of an input by the outputs that it can become, their weights, and the records with any other output.
 
     Parameters

@@ -128,8 +128,8 @@ def check_size(joint: Joint, guarantee: Guarantee) -> None:
         return
     why = " with noise on their counts" if joint.bounds is not None else ""
     raise SpecError(
-        f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and under {guarantee}{why} a protocol would be "
-        f"a table of {a:,} × {a:,} probabilities, about {table_memory(a, a) / 1e9:,.0f} GB of memory where "
+        f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and under {guarantee}{why} a protocol would "
+        f"be a table of {a:,} × {a:,} probabilities, about {table_memory(a, a) / 1e9:,.0f} GB of memory where "
         f"{LARGEST / 1e9:.0f} GB may be taken; recode to at most {largest_table():,} of them, for instance with "
         "minimum_count, or publish fewer columns at once: only lip, alip, ldp and pml for counts without noise need no "
         "table"

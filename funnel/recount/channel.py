@@ -23,8 +23,8 @@ class Channel:
     counts : tuple of tuple of int, c × a
         Records with secret s and published input u.
     weights : tuple of rows of int, b × i
-        Plain, or sparse where most are zero. Of every output for every input that the protocol reads: i = a published inputs u; or i = c · a pairs (s, u),
-        s slowest, where it reads the secret too.
+        Plain, or sparse where most are zero. Of every output for every input that the protocol reads: i = a published
+        inputs u; or i = c · a pairs (s, u), s slowest, where it reads the secret too.
     denominator : int
         What the weights of one input add up to.
     reads_secret : bool

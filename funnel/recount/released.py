@@ -115,18 +115,21 @@ class ReleasedProtocol:
             "reads_secret": reads_secret,
         }
 
-
     def _chosen(self, places: Sequence[int]) -> list[Row]:
         """The weights of some inputs, by their places; the one beyond the last is outside the alphabet."""
         if not self.sparse:
-            extended = [(*row, other) for row, other in zip(self.weights, self.marginal, strict=True)]
-            return [[row[k] for k in places] for row in extended]
+            whole = [(*row, other) for row, other in zip(self.weights, self.marginal, strict=True)]
+            return [[row[k] for k in places] for row in whole]
         becomes: dict[int, list[int]] = {}
         for there, k in enumerate(places):
             becomes.setdefault(k, []).append(there)
         outside = len(self.inputs)
         return [
-            spread(SparseRow({**dict(entries_of(row)), **({outside: other} if other else {})}, outside + 1), becomes, len(places))
+            spread(
+                SparseRow({**dict(entries_of(row)), **({outside: other} if other else {})}, outside + 1),
+                becomes,
+                len(places),
+            )
             for row, other in zip(self.weights, self.marginal, strict=True)
         ]
 

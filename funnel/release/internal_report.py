@@ -84,6 +84,17 @@ class Sparse(Part):
     rarest: tuple[RareCombination, ...]
 
 
+class InPopulationFigures(Part):
+    """What the bound is estimated to be worth in the population, as `funnel.audit.population.InPopulation`."""
+
+    unseen: Probability
+    unseen_cells: Probability
+    outside: Probability
+    least: Probability
+    most: Probability
+    weight: float = Field(gt=0)
+
+
 class AttackFigures(Part):
     """One attacker: how often the best guess of the secret is right without the record and with it.
 
@@ -211,7 +222,7 @@ class InternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/4"] = Field(default="funnel/internal/4", alias="schema")
+    schema_: Literal["funnel/internal/5"] = Field(default="funnel/internal/5", alias="schema")
     name: str
     title: str
     version: str
@@ -224,6 +235,7 @@ class InternalReport(Document):
     lifts: tuple[ExactLift, ...]
     lifts_total: Count
     sparse: Sparse
+    population: InPopulationFigures | None
     alone: AttackFigures
     beside: tuple[AttackFigures, ...]
     versions: tuple[AttackFigures, ...]
@@ -244,9 +256,11 @@ class InternalReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
-        was expected.
+        was expected, before version 5 nothing was estimated of the population.
         """
-        if version == 3:
+        if version in (1, 2, 3, 4):
+            content = {**content, "population": None}
+        if version in (3, 4):
             return content
         if version not in (1, 2):
             return super().upgraded(version, content)

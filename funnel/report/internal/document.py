@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from funnel.audit import Audited, Findings
+from funnel.audit.population import in_population
 from funnel.joint import Joint
 from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism
@@ -22,6 +23,7 @@ from funnel.release.internal_report import (
     ExactLift,
     ExactWitness,
     HistoryFigures,
+    InPopulationFigures,
     InternalReport,
     LearnedFigures,
     RareCombination,
@@ -68,6 +70,7 @@ def internal_report(
         lifts=_lifts(content),
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
         sparse=_sparse(joint),
+        population=_population(content),
         alone=alone,
         beside=beside,
         versions=versions,
@@ -150,6 +153,11 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
         )
         for s, y in places
     )
+
+
+def _population(content: ReportContent) -> InPopulationFigures | None:
+    found = in_population(content.joint, content.protocol, content.guarantee)
+    return None if found is None else InPopulationFigures(**vars(found))
 
 
 def _sparse(joint: Joint) -> Sparse:
