@@ -63,7 +63,7 @@ def attack(counts: IntArray, channel: Channel) -> Attack | None:
 
     Notes
     -----
-    ``P(s, y, z) = Σ_x P(s, x, z) Q(y|x)``, from which ``Σ_{y,z} max_s P(s, y, z)``; O(c k) for every entry of the channel.
+    ``P(s, y, z) = Σ_x P(s, x, z) Q(y|x)``, from which ``Σ_{y,z} max_s P(s, y, z)``; O(c k) an entry of the channel.
     """
     c, _, k = counts.shape
     if float(c) * k * entries(channel) > _LARGEST:

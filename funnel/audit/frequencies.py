@@ -82,11 +82,11 @@ def _limits(document: ProtocolDocument, n: int) -> tuple[list[float], list[float
     if not reads_published_only(document):
         limits = output_limits(document, n)
         return [limit.low for limit in limits], [limit.high for limit in limits]
-    limits = [(share.low, share.high) for share in prior_limits(document, n)]
-    given, room = math.fsum(low for low, _ in limits), math.fsum(high - low for low, high in limits)
+    shares = prior_limits(document, n)
+    given, room = math.fsum(share.low for share in shares), math.fsum(share.high - share.low for share in shares)
     low, high = [], []
     for entries in document.entries:
-        row = [(weight / WHOLE, *limits[x]) for x, weight in entries]
+        row = [(weight / WHOLE, shares[x].low, shares[x].high) for x, weight in entries]
         low.append(_extreme(row, 1.0 - given, room, least=True))
         high.append(_extreme(row, 1.0 - given, room, least=False))
     return low, high

@@ -98,9 +98,9 @@ def _drawn(channel: Channel, inputs: IntArray, uniform: FloatArray) -> IntArray:
     for x in np.unique(inputs):
         here = inputs == x
         if isinstance(channel, np.ndarray):
-            possible, law = np.arange(len(channel)), channel[:, x]
+            possible, law = np.arange(len(channel), dtype=np.int64), channel[:, x]
         else:
             part = slice(int(channel.indptr[x]), int(channel.indptr[x + 1]))
-            possible, law = channel.indices[part], channel.data[part]
+            possible, law = channel.indices[part].astype(np.int64), channel.data[part]
         outputs[here] = possible[np.searchsorted(np.cumsum(law)[:-1], uniform[here], side="right")]
     return outputs

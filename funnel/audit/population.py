@@ -14,6 +14,7 @@ from funnel.protocol import Protocol
 
 DRAWS = 40
 _SEED = 1
+_HALF = 0.5
 # Relative: posteriors at an end of what is allowed are inside, and floats a hair off.
 _NEAR = 1e-9
 # ln of the weights between which that of the prior is looked for.
@@ -60,7 +61,7 @@ class InPopulation:
 def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InPopulation | None:
     """Estimate how much of a release leaves its bound among everybody.
 
-    Laws of the population are drawn given the counts: P(x) from a Dirichlet law of the counts of x, P(S|x) from one of
+    Laws of the population are drawn given the counts: P(x) from a Dirichlet law of the counts of x and a half, P(S|x) from one of
     ``n[·, x] + κ p_S``. κ, how alike the secrets of combinations are, is the one under which the counts are likeliest
     (a Dirichlet-multinomial law for every x), so the data decide how far a combination of few records can be off. Under
     every law that is drawn the posterior of each output is held against the bound.
@@ -81,9 +82,9 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
 
     Notes
     -----
-    The same figure for the same counts: draws are by a fixed seed. It is an estimate, no bound, and rests on combinations
-    being alike before they are counted; `benchmarks.population_wide` measures it with Adult as the population. O(c) for
-    every weight that is not zero, for each of 40 laws.
+    The same figure for the same counts: draws are by a fixed seed. It is an estimate, no bound, and rests on
+    combinations being alike before they are counted; `benchmarks.population_wide` measures it with Adult as the
+    population. O(c) for every weight that is not zero, for each of 40 laws.
     """
     nominal = guarantee.nominal if isinstance(guarantee, Robust) else guarantee
     if not isinstance(nominal, PosteriorGuarantee) or protocol.inputs.columns != joint.inputs.columns:
@@ -100,7 +101,7 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
     for k in range(DRAWS):
         given = generator.standard_gamma(counts + weight * prior[:, np.newaxis])
         given /= np.maximum(given.sum(axis=0), np.finfo(float).tiny)
-        inputs = np.where(occurring, generator.standard_gamma(np.maximum(counts.sum(axis=0), 1)), 0.0)
+        inputs = np.where(occurring, generator.standard_gamma(counts.sum(axis=0) + _HALF), 0.0)
         law = given * (inputs / inputs.sum())
         shares[k] = released[_outside(told.law(law), nominal.posterior_cone(law.sum(axis=1)))].sum()
     return InPopulation(
@@ -114,7 +115,7 @@ def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InP
 
 
 def prior_weight(counts: IntArray, prior: FloatArray) -> float:
-    """κ under which counts (c, a) are likeliest: the secrets of every x by a Dirichlet-multinomial law of mean prior."""
+    """κ under which counts (c, a) are likeliest: secrets of every x by a Dirichlet-multinomial law of mean prior."""
     from scipy.optimize import minimize_scalar
     from scipy.special import gammaln
 

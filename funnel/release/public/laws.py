@@ -41,7 +41,7 @@ class SparsePosterior:
     def of(cls, weights: SparseWeights, shares: FloatArray) -> tuple[SparsePosterior, FloatArray]:
         """The posterior and the law of the outputs, for shares of the inputs that add up to one."""
         joint = weights.values / np.float64(DENOMINATOR) * shares[weights.inputs]
-        outputs = np.bincount(weights.outputs, weights=joint, minlength=weights.shape[0])
+        outputs = np.bincount(weights.outputs, weights=joint, minlength=weights.shape[0]).astype(np.float64)
         whole = outputs[weights.outputs]
         return cls(weights, np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)), outputs
 
@@ -95,8 +95,8 @@ class PublicLaws:
         p_input = public_shares(joint.p_input, step)
         p_secret = public_shares(joint.p_secret, step)
         if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
-            posterior, p_output = SparsePosterior.of(protocol.sparse_for(joint.inputs), law_of_rare(p_input, step))
-            return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, posterior, step)
+            sparse, p_output = SparsePosterior.of(protocol.sparse_for(joint.inputs), law_of_rare(p_input, step))
+            return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, sparse, step)
         if protocol.inputs.columns == joint.inputs.columns:
             weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
             law = weights.T * (p_input / p_input.sum())[:, np.newaxis]

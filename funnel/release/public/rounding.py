@@ -55,7 +55,7 @@ def law_of_rare(shares: FloatArray, step: float) -> FloatArray:
     rare = (shares > 0) & (shares <= step * (1 + 1e-9))
     left = 1.0 - float(shares[~rare].sum())
     if not 0 < left < float(shares[rare].sum()):
-        return shares / shares.sum()
+        return np.asarray(shares / shares.sum())
     return np.where(rare, left / max(1, int(rare.sum())), shares)
 
 
