@@ -397,7 +397,7 @@ class Finished:
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
         outputs = self.document.protocol.outputs.symbols
-        drawn = self.evidence.pair_counts.sum(axis=0).tolist()
+        drawn = self.evidence.pair_counts.by_output.tolist()
         other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
         return [claim("records", not other, "of an output are not as many as were drawn")]
 
@@ -484,7 +484,7 @@ class Finished:
             public=self.frequencies,
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
-            drawn=self.evidence.pair_counts.sum(axis=0).tolist(),
+            drawn=self.evidence.pair_counts.by_output.tolist(),
             stated=self.history.model_dump(by_alias=True),
             snapshot=self.snapshot,
             key=self.key,

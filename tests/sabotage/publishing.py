@@ -146,8 +146,8 @@ PUBLISHING = [
         "records doubled in the report",
         "twice as many records as there are",
         "funnel.audit.findings",
-        "        rows = int(pair_counts.sum())",
-        "        rows = 2 * int(pair_counts.sum())",
+        "        rows = drawn.n",
+        "        rows = 2 * drawn.n",
         "expect_package_to_describe_release",
     ),
     Mutant(
