@@ -42,6 +42,30 @@ def accuracy_claims(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
             yield from _table(table, [columns.index(column) for column in table["columns"]], symbols, estimating)
 
 
+def worth_of(laws: Laws) -> float:
+    """The share of the records that would tell as much as they are, of all tables of one and two published columns.
+
+    From the public counts as they are, which the choice of a mechanism is made from.
+    """
+    columns, n = laws.recount.published_columns, laws.recount.rows
+    read = [symbol for symbol, count in laws.reads.items() if count]
+    law = [laws.weights.get(symbol, laws.marginal) for symbol in read]
+    known = Estimating([[w / laws.denominator for w in column] for column in law], [laws.reads[r] for r in read], n)
+    first = len(read[0]) - len(columns)
+    sampled = added = 0.0
+    for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
+        cells: dict[Symbol, list[int]] = {}
+        for x, symbol in enumerate(read):
+            cells.setdefault(tuple(symbol[first + place] for place in places), []).append(x)
+        shares = [float(known.shares[members].sum()) for members in cells.values()]
+        errors = known.errors(list(cells.values()))
+        if None in errors:
+            return 0.0
+        sampled += sum(share * (1 - share) for share in shares)
+        added += sum(n * error**2 for error in errors if error is not None)
+    return sampled / (sampled + added) if sampled > 0 else 1.0
+
+
 def _estimating(laws: Laws) -> tuple[list[Symbol], Estimating]:
     """The values that occur, and what records tell of their shares as they are published."""
     n = laws.recount.rows

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.pipeline.expectations.accuracy_claims import accuracy_claims
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
@@ -215,7 +215,7 @@ def _figures(
     yield same("records", numbers["source"]["records"], rows)
     yield same("rows", figures["rows"], rows)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
-    yield same("chosen by", numbers["utility"], "information" if laws.numbers is None else "variance")
+    yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
     yield explained_claim("explained", figures["explained"], laws, step)
     yield near("utility", figures["utility"], laws.information.utility, step)
     yield near("entropy", figures["entropy"], laws.information.entropy, step)
@@ -239,8 +239,8 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
     yield same("rows about the chosen one", len(chosen), 1)
     for row in chosen:
-        # By variance, what is told of mechanisms is its share, whichever of the two is read.
-        explained = laws.explained
+        # By anything else, what is told of mechanisms is its share, whichever of the two is read.
+        explained = worth_of(laws) if numbers["utility"] == "estimation" else laws.explained
         yield near("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
 

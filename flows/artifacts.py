@@ -17,7 +17,7 @@ from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
 
 # Of utilities, as tables of mechanisms tell them.
-_UNIT = {"information": "in nats", "variance": "as a share of the variance"}
+_UNIT = {"information": "in nats", "variance": "as a share of the variance", "estimation": "as a share of the records"}
 
 
 def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, public: PublicRelease) -> None:

@@ -263,8 +263,7 @@ class Console:
         if row.finished or row.utility is None:
             return
         within = (
-            f"within {row.bound - row.utility:.2g} {'nats' if utility == 'information' else 'of the variance'} of the "
-            "optimum"
+            f"within {row.bound - row.utility:.2g} {_UNITS[utility]} of the optimum"
             if row.bound is not None
             else "what it found until then holds; a larger time_limit may find better"
         )
@@ -330,7 +329,12 @@ def _costs(noise: Sequence[NoiseOutlook | None]) -> Iterator[str]:
         yield from (NO_COST,) if cost is None else cost.lines()
 
 
-_SHARES = {"information": "Share of H(X) kept", "variance": "Share of the variance explained"}
+_SHARES = {
+    "information": "Share of H(X) kept",
+    "variance": "Share of the variance explained",
+    "estimation": "Share of the records that would tell estimates as much",
+}
+_UNITS = {"information": "nats", "variance": "of the variance", "estimation": "of the records"}
 
 
 def _table(compared: Mapping[str, Sequence[PlanRow]], utility: str) -> Table:
@@ -345,7 +349,7 @@ def _table(compared: Mapping[str, Sequence[PlanRow]], utility: str) -> Table:
 def _plan_table(rows: Sequence[PlanRow], utility: str) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("mechanism", no_wrap=True)
-    told = ("utility (nats)", "of H(X)") if utility == "information" else ("of the variance",)
+    told = ("utility (nats)", "of H(X)") if utility == "information" else (_UNITS[utility],)
     for title in (*told, "exact level", "time (s)"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 from funnel.errors import SpecError
 from funnel.joint import Joint
-from funnel.measures.utilities import INFORMATION, Utility, Variance
+from funnel.measures.utilities import INFORMATION, Estimation, Utility, Variance
 from funnel.source.cells import number_in
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
@@ -95,6 +95,8 @@ def utility_for(spec: ReleaseSpec, joint: Joint) -> Utility:
     """
     if spec.utility == "information":
         return INFORMATION
+    if spec.utility == "estimation":
+        return Estimation()
     (column,) = spec.publish
     labels = [symbol[0] for symbol in joint.inputs.symbols]
     return Variance(dict(zip(labels, numbers_of(spec, column, labels), strict=True)))

@@ -78,7 +78,7 @@ class ReleaseSpec(Section):
         For secret and published columns only.
     categories : mapping of column name to tuple of str
         The values that a secret or published column may have, in order; all others are one category.
-    utility : "information" or "variance"
+    utility : "information", "variance" or "estimation"
         What a protocol is chosen by: the information that is kept, or the share that is explained of the variance of
         the one published column, which then holds numbers.
     numbers : mapping of column name to NumberSettings
@@ -97,7 +97,7 @@ class ReleaseSpec(Section):
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     categories: Categories = Field(default_factory=dict)
     guarantee: GuaranteeSettings
-    utility: Literal["information", "variance"] = "information"
+    utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
@@ -349,6 +349,11 @@ class ReleaseSpec(Section):
                         f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
                         "inside; change one of the two"
                     )
+        if self.utility == "estimation" and self.register is not None:
+            raise ValueError(
+                'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
+                '[history] people = "different" if no person is in two versions'
+            )
         for column in self.automatic:
             if column in self.secret:
                 raise ValueError(

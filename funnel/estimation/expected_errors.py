@@ -166,7 +166,7 @@ def tables_of(
     found = []
     for crossed in [*((column,) for column in columns), *combinations(columns, 2)]:
         values, of = _cells(inputs, crossed, occurring)
-        shares = np.bincount(of, information.shares, len(values))
+        shares: FloatArray = np.bincount(of, information.shares, len(values)).astype(np.float64)
         sums = information.only_in_sum(of, len(values)) if len(crossed) == 1 else ()
         found.append(TableErrors(crossed, values, shares, information.errors(of, len(values)), sums))
     return tuple(found)

@@ -87,7 +87,7 @@ class ShareInformation:
         O(a k).
         """
         along = self._along(cell_of, cells)
-        total = np.bincount(cell_of, self.shares, cells)
+        total: FloatArray = np.bincount(cell_of, self.shares, cells).astype(np.float64)
         variance = ((along / self.strengths) ** 2).sum(axis=1) - total**2
         added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / self.n))
         added[added < _ROUNDING] = 0.0
@@ -108,7 +108,7 @@ class ShareInformation:
         from scipy.sparse.csgraph import connected_components
 
         along = self._along(cell_of, cells)
-        total = np.bincount(cell_of, self.shares, cells)
+        total: FloatArray = np.bincount(cell_of, self.shares, cells).astype(np.float64)
         roots = np.sqrt(self.shares)
         cell = np.zeros((cells, len(roots)))
         cell[cell_of, np.arange(len(roots))] = roots

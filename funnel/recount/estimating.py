@@ -47,7 +47,7 @@ class Estimating:
     def too_much(self) -> bool:
         """Whether nothing is told of so many values and outputs."""
         a, b = self._scaled.shape
-        return float(a) * b * min(a, b) > _MOST_WORK
+        return bool(float(a) * b * min(a, b) > _MOST_WORK)
 
     def errors(self, cells: Sequence[Sequence[int]]) -> list[float | None]:
         """Of the shares of cells, each a list of values: what drawing adds; None where it cannot be told."""
@@ -61,7 +61,8 @@ class Estimating:
             share = float(self.shares[members].sum())
             variance = float(found[:, place] @ found[:, place]) - share**2
             error = float(np.sqrt(max(0.0, (variance - share * (1 - share)) / self._n)))
-            told.append(None if missed[place] > _MISSED * share else error if error >= _NO_ERROR else 0.0)
+            unseen = bool(missed[place] > _MISSED * share)
+            told.append(None if unseen else error if error >= _NO_ERROR else 0.0)
         return told
 
     def is_told(self, members: Sequence[int]) -> bool:

@@ -31,7 +31,7 @@ class ComparisonDocument(Document):
 
     described: ClassVar[str] = "the comparison of mechanisms"
     schema_: Literal["funnel/comparison/2"] = Field(default="funnel/comparison/2", alias="schema")
-    utility: Literal["information", "variance"]
+    utility: Literal["information", "variance", "estimation"]
     rows: tuple[ComparedMechanism, ...]
 
     @classmethod
@@ -41,7 +41,7 @@ class ComparisonDocument(Document):
 
 
 def comparison_document(
-    rows: Iterable[PlanRow], utility: Literal["information", "variance"] = "information"
+    rows: Iterable[PlanRow], utility: Literal["information", "variance", "estimation"] = "information"
 ) -> ComparisonDocument:
     """The document of mechanisms compared by a utility."""
     return ComparisonDocument(utility=utility, rows=tuple(ComparedMechanism(**row.to_dict()) for row in rows))

@@ -219,7 +219,7 @@ class InternalReport(Document):
     created: str
     guarantee: str
     mechanism: str
-    utility: Literal["information", "variance"]
+    utility: Literal["information", "variance", "estimation"]
     secret: tuple[str, ...]
     published: tuple[str, ...]
     figures: ExactFigures

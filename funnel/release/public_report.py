@@ -388,7 +388,7 @@ class PublicReport(Document):
     published: Columns
     guarantee: str
     mechanism: Mechanism
-    utility: Literal["information", "variance"]
+    utility: Literal["information", "variance", "estimation"]
     channel: Channel
     figures: Figures
     beliefs: Beliefs

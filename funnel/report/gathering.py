@@ -104,6 +104,7 @@ def report_content(
         random_source=_random_source(spec),
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
+        utility=comparison.utility,
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
         recodings=(
             *(_declared(spec) if noisy else _recodings(spec, snapshot.read_codings())),

@@ -15,7 +15,7 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import Sided, over_set
 from funnel.joint import FloatArray, Joint
 from funnel.measures import Counted, mutual_information
-from funnel.measures.utilities import INFORMATION, Utility, utility_of
+from funnel.measures.utilities import INFORMATION, Estimation, Utility, utility_of
 from funnel.naming import name_outputs
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
@@ -25,6 +25,7 @@ from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cutting import optimum_over_laws
+from funnel.solver.designed import best_design
 from funnel.solver.goal import ENTROPY, Goal, goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
@@ -40,6 +41,8 @@ from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events, is_bin
 from funnel.solver.work import Deciding, decision_work
 from funnel.sparse_weights import SparseWeights
 
+# For estimates: the least gap, as a share of the records, and the share of the budget that the design may take.
+_DESIGN_GAP, _DESIGNING = 1e-3, 0.9
 # The share of the requested gap left to polishing and integer weights.
 _ROUNDING_SHARE = 0.05
 # Shares of a budget: set aside for integer weights, on a lattice or not; for the search, the rest being for perfect
@@ -155,7 +158,7 @@ def optimal(
         useful as Conditional Reporting. Columns only, in dimension c a.
     counts : "inputs" or "secret and inputs"
         What the utility counts of a protocol that reads the secret: X, or (S, X) as in RLDP.
-    utility : "information", "variance" or Utility
+    utility : "information", "variance", "estimation" or Utility
         I(X;Y) in nats; or Var E[X|Y] / Var X of one column of numbers (METHOD section 9), where gap, utility and bound
         are shares of the variance. Values that are no numbers are given theirs by `funnel.Variance`.
 
@@ -228,6 +231,8 @@ def _in_table(
             bound, seconds = max(most, utility), time.perf_counter() - started
             return Solution(protocol, utility, bound, "optimal", seconds, len(unchanged), "identity")
     with budget.interruptible():
+        if isinstance(useful, Estimation):
+            return _designed(joint, guarantee, gap, budget, progress, reads_secret, started, useful)
         if isinstance(guarantee, RLDP) or over_set(guarantee, joint) is not None:
             return _robust(joint, guarantee, gap, budget, progress, reads_secret, counts, started, useful)
         if not isinstance(guarantee, ConeGuarantee):
@@ -238,6 +243,36 @@ def _in_table(
         if reads_secret and method == "vertices":
             raise SpecError("the optimum over protocols that read the secret is found by columns only")
         return _over_cone(joint, guarantee, gap, budget, method, progress, reads_secret, started, None, useful)
+
+
+def _designed(
+    joint: Joint,
+    guarantee: Guarantee,
+    gap: float,
+    budget: Budget,
+    progress: Progress | None,
+    reads_secret: bool,
+    started: float,
+    useful: Estimation,
+) -> Solution:
+    """The best for estimates: a design over the rows of a cone, or else the most informative protocol."""
+    gap, designing = max(gap, _DESIGN_GAP), budget.part(_DESIGNING)
+
+    def trace(worth: float, bound: float) -> None:
+        if progress is not None:
+            progress(f"worth {worth:.4f} of the records, at most {bound:.4f}", 0, None)
+
+    found = None if reads_secret else best_design(joint, guarantee, gap, designing, trace)
+    if found is not None:
+        protocol, bound, finished = _protocol(joint, joint, guarantee, found.weights), found.bound, found.finished
+    else:
+        informative = _in_table(joint, guarantee, gap, budget, "auto", None, reads_secret, "inputs", started)
+        protocol, bound, finished = informative.protocol, 1.0, informative.finished
+    utility = useful.told(joint, protocol)
+    bound = max(utility, bound)
+    ended = None if finished else budget.ended_by or designing.ended_by
+    status = _status(bound - utility <= gap, finished, ended)
+    return Solution(protocol, utility, bound, status, time.perf_counter() - started, len(protocol.outputs), "design")
 
 
 def _wide(

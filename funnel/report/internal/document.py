@@ -63,7 +63,7 @@ def internal_report(
         created=content.created,
         guarantee=str(content.guarantee),
         mechanism=content.protocol.mechanism,
-        utility="information" if content.findings.explained is None else "variance",
+        utility=content.utility,
         secret=joint.secret.columns,
         published=joint.inputs.columns,
         figures=_figures(content.findings, content.audited),

@@ -60,7 +60,7 @@ def _document(content: PublicContent) -> PublicReport:
         published=Columns(columns=laws.inputs.columns, values=len(laws.inputs)),
         guarantee=str(content.guarantee),
         mechanism=Mechanism(name=mechanism.name, summary=mechanism.summary, reads_secret=mechanism.reads_secret),
-        utility="information" if content.findings.explained is None else "variance",
+        utility=content.utility,
         channel=Channel(
             digest=protocol.digest,
             reads=protocol.inputs.columns,
