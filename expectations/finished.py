@@ -47,9 +47,10 @@ from funnel.recount import (
     recount,
     recount_published,
 )
+from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
-from funnel.recount.variance import plain_numbers
+from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
@@ -75,6 +76,7 @@ SOURCE_CLAIMS = (
     "csv",
     "order of rows",
     "record key",
+    "bins",
 )
 RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
 LEVEL_CLAIMS = ("bound", "findings")
@@ -175,12 +177,14 @@ class Finished:
         return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers)
 
     @property
-    def _numbers(self) -> tuple[Fraction | None, ...] | None:
+    def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
         """The number of every published input, where the text of the spec asks for the variance explained."""
         if self.said.settings.get("utility", "information") != "variance":
             return None
         (column,) = self.said.publish
-        return tuple(plain_numbers(self.settled, column, [symbol[0] for symbol in self.public.inputs]))
+        inputs = self.public.inputs
+        found = plain_numbers(self.settled, column, [symbol[0] for symbol in inputs])
+        return dict(zip(inputs, found, strict=True))
 
     @cached_property
     def level(self) -> PlainLevel:
@@ -391,6 +395,29 @@ class Finished:
         other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
         return [claim("records", not other, "of an output are not as many as were drawn")]
 
+    @property
+    def _intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
+        """The intervals that categories of numbers stand for."""
+        return {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
+
+    def _bins(self) -> Claim:
+        """That bins which the text leaves to be found are those of its range, or of the numbers counted again."""
+        asked = {column: one for column, one in self.said.section("recode").items() if one.get("bins") == "auto"}
+        wrong = []
+        for column in asked:
+            made = self.settled.recode[column].edges
+            if self.said.has_noise:
+                numbers = self.said.section("numbers")[column]
+                low, high = numbers["range"]
+                right = list(map(Fraction, made)) == declared_cuts(low, high, numbers.get("whole", False))
+                wrong += [] if right else [f"of {column!r} has edges that do not follow from its range"]
+            else:
+                counted = counted_numbers(self.spec, column)
+                by_variance = self.said.settings.get("utility") == "variance"
+                why = is_found(counted, made, by_variance, merged=self.said.threshold is not None)
+                wrong += [] if why is None else [f"of {column!r} {why}"]
+        return claim("bins", not wrong, "; ".join(wrong))
+
     def _source(self) -> list[Claim]:
         said, spec, found = self.said, self.spec, self.recount
         bound = said.guarantee == _handed_on(spec)
@@ -408,6 +435,7 @@ class Finished:
             same("csv", spec.output.csv, said.csv),
             same("order of rows", spec.output.shuffle, said.shuffled),
             same("record key", spec.record_key is not None, said.keyed),
+            self._bins(),
         ]
 
     def _keys(self) -> list[Claim]:
@@ -577,6 +605,7 @@ class Finished:
             self.versions,
             self.recount.rows,
             self.frequencies,
+            self._intervals,
         )
 
     def _report(self) -> list[Claim]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -39,14 +39,14 @@ class Laws:
         The counts that are public: records counted again, or with the noise that protects them.
     released : ReleasedProtocol
         The protocol as its file says it, read anew.
-    numbers : tuple of Fraction or None
-        The number of every published input that occurs, in their order, None for one that has none; and None where the
-        spec does not ask for the variance that is explained.
+    numbers : mapping of symbol to Fraction or None
+        The number of every published input, None for one that has none; and None where the spec does not ask for the
+        variance that is explained.
     """
 
     recount: Recount
     released: ReleasedProtocol
-    numbers: tuple[Fraction | None, ...] | None = None
+    numbers: Mapping[Symbol, Fraction | None] | None = None
 
     @property
     def reads_secret(self) -> bool:
@@ -124,7 +124,9 @@ class Laws:
     @cached_property
     def explained(self) -> float | None:
         """The share that is explained of the variance of the numbers; None where there are none."""
-        return None if self.numbers is None else float(self.released.variance(self.recount, self.numbers))
+        if self.numbers is None:
+            return None
+        return float(self.released.variance(self.recount, [self.numbers[x] for x in self.recount.inputs]))
 
     @property
     def guess(self) -> float:

@@ -70,7 +70,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned:
         n=joint.n,
         rows=rows,
         history=outlook,
-        disclosure=disclosure_outlook(spec, joint, ((str(guarantee), rows),), suggest, tell),
+        disclosure=disclosure_outlook(found.settled or spec, joint, ((str(guarantee), rows),), suggest, tell),
         costing=frequencies,
         noise=noise_outlook(joint, guarantee, settings.epsilon, settings.beta, part, progress=tell)
         if frequencies

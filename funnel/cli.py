@@ -338,7 +338,7 @@ def plan_command(
         best = [next((row.protocol for row in best_first(rows) if row.reason is None), None) for _, rows in compared]
         errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
-        disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
+        disclosure = disclosure_outlook(found.settled or described, joint, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
         noise = [
             noise_outlook(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from funnel.errors import SpecError
 from funnel.joint import Joint
@@ -29,6 +30,23 @@ def intervals_of(spec: ReleaseSpec, column: str) -> dict[str, Interval]:
     found = [(low, high - under) for low, high in pairwise(ends)]
     found[-1] = (found[-1][0], numbers.range[1])
     return dict(zip(recode.bin_labels, found, strict=True))
+
+
+def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
+    """What users of a release are told of the numbers of a column, as JSON values; None where the spec says nothing.
+
+    Unit and range as the spec has them, whether numbers are whole, and the interval that every category stands for.
+    """
+    said = spec.numbers.get(column)
+    if said is None:
+        return None
+    intervals = {label: list(interval) for label, interval in intervals_of(spec, column).items()}
+    return {
+        **({} if said.unit is None else {"unit": said.unit}),
+        **({} if said.range is None else {"range": list(said.range)}),
+        "whole": said.whole,
+        **({"intervals": intervals} if intervals else {}),
+    }
 
 
 def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[float | None, ...]:

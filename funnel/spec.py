@@ -163,9 +163,20 @@ class ReleaseSpec(Section):
             spec = cls.model_validate(with_hierarchies(settings, Path(folder)))
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
+        spec = spec.with_declared_bins()
         spec._folder = Path(folder).absolute()
         spec._require_apart()
         return spec
+
+    def with_declared_bins(self) -> Self:
+        """Where noise protects the frequencies, bins that are to be found are a function of the range that is declared.
+
+        Nothing in the source has a part in it, so it costs no epsilon.
+        """
+        if self.frequencies.protection != "noise" or not self.automatic:
+            return self
+        made = {column: self.recode[column].with_edges(self.numbers[column].round_edges) for column in self.automatic}
+        return self.model_copy(update={"recode": {**self.recode, **made}})
 
     def _require_apart(self) -> None:
         """Refuse an output folder that would publish what releases are made from."""
@@ -307,6 +318,11 @@ class ReleaseSpec(Section):
             "one column, write its name in the source in both"
         )
 
+    @property
+    def automatic(self) -> tuple[str, ...]:
+        """Columns whose bins are yet to be found."""
+        return tuple(column for column in self.columns if column in self.recode and self.recode[column].bins == "auto")
+
     def has_bins(self, column: str) -> bool:
         """Whether the categories of a column are bins."""
         return column in self.recode and self.recode[column].bins is not None
@@ -325,8 +341,8 @@ class ReleaseSpec(Section):
     def _numbers_agree(self) -> Self:
         for column, numbers in self.numbers.items():
             self._require_listed("numbers", column)
-            edges = self.recode[column].bins if column in self.recode else None
-            if numbers.range is not None and edges is not None:
+            edges = self.recode[column].edges if column in self.recode else ()
+            if numbers.range is not None and edges:
                 low, high = numbers.range
                 if not low < edges[0] or not edges[-1] < high:
                     raise ValueError(
@@ -338,6 +354,17 @@ class ReleaseSpec(Section):
                 'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
                 '[history] people = "different" if no person is in two versions'
             )
+        for column in self.automatic:
+            if column in self.secret:
+                raise ValueError(
+                    f'[recode] {column!r} is secret, and bins = "auto" finds what to publish; list its edges'
+                )
+            ranged = column in self.numbers and self.numbers[column].range is not None
+            if self.frequencies.protection == "noise" and not ranged:
+                raise ValueError(
+                    f'[recode] bins = "auto" of {column!r} is made of its range alone where noise protects the '
+                    f"frequencies; give range = [least, largest] under [numbers.{toml_key(column)}], or list the edges"
+                )
         if self.utility != "variance":
             return self
         if len(self.publish) != 1:
@@ -538,6 +565,9 @@ class ReleaseSpec(Section):
             include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits", "numbers"},
         )
         del said["source"]["path"]
+        if self.automatic:
+            # What bins are chosen for.
+            said["chosen for"] = [self.guarantee.canonical, self.utility]
         if self.frequencies.protection == "noise":
             # What of the noise decides which values have a name.
             said["noise"] = [self.frequencies.epsilon, self.frequencies.delta]

@@ -99,5 +99,6 @@ def describe(
         approval=approval,
     )
     write_report(content, folder)
-    write_package(spec, protocol, public.findings, protection, decision.version, created, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_package(settled, protocol, public.findings, protection, decision.version, created, folder)
     return content

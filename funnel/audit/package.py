@@ -8,7 +8,6 @@ from typing import Any
 
 from scipy.special import gammaincinv
 
-from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
 from funnel.release.documents import ProtocolDocument
 
@@ -186,15 +185,15 @@ def _resource(
 ) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
     known = {"path": path, "bytes": size, "hash": f"sha256:{digest}", "type": "table"}
-    outputs = document.outputs.alphabet()
+    written = _fields(package, path)
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(outputs, guard=False)}
+        return {**known, **kind, "schema": _schema(document, False, written)}
     said = [one.get("description") for one in _resources(package) if one.get("path") == path]
     rule = said[0] if said and said[0] in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(outputs, guard=rule is not None)}
+    return {**known, **kind, **described, "schema": _schema(document, rule is not None, written)}
 
 
 def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
@@ -202,8 +201,34 @@ def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _schema(outputs: Alphabet, guard: bool) -> dict[str, Any]:
-    fields = []
+def _fields(package: dict[str, Any], path: str) -> list[Any]:
+    """The fields of a table as the package has them."""
+    schemas = [one.get("schema") for one in _resources(package) if one.get("path") == path]
+    found = schemas[0].get("fields") if schemas and isinstance(schemas[0], dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _numbers(said: Any, values: set[str]) -> dict[str, Any]:
+    """What is told of numbers, where that is well-formed: unit, range and intervals are the publisher's word."""
+    told = said.get("funnel:numbers") if isinstance(said, dict) else None
+    if not isinstance(told, dict) or not isinstance(told.get("whole"), bool):
+        return {}
+    ends = told.get("intervals", {})
+    pairs = [*([told["range"]] if "range" in told else []), *(ends.values() if isinstance(ends, dict) else [None])]
+    right = all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(end, int | float) and not isinstance(end, bool) for end in pair)
+        and pair[0] <= pair[1]
+        for pair in pairs
+    )
+    right = right and (not ends or bool(values & set(ends)))
+    right = right and isinstance(told.get("unit", ""), str) and not set(told) - {"unit", "range", "whole", "intervals"}
+    return {"funnel:numbers": told} if right else {}
+
+
+def _schema(document: ProtocolDocument, guard: bool, said: list[Any]) -> dict[str, Any]:
+    fields, outputs, known = [], document.outputs.alphabet(), document.prior.symbols
     for j, column in enumerate(outputs.columns):
         values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
         fields.append(
@@ -213,6 +238,7 @@ def _schema(outputs: Alphabet, guard: bool) -> dict[str, Any]:
                 "description": _FIELD.format(column),
                 "categories": values,
                 "constraints": {"required": True, "enum": values},
+                **_numbers(said[j] if j < len(said) else {}, {symbol[j] for symbol in known}),
             }
         )
     return {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []}

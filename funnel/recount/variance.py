@@ -61,16 +61,10 @@ def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list
     DataError
         If a category has no number, or bins no range.
     """
-    edges, said = edges_of(spec, column), spec.numbers.get(column)
-    middles: dict[str, Fraction] = {}
-    if edges:
-        if said is None or said.range is None:
-            raise DataError(f"the bins of {column!r} have no range, so they stand for no numbers")
-        ends = [Fraction(end) for end in (said.range[0], *edges, said.range[1])]
-        tops = [*(end - int(said.whole) for end in ends[1:-1]), ends[-1]]
-        middles = {
-            name: (low + top) / 2 for name, (low, _), top in zip(bin_labels(edges), pairwise(ends), tops, strict=True)
-        }
+    intervals = plain_intervals(spec, column)
+    if edges_of(spec, column) and not intervals:
+        raise DataError(f"the bins of {column!r} have no range, so they stand for no numbers")
+    middles = {name: (low + top) / 2 for name, (low, top) in intervals.items()}
     none_for = {spec.source.missing_label, spec.other_label(column)}
     found: list[Fraction | None] = []
     for label in labels:
@@ -84,3 +78,13 @@ def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list
         else:
             raise DataError(f"a category of {column!r} stands for no number")
     return found
+
+
+def plain_intervals(spec: ReleaseSpec, column: str) -> dict[str, tuple[Fraction, Fraction]]:
+    """The least and the largest number of every bin of a column; empty where it has no bins, or no range."""
+    edges, said = edges_of(spec, column), spec.numbers.get(column)
+    if not edges or said is None or said.range is None:
+        return {}
+    ends = [Fraction(end) for end in (said.range[0], *edges, said.range[1])]
+    tops = [*(end - int(said.whole) for end in ends[1:-1]), ends[-1]]
+    return {name: (low, top) for name, (low, _), top in zip(bin_labels(edges), pairwise(ends), tops, strict=True)}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funnel.disclosure.words import rules_content
+from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
 from funnel.release.protection import Protection
@@ -97,7 +98,7 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
 
 
 def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable[[str], str]) -> dict[str, Any]:
-    position = protocol.outputs.columns.index(column)
+    position, numbers = protocol.outputs.columns.index(column), described_numbers(spec, column)
     categories = [written(value) for value in dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols)]
     return {
         "name": written(column),
@@ -108,6 +109,7 @@ def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable
         ),
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
+        **({} if numbers is None else {"funnel:numbers": numbers}),
     }
 
 

@@ -69,7 +69,9 @@ def write_plan(
         return [
             PlannedBound(
                 sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful),
-                alternatives(spec, joint, bound, noise, workers, cache, progress=progress, utility=useful),
+                alternatives(
+                    found.settled or spec, joint, bound, noise, workers, cache, progress=progress, utility=useful
+                ),
                 tuple(notes),
                 errors,
             )
