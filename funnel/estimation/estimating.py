@@ -68,6 +68,15 @@ class Estimate:
         Whether errors are of the law that the records are a sample of, or of these records.
     confidence : float
         Of each interval by itself.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]], inputs=["u", "v"])
+    >>> print(funnel.estimate(np.array([430, 570]), funnel.fit("grr", joint, funnel.LIP(0.5)), sampling=True))
+    ...                                                          # doctest: +ELLIPSIS
+    X   share   error    from      to
+    u  0.3...
     """
 
     columns: tuple[str, ...]
@@ -201,7 +210,7 @@ def estimate(
 
     Examples
     --------
-    >>> import funnel
+    >>> import funnel, numpy as np
     >>> joint = funnel.Joint.from_counts([[300, 100], [100, 500]])
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
     >>> found = funnel.estimate(np.array([430, 570]), protocol)

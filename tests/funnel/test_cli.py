@@ -19,12 +19,13 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console as RichConsole
 
-from funnel import LIP, Joint, fit
+from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.frequencies import Frequencies
 from funnel.history.outlook import outlook
 from funnel.planning import plan
+from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
