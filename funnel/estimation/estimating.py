@@ -13,6 +13,7 @@ from funnel.estimation.counted import Released, output_counts
 from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
+from funnel.estimation.rare import AtMost, RareValues
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -68,6 +69,8 @@ class Estimate:
         Whether errors are of the law that the records are a sample of, or of these records.
     confidence : float
         Of each interval by itself.
+    rare : tuple of (tuple of str, float)
+        Values that were taken to be rare, and the largest share that each was said to have.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class Estimate:
     method: str
     sampling: bool
     confidence: float
+    rare: tuple[tuple[tuple[str, ...], float], ...] = ()
 
     @property
     def about(self) -> str:
@@ -99,7 +103,12 @@ class Estimate:
             if self.sampling
             else "errors are of the random answers alone: the estimates are about these records"
         )
-        return f"{self.records:,} records; {randomness}; intervals at {self.confidence:.0%}"
+        told = f"{self.records:,} records; {randomness}; intervals at {self.confidence:.0%}"
+        if not self.rare:
+            return told
+        names = ", ".join(" · ".join(symbol) for symbol, _ in self.rare)
+        most = sum(share for _, share in self.rare)
+        return f"{told}; {names}: known to be rare, at most {most:.2%} in all, and taken for half of that"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
@@ -118,6 +127,7 @@ class Estimate:
                 {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
                 for cell, f, e, low, up in figures
             ],
+            "rare": [{"values": list(symbol), "at_most": share} for symbol, share in self.rare],
             "together": [
                 {
                     "values": [list(cell) for cell in group.cells],
@@ -167,6 +177,7 @@ def estimate(
     confidence: float = 0.95,
     bootstrap: int | None = None,
     seed: int | None = None,
+    at_most: AtMost | None = None,
 ) -> Estimate:
     """Estimate how common true values are, from what was drawn for them.
 
@@ -190,6 +201,11 @@ def estimate(
         So many releases are simulated for errors and intervals, at least 100; by default both are computed.
     seed : int, optional
         Of the simulation.
+    at_most : mapping of tuple of str to float, optional
+        Values of the protocol's inputs that are known to be rare: the largest share of these records that each can
+        have. They are taken for half of that, and every interval has room for all that they may be. A protocol
+        publishes a value that hardly occurs like a record of which nothing is known; from the records alone it could
+        be all of them, so that no other value can be told.
 
     Returns
     -------
@@ -225,35 +241,44 @@ def estimate(
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
     columns, cells, cell_of = _cells(protocol, by)
     counts = output_counts(released, protocol)
-    fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
+    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
+    fit = _Fit(rare.seen, cell_of[rare.others], len(cells), method)
     shares, raw, linear = fit.of(counts)
     n = int(counts.sum())
+    is_rare = np.bincount(fit.cell_of, minlength=len(cells)) == 0
+    fixed = np.bincount(cell_of[rare.places], rare.taken, len(cells))
     # That all shares together are one is no news.
-    sums = [group for group in linear.sums if len(group) < len(cells)]
+    sums = [group for group in linear.sums if len(group) < np.count_nonzero(~is_rare)]
     groups = [[place] for place in range(len(cells))] + [list(group) for group in sums]
     members = np.zeros((len(groups), len(cells)))
     for row, group in enumerate(groups):
         members[row, group] = 1.0
-    at = members @ np.bincount(cell_of, shares, len(cells))
+    at = members @ (rare.left * np.bincount(fit.cell_of, shares, len(cells)) + fixed)
+    raw = members @ (rare.left * raw + fixed)
+    off = rare.off(members @ linear.weights, members[:, cell_of[rare.places]])
     if bootstrap is None:
-        errors = np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
+        errors = rare.left * np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
         half = _quantile(confidence) * errors
-        lower, upper = members @ raw - half, members @ raw + half
+        lower, upper = raw - half, raw + half
     else:
         simulated = fit.simulated(shares, n, bootstrap, sampling, np.random.default_rng(seed))
-        around = members @ simulated - at[:, np.newaxis]
+        around = rare.left * (members @ (simulated - np.bincount(fit.cell_of, shares, len(cells))[:, np.newaxis]))
         errors = around.std(axis=1, ddof=1)
         tail = 100 * (1 - confidence) / 2
-        lower = members @ raw - np.percentile(around, 100 - tail, axis=1)
-        upper = members @ raw - np.percentile(around, tail, axis=1)
+        lower = raw - np.percentile(around, 100 - tail, axis=1)
+        upper = raw - np.percentile(around, tail, axis=1)
+    lower, upper = lower - off, upper + off
     # Where nothing is drawn the interval is a point, which rounding must not miss.
     lower, upper = np.clip(lower - _ROUNDING, 0.0, 1.0), np.clip(upper + _ROUNDING, 0.0, 1.0)
     single, told = slice(0, len(cells)), linear.told
     low, up = lower[single].copy(), upper[single].copy()
-    if not told.all():
+    low[is_rare], up[is_rare] = 0.0, np.minimum(1.0, 2 * fixed[is_rare])
+    if (unknown := ~told & ~is_rare).any():
         aims = np.zeros((len(cells), len(cell_of)))
         aims[cell_of, np.arange(len(cell_of))] = 1.0
-        low[~told], up[~told] = intervals_left(fit.channel, counts, shares, aims[~told], confidence)
+        fitted, most = np.empty(len(cell_of)), np.ones(len(cell_of))
+        fitted[rare.others], fitted[rare.places], most[rare.places] = rare.left * shares, rare.taken, rare.at_most
+        low[unknown], up[unknown] = intervals_left(rare.channel, counts, fitted, aims[unknown], confidence, most)
     together = tuple(
         Together(
             tuple(cells[place] for place in group),
@@ -273,6 +298,10 @@ def estimate(
         method,
         sampling,
         confidence,
+        tuple(
+            (protocol.inputs.symbols[x], share)
+            for x, share in zip(rare.places.tolist(), rare.at_most.tolist(), strict=True)
+        ),
     )
 
 
@@ -280,7 +309,7 @@ class _Fit:
     """Estimates by one method from counts of outputs of one channel."""
 
     def __init__(self, channel: FloatArray, cell_of: IntArray, cells: int, method: str) -> None:
-        self.channel, self._cell_of, self._cells, self._method = channel, cell_of, cells, method
+        self.channel, self.cell_of, self._cells, self._method = channel, cell_of, cells, method
 
     def of(self, counts: IntArray, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray, LinearEstimate]:
         """Shares (a,), unbiased shares of cells (cells,), and how these are made."""
@@ -289,14 +318,14 @@ class _Fit:
         if self._method == "inverse":
             # The same weights whatever was drawn, so that nothing is biased.
             alike = np.full(a, 1 / a)
-            linear = self._linear(self.channel @ alike, alike, self._cell_of, self._cells)
+            linear = self._linear(self.channel @ alike, alike, self.cell_of, self._cells)
             every = self._linear(self.channel @ alike, alike, np.arange(a), a)
             return on_simplex(every.weights @ seen), linear.weights @ seen, linear
         shares = likeliest_shares(self.channel, seen, _GAP / n, start).shares
         reference = (1 - _ALIKE) * shares + _ALIKE / a
         # Of an output that the fit never gives, nothing may weigh without limit.
         outputs = np.maximum(self.channel @ shares, np.minimum(self.channel @ reference, _LEAST / n))
-        linear = self._linear(outputs, reference, self._cell_of, self._cells)
+        linear = self._linear(outputs, reference, self.cell_of, self._cells)
         return shares, linear.weights @ seen, linear
 
     def simulated(
@@ -316,13 +345,16 @@ class _Fit:
 
     def _linear(self, outputs: FloatArray, reference: FloatArray, cell_of: IntArray, cells: int) -> LinearEstimate:
         seen = outputs > 0
-        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, cell_of, cells)
+        # A cell of rare values alone has none of the inputs.
+        there, of = np.unique(cell_of, return_inverse=True)
+        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
         if linear is None:
             a, b = self.channel.shape[1], self.channel.shape[0]
             raise SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once; publish fewer")
-        weights = np.zeros((cells, len(outputs)))
-        weights[:, seen] = linear.weights
-        return LinearEstimate(weights, linear.told, linear.sums)
+        weights, told = np.zeros((cells, len(outputs))), np.zeros(cells, dtype=np.bool_)
+        weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
+        sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
+        return LinearEstimate(weights, told, sums)
 
 
 def _cells(
