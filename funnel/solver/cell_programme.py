@@ -29,7 +29,7 @@ _FARTHEST = 1e4
 # What a level must be worth, so that nothing of it is left in a proof.
 _LEVEL = 1e-6
 # Units of work: to make a programme, for each entry, to solve it, for an iteration, and for each entry in it.
-_PROGRAMME, _ENTRY, _RUN, _STEP, _TOUCHED = 100 * CALL, 12.0, 40 * CALL, 2 * CALL, 0.3
+_PROGRAMME, _ENTRY, _RUN, _STEP, _TOUCHED = 130 * CALL, 15.0, 50 * CALL, 3 * CALL, 0.4
 _UNIT = 2.0**-53
 
 
