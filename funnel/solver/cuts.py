@@ -16,9 +16,11 @@ from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
 from funnel.solver.cells import Limits
+from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
 from funnel.solver.threshold_pricing import ThresholdPricer
 
 Flags = npt.NDArray[np.bool_]
@@ -54,12 +56,19 @@ class Cuts(ABC):
         What the utility counts of a posterior.
     seen : ndarray of bool, shape (a,), optional
         The inputs that are told apart, by default those that occur; all others get the marginal of these.
+    goal : Goal
+        The convex function of what is counted.
     """
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+        self,
+        read: Joint,
+        guarantee: SetGuarantee,
+        image: FloatArray | None,
+        seen: Flags | None = None,
+        goal: Goal = ENTROPY,
     ) -> None:
-        self.read, self.guarantee, self.image = read, guarantee, image
+        self.read, self.guarantee, self.image, self.goal = read, guarantee, image, goal
         self.seen: Flags = np.asarray(read.p_input > 0) if seen is None else seen
         law = read.p_input[self.seen]
         self.law: FloatArray = law / law.sum()
@@ -67,6 +76,10 @@ class Cuts(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """How many there are."""
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of posteriors (k, seen); shape (k,)."""
+        return self.goal.gains(posteriors if self.image is None else posteriors @ self.image.T)
 
     @abstractmethod
     def pricer(self, budget: Budget) -> Pricer | PartsPricer:
@@ -128,9 +141,14 @@ class PlainCuts(Cuts):
     """Cuts as half-spaces on rows, whatever the guarantee."""
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+        self,
+        read: Joint,
+        guarantee: SetGuarantee,
+        image: FloatArray | None,
+        seen: Flags | None = None,
+        goal: Goal = ENTROPY,
     ) -> None:
-        super().__init__(read, guarantee, image, seen)
+        super().__init__(read, guarantee, image, seen, goal)
         self._spaces = self.on_seen(guarantee.starting_cone(read))
 
     def __len__(self) -> int:
@@ -138,7 +156,7 @@ class PlainCuts(Cuts):
 
     def pricer(self, budget: Budget) -> Pricer:
         """Of one region."""
-        return Pricer(Region.of(self._spaces / self.law, self.law, self.image), budget)
+        return pricer_of(Region.of(self._spaces / self.law, self.law, self.image, self.goal), budget)
 
     def add(self, rows: FloatArray) -> int:
         """The half-spaces that each row breaks most."""
@@ -163,9 +181,14 @@ class LevelCuts(Cuts):
     """
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+        self,
+        read: Joint,
+        guarantee: SetGuarantee,
+        image: FloatArray | None,
+        seen: Flags | None = None,
+        goal: Goal = ENTROPY,
     ) -> None:
-        super().__init__(read, guarantee, image, seen)
+        super().__init__(read, guarantee, image, seen, goal)
         self._limit = capped_exp(guarantee.sides.pairs)
         self._pricer: PartsPricer | None = None
         self._laws = guarantee.laws(read)
@@ -191,7 +214,7 @@ class LevelCuts(Cuts):
         """What prices the region where lo of one secret is at most the others'."""
         region = self._region(least)
         if self._widest is None:
-            return Pricer(region, budget)
+            return pricer_of(region, budget)
         secret, limits = self._widest
         known = self._region(least, but=secret).rows
         exact = np.zeros((2, 2 + known.shape[1]))
@@ -204,6 +227,8 @@ class LevelCuts(Cuts):
     def _widest(self) -> tuple[int, Limits] | None:
         """The secret whose limits leave most open, and these; None where others are searched by boxes."""
         if not isinstance(self._laws, LawBox) or reads_secret(self.read) or len(self.law) < _MANY_INPUTS:
+            return None
+        if not isinstance(self.goal, Entropy):
             return None
         secret = int(self._secrets[self._laws.lower[self._secrets].sum(axis=1).argmin()])
         lower, upper = self._laws.lower[secret] / UNIT, self._laws.upper[secret] / UNIT
@@ -237,7 +262,7 @@ class LevelCuts(Cuts):
             for law in self._low[s]:
                 rows.append(np.concatenate([-law / self.law, self._levels(s != least, 1.0)]))
         rows.append(np.concatenate([np.zeros(len(self.law)), [1.0, -self._limit]]))
-        return Region.with_levels(np.array(rows), self.law, 2, self.image)
+        return Region.with_levels(np.array(rows), self.law, 2, self.image, self.goal)
 
     def _levels(self, second: bool, by: float) -> FloatArray:
         return np.array([0.0, by * self._limit] if second else [by, 0.0])
@@ -274,8 +299,14 @@ class LevelCuts(Cuts):
         return 1
 
 
-def cuts_for(read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None) -> Cuts:
+def cuts_for(
+    read: Joint,
+    guarantee: SetGuarantee,
+    image: FloatArray | None,
+    seen: Flags | None = None,
+    goal: Goal = ENTROPY,
+) -> Cuts:
     """Law by law where only pairs of secrets are compared, else as half-spaces."""
     sides = guarantee.sides
     pairs = sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf
-    return LevelCuts(read, guarantee, image, seen) if pairs else PlainCuts(read, guarantee, image, seen)
+    return (LevelCuts if pairs else PlainCuts)(read, guarantee, image, seen, goal)

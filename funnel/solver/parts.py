@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
 from funnel.solver.pricing import Priced, Pricer
 
@@ -48,7 +47,7 @@ class PartsPricer:
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
-        return negative_entropy(self.region.counts(posteriors))
+        return self.region.gains(posteriors)
 
     def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ascend in every region from the same posteriors: only their slopes matter; see `Pricer.climb`."""
