@@ -1,4 +1,4 @@
-"""Wide tables: one joint alphabet is released, judged and audited by the weights that are not zero, and no table made."""
+"""Wide tables: a joint alphabet is released, judged and audited by the weights that are not zero, without a table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from funnel.audit.check import State
 from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows import way
 from funnel.release import documents
-from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.document import dump
+from funnel.release.documents import DrawsDocument, ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.solver import wide
 from funnel.sparse_weights import SparseWeights
