@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from funnel.recount import PlainInformation, Recount, ReleasedProtocol
@@ -52,10 +53,14 @@ class Laws:
         The counts that are public: records counted again, or with the noise that protects them.
     released : ReleasedProtocol
         The protocol as its file says it, read anew.
+    numbers : mapping of symbol to Fraction or None
+        The number of every published input, None for one that has none; and None where the spec does not ask for the
+        variance that is explained.
     """
 
     recount: Recount
     released: ReleasedProtocol
+    numbers: Mapping[Symbol, Fraction | None] | None = None
 
     @property
     def reads_secret(self) -> bool:
@@ -132,6 +137,13 @@ class Laws:
     def share(self) -> float:
         """I(X;Y) / H(X); zero where there is nothing to know."""
         return self.information.share if self.information.entropy > 0 else 0.0
+
+    @cached_property
+    def explained(self) -> float | None:
+        """The share that is explained of the variance of the numbers; None where there are none."""
+        if self.numbers is None:
+            return None
+        return float(self.released.variance(self.recount, [self.numbers[x] for x in self.recount.inputs]))
 
     @property
     def guess(self) -> float:

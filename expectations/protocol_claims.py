@@ -70,7 +70,7 @@ def protocol_claims(
         level_claim("level", stated["level"], level),
         _columns(content, said, laws),
         same("records outside the alphabet", laws.outside, 0),
-        utility_claim("utility", content["utility"], laws, step),
+        utility_claim("utility", content["utility"], laws, step, content["prior"]["symbols"]),
         _prior(content["prior"], laws, step),
         *_outputs(content, laws, step),
         _marginal(laws, content["prior"], step),
@@ -146,16 +146,39 @@ def level_claim(name: str, stated: object, level: PlainLevel) -> Claim:
     return claim(name, not level.holds or stated <= budget, f"is {stated!r}, beyond the bound of {budget!r} that holds")
 
 
-def utility_claim(name: str, stated: Mapping[str, Any], laws: Laws, step: float) -> Claim:
-    """That utility, entropy and share are the exact ones, rounded."""
+def utility_claim(
+    name: str, stated: Mapping[str, Any], laws: Laws, step: float, symbols: Sequence[Sequence[str]]
+) -> Claim:
+    """That utility, entropy and share are the exact ones, rounded, and numbers those of the published values."""
     return all_of(
         name,
         [
             near_nats("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
             near_nats("entropy", stated["entropy_nats"], laws.information.entropy, step),
             near("share", stated["share"], laws.share, step),
+            *_explained(stated["explained"], laws, step, symbols),
         ],
     )
+
+
+def _explained(
+    stated: Mapping[str, Any] | None, laws: Laws, step: float, symbols: Sequence[Sequence[str]]
+) -> Iterator[Claim]:
+    """The share of the variance, and the number that every value stands for."""
+    if laws.numbers is None or stated is None:
+        yield same("explained", stated is None, laws.numbers is None)
+        return
+    yield explained_claim("explained", stated["variance_share"], laws, step)
+    known = [laws.numbers.get(tuple(symbol)) for symbol in symbols]
+    numbers = [None if number is None else float(number) for number in known]
+    yield same("numbers", list(stated["numbers"]), numbers)
+
+
+def explained_claim(name: str, stated: object, laws: Laws, step: float) -> Claim:
+    """That a share of the variance is the exact one, rounded; that none is told where the spec asks for none."""
+    if laws.explained is None or stated is None:
+        return same(name, stated, laws.explained)
+    return near(name, stated, laws.explained, step)
 
 
 def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:

@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 from funnel.audit.check import Check, judged
+from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT
@@ -246,6 +247,12 @@ def check_utility(document: ProtocolDocument, rows: int) -> Check:
             said.share, step / 2
         ):
             yield "the share is not I(X;Y) / H(X)"
+        if said.explained is not None:
+            share = said.explained.variance_share
+            if Fraction(repr(share)) % share_step(rows):
+                yield f"the share of the variance is no multiple of {step:g}"
+            if reads_published_only(document) and not _explained(document, limits).meets(share, step / 2):
+                yield "the share of the variance is not what these weights explain of this prior and these numbers"
 
     return judged("utility", complaints(), f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats")
 
@@ -272,6 +279,15 @@ def _information(document: ProtocolDocument, limits: list[Interval]) -> Interval
     low = sum(map(_least, outputs)) - sum(h * p.high for h, p in zip(noise, limits, strict=True))
     high = sum(map(_most, outputs)) - sum(h * p.low for h, p in zip(noise, limits, strict=True))
     return Interval(low, high)
+
+
+def _explained(document: ProtocolDocument, limits: list[Interval]) -> Interval:
+    """The share of the variance for any prior within limits."""
+    if document.utility.explained is None:
+        raise ValueError("there are numbers to explain")
+    table = [[int(w) / WHOLE for w in row] for row in document.weights]
+    numbers = document.utility.explained.numbers
+    return Interval(*explained_limits(table, [(limit.low, limit.high) for limit in limits], numbers))
 
 
 def _quotient(part: float, whole: float, step: float) -> Interval:

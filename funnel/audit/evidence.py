@@ -25,6 +25,7 @@ from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.protected import check_noise, public_joint
+from funnel.audit.variance import explained_exactly
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
 from funnel.joint import Joint
@@ -248,6 +249,11 @@ def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
         told_to = max(float(step), 0.01) if value >= 10 else float(step)
         if abs(figure - value) > told_to / 2 + _RELATIVE:
             yield "a figure of the utility is not what the counts give"
+    if document.utility.explained is not None:
+        told = document.utility.explained
+        filled = [[row.get(x, Fraction()) for x in range(len(counts))] for row in law]
+        if abs(told.variance_share - float(explained_exactly(filled, told.numbers))) > float(step) / 2 + _RELATIVE:
+            yield "the share of the variance is not what the counts give"
     if not reads_published_only(document):
         public = [{x: _public_share(part, step) for x, part in row.items()} for row in law]
         total = sum((part for row in public for part in row.values()), Fraction())

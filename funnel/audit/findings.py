@@ -18,6 +18,7 @@ from funnel.frequencies import Frequencies
 from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
 from funnel.guarantees.robustly import robustly
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures.utilities import INFORMATION, Explained, Utility
 from funnel.protocol import Protocol
 
 # Outputs times cells beyond which the worst case over boxes takes longer than the rest of an audit.
@@ -63,6 +64,8 @@ class LawFindings:
     robust_lift_level : float or None
         For LIP, ALIP and PML, their own level over the same boxes (`funnel.guarantees.robustly`). None for other
         guarantees, and where ``robust_level`` is.
+    explained : Explained or None
+        How much of numbers is explained, where the protocol was chosen by that.
     """
 
     guarantee: str
@@ -85,6 +88,7 @@ class LawFindings:
     robust_level: float | None
     plain_level: float
     robust_lift_level: float | None = None
+    explained: Explained | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -159,18 +163,19 @@ class Audited:
         *,
         drawn_with: Protocol | None = None,
         history: FoundHistory | None = None,
+        utility: Utility = INFORMATION,
     ) -> Self:
         """Audit a protocol under public frequencies; of the draws, only what they allow to be told.
 
         Parameters
         ----------
         frequencies : Frequencies
-        protocol, guarantee, pair_counts, alpha, drawn_with, history
+        protocol, guarantee, pair_counts, alpha, drawn_with, history, utility
             As of `audit_release`.
         """
         drawn = DrawnCounts.of_pairs(pair_counts)
         rows = drawn.n
-        law = law_findings(frequencies.joint, protocol, guarantee, alpha)
+        law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
         if frequencies.protection == "noise":
             return cls(frequencies, law, rows, None, None, history)
         outside = _outside(drawn, history)
@@ -188,6 +193,7 @@ def audit_release(
     history: FoundHistory | None = None,
     drift: Mapping[str, Any] | None = None,
     audited: Audited | None = None,
+    utility: Utility = INFORMATION,
 ) -> Findings:
     """Audit a protocol and the records drawn with it against a declared bound, knowing the counts.
 
@@ -210,11 +216,13 @@ def audit_release(
         How frequencies differ from the version before.
     audited : Audited, optional
         What was found under the public frequencies of this release.
+    utility : Utility
+        What the protocol was chosen by.
     """
     if audited is not None and audited.frequencies.joint is joint:
         law = audited.law
     else:
-        law = law_findings(joint, protocol, guarantee, alpha)
+        law = law_findings(joint, protocol, guarantee, alpha, utility)
     drawn = DrawnCounts.of_pairs(pair_counts)
     noisy = audited is not None and audited.frequencies.protection == "noise"
     return Findings(
@@ -228,7 +236,9 @@ def audit_release(
     )
 
 
-def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05) -> LawFindings:
+def law_findings(
+    joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05, utility: Utility = INFORMATION
+) -> LawFindings:
     """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
 
     Parameters
@@ -240,6 +250,8 @@ def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: 
         The declared bound.
     alpha : float
         Significance of the confidence set around the joint law.
+    utility : Utility
+        What the protocol was chosen by.
     """
     level = guarantee.level(joint, protocol)
     witness = level.witness
@@ -265,6 +277,7 @@ def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: 
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
+        explained=Explained.of(utility, joint, protocol),
     )
 
 

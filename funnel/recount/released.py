@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 from funnel.errors import DataError
@@ -16,6 +17,7 @@ from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise
 from funnel.recount.source import Recount
 from funnel.recount.sparse_row import Row, SparseRow, entries_of, spread
+from funnel.recount.variance import plain_variance
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,16 @@ class ReleasedProtocol:
             If the protocol reads other columns.
         """
         return plain_information(**self._on(counted))
+
+    def variance(self, counted: Recount, numbers: Sequence[Fraction | None]) -> Fraction:
+        """`plain_variance` of a number for every input of ``counted``, in its order.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        return plain_variance(numbers=numbers, **self._on(counted))
 
     def _on(self, counted: Recount) -> dict[str, Any]:
         if self.input_columns == counted.published_columns:

@@ -12,7 +12,7 @@ from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.earlier_sets import with_sets
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.protection import UNPROTECTED
-from funnel.release.public_report import Approval, Level, ProtectedFrequencies
+from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies
 from funnel.release.verdict import Judgement
 
 
@@ -51,6 +51,7 @@ class ExactFigures(Part):
     plain_level: Level
     robust_level: Level | None
     robust_lift_level: Level | None
+    explained: Probability | None
 
 
 class ExactLift(Part):
@@ -229,6 +230,7 @@ class InternalReport(Document):
     created: str
     guarantee: str
     mechanism: str
+    utility: Literal["information", "variance", "estimation"]
     secret: tuple[str, ...]
     published: tuple[str, ...]
     figures: ExactFigures
@@ -249,6 +251,7 @@ class InternalReport(Document):
     within: bool | None
     software: Mapping[str, str]
     approval: Approval | None = None
+    estimated: tuple[EstimatedTable, ...]
     disclosure: DisclosureFigures | None = None
 
     @classmethod
@@ -256,14 +259,15 @@ class InternalReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
-        was expected, before version 5 nothing was estimated of the population.
+        was expected. Before version 5 nothing was told of columns one by one and of two crossed, nor estimated of the
+        population.
         """
-        if version in (1, 2, 3, 4):
-            content = {**content, "population": None}
+        if version not in (1, 2, 3, 4):
+            return super().upgraded(version, content)
+        figures = {**content["figures"], "explained": None}
+        content = {**content, "figures": figures, "utility": "information", "estimated": [], "population": None}
         if version in (3, 4):
             return content
-        if version not in (1, 2):
-            return super().upgraded(version, content)
         content = with_sets(content)
         content = {
             **content,

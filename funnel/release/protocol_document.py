@@ -31,13 +31,27 @@ class Promise(Part):
     secret: tuple[str, ...] = Field(min_length=1)
 
 
+class Explained(Part):
+    """How much the records explain of numbers: the share of their variance, for a number of every published value.
+
+    Numbers are in the order of the prior; None for a value that has none, which counts as the mean of the others.
+    """
+
+    variance_share: Probability
+    numbers: tuple[float | None, ...] = Field(min_length=1)
+
+
 class Utility(Part):
-    """What a record still tells about the published columns, in nats and as a share of what there is to know."""
+    """What a record still tells about the published columns, in nats and as a share of what there is to know.
+
+    ``explained`` where the protocol was chosen by the variance that it explains.
+    """
 
     mutual_information_nats: float
     entropy_nats: float
     share: Probability
     columns: tuple[str, ...]
+    explained: Explained | None
 
 
 class Prior(Part):
@@ -65,7 +79,7 @@ class ProtocolDocument(Document):
     """
 
     described: ClassVar[str] = "the protocol"
-    schema_: Literal["funnel/protocol/3"] = Field(default="funnel/protocol/3", alias="schema")
+    schema_: Literal["funnel/protocol/4"] = Field(default="funnel/protocol/4", alias="schema")
     # What the digest is of begins with it: the form of the channel, which is also read without the rest.
     format: Literal["funnel-protocol/1", "funnel-protocol/2"]
     digest: Sha256
@@ -126,6 +140,8 @@ class ProtocolDocument(Document):
             raise ValueError("declares a guarantee of another kind")
         if tuple(entry.output for entry in self.posterior) != self.outputs.symbols:
             raise ValueError("does not have one posterior for every output")
+        if self.utility.explained is not None and len(self.utility.explained.numbers) != len(self.prior.symbols):
+            raise ValueError("does not have one number for every symbol")
         if len(self.prior.probabilities) != len(self.prior.symbols):
             raise ValueError("does not have one prior probability for every symbol")
         return self
@@ -134,9 +150,11 @@ class ProtocolDocument(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 the guarantee was a text, and its block was called ``bound``.
 
-        Before version 2 nothing protected the frequencies, and a robust guarantee named no set.
+        Before version 2 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 every
+        protocol was chosen by information.
         """
-        if version == 2:
+        content = {**content, "utility": {**content["utility"], "explained": None}}
+        if version in (2, 3):
             # Only wide tables are written otherwise since.
             return content
         content = with_sets(content)
@@ -200,6 +218,9 @@ def protocol_document(
             entropy_nats=findings.entropy,
             share=findings.share,
             columns=laws.inputs.columns,
+            explained=None
+            if findings.explained is None
+            else Explained(variance_share=findings.explained.share, numbers=findings.explained.numbers),
         ),
         prior=Prior(
             columns=laws.inputs.columns,

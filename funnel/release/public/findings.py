@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from funnel.audit.findings import Audited, LawFindings
 from funnel.audit.followed import FoundHistory
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
+from funnel.measures.utilities import Explained
 from funnel.release.public.laws import PublicLaws
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
@@ -126,6 +127,7 @@ class PublicFindings:
     plain_level: float
     robust_lift_level: float | None
     history: PublicHistory | None = None
+    explained: Explained | None = None
 
     @classmethod
     def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
@@ -168,6 +170,9 @@ class PublicFindings:
             plain_level=levels.told(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
             history=None if audited.history is None else PublicHistory.of(audited.history, laws),
+            explained=None
+            if findings.explained is None
+            else replace(findings.explained, share=min(1.0, laws.nats(findings.explained.share))),
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from funnel.audit import Audited, Findings
 from funnel.audit.population import in_population
+from funnel.estimation import expected_errors
 from funnel.joint import Joint
 from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism
@@ -29,9 +30,10 @@ from funnel.release.internal_report import (
     RareCombination,
     Sparse,
 )
-from funnel.release.public_report import Level
+from funnel.release.public_report import EstimatedTable, Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
+from funnel.report.estimated import estimated
 
 # What judges and attacks, beside the libraries that compute.
 _JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
@@ -64,6 +66,7 @@ def internal_report(
         created=content.created,
         guarantee=str(content.guarantee),
         mechanism=content.protocol.mechanism,
+        utility=content.utility,
         secret=joint.secret.columns,
         published=joint.inputs.columns,
         figures=_figures(content.findings, content.audited),
@@ -84,6 +87,7 @@ def internal_report(
         within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
+        estimated=_estimated(content),
         disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
 
@@ -125,7 +129,14 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
         plain_level=_level(found.plain_level),
         robust_level=None if found.robust_level is None else _level(found.robust_level),
         robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
+        explained=None if found.explained is None else found.explained.share,
     )
+
+
+def _estimated(content: ReportContent) -> tuple[EstimatedTable, ...]:
+    """Of the exact counts; empty where there are too many values."""
+    errors = expected_errors(content.joint, content.protocol)
+    return () if errors is None else estimated(errors.tables)
 
 
 def _within(content: ReportContent) -> bool | None:
