@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import datetime
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from scipy.special import chdtri
@@ -12,7 +14,7 @@ from scipy.special import chdtri
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.laws import Laws, share_step
-from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
@@ -73,6 +75,7 @@ _PRIVACY = (
     "report",
     "estimation",
     "utilityShare",
+    "varianceExplained",
     "records",
     "rowOrder",
     "disclosureControl",
@@ -96,6 +99,7 @@ def package_claims(
     versions: int | None = None,
     rows: int = 0,
     public: PublicFrequencies | None = None,
+    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -119,10 +123,13 @@ def package_claims(
         Records of the table.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
+    intervals : mapping of column to mapping of category to (least, largest)
+        The intervals that categories of numbers stand for.
     """
     privacy = content["funnel:privacy"]
     texts = _texts(version, said)
-    resources = [_resource(said, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")]
+    tables = [path for path in sorted(files) if path.startswith("data/")]
+    resources = [_resource(said, protocol, path, *files[path], intervals) for path in tables]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
     further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY}}
@@ -172,7 +179,14 @@ def _created(stated: object) -> Claim:
     return claim("created", aware, "is no time with its zone")
 
 
-def _resource(said: Said, protocol: Mapping[str, Any], path: str, digest: str, size: int) -> dict[str, Any]:
+def _resource(
+    said: Said,
+    protocol: Mapping[str, Any],
+    path: str,
+    digest: str,
+    size: int,
+    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
+) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
     name = said.settings["name"]
     return {
@@ -185,10 +199,23 @@ def _resource(said: Said, protocol: Mapping[str, Any], path: str, digest: str, s
         "hash": f"sha256:{digest}",
         "schema": {
             "fieldsMatch": "exact",
-            "fields": [_field(place, protocol, is_csv) for place in range(len(said.publish))],
+            "fields": [
+                {**_field(place, protocol, is_csv), **_numbers(column, said, intervals.get(column, {}))}
+                for place, column in enumerate(said.publish)
+            ],
             "missingValues": [],
         },
     }
+
+
+def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any]:
+    """What the text of the spec says of the numbers of a column, and the intervals that follow."""
+    told = said.section("numbers").get(column)
+    if told is None:
+        return {}
+    known = {key: told[key] for key in ("unit", "range") if key in told}
+    ends = {label: [float(low), float(high)] for label, (low, high) in intervals.items()}
+    return {"funnel:numbers": {**known, "whole": told.get("whole", False), **({"intervals": ends} if ends else {})}}
 
 
 def _field(place: int, protocol: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
@@ -260,6 +287,7 @@ def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> l
     cells = len(laws.recount.secret) * len(laws.recount.inputs)
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
+        explained_claim("varianceExplained", privacy.get("varianceExplained"), laws, share_step(laws.recount.rows)),
         same("records", privacy["records"], rows),
         same("confidence", sorted(confidence), ["alpha", "radius"]),
         same("confidence.alpha", confidence["alpha"], said.alpha),

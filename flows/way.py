@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit import Audited, Findings
+from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
+from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.ledger.account import Account, accounting
@@ -185,7 +187,8 @@ def _go(
     if not earlier and not submitted:
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, frequencies, workspace)
-    optimised = optimise(spec, frequencies, workspace)
+    settled = snapshot.read_codings().settled(spec)
+    optimised = optimise(spec, frequencies, workspace, utility_for(settled, frequencies.joint))
     protocol = optimised.protocol
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
     head = None if register is None else register.head_sha256
@@ -216,6 +219,9 @@ def _go(
     if isinstance(decision, Waiting):
         decision = decision.release
     warnings = list(doubts(frequencies.joint, parse_guarantee(spec.guarantee.canonical)))
+    if protocol.is_sparse and (worth := in_population(counted, protocol, parse_guarantee(spec.guarantee.canonical))):
+        # Only counts without noise make so wide a table.
+        warnings.append(worth.sentence)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
@@ -233,7 +239,7 @@ def _go(
     drawn = followed.drawn
     with series.incoming() as folder:
         rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret)
-        findings, audited = audit(spec, counted, frequencies, followed, rows, folder)
+        findings, audited = audit(settled, counted, frequencies, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         content = describe(
             spec,
@@ -307,6 +313,7 @@ def _go(
         "level": audited.law.level,
         "utility": audited.law.utility,
         "share": audited.law.share,
+        **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
         "mechanism": protocol.mechanism,
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.

@@ -17,6 +17,7 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
+from funnel.estimation import Estimate, estimate
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -41,6 +42,7 @@ from funnel.guarantees import (
 )
 from funnel.history import History
 from funnel.joint import Joint
+from funnel.measures.utilities import Estimation, Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
@@ -63,11 +65,14 @@ __all__ = [
     "Chi2Lift",
     "DataError",
     "EntropyError",
+    "Estimate",
+    "Estimation",
     "FunnelError",
     "GroupedProtocol",
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
+    "Information",
     "Joint",
     "L1Lift",
     "LeakageExceeded",
@@ -83,7 +88,10 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Utility",
+    "Variance",
     "Witness",
+    "estimate",
     "fit",
     "measures",
     "mechanisms",

@@ -99,6 +99,7 @@ def describe(
         approval=approval,
     )
     write_report(content, folder)
-    write_package(spec, protocol, public.findings, protection, decision.version, created, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_package(settled, protocol, public.findings, protection, decision.version, created, folder)
     write_handouts(folder, newest_found(series.earlier))
     return content

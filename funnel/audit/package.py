@@ -8,7 +8,6 @@ from typing import Any
 
 from scipy.special import gammaincinv
 
-from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
 from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
@@ -134,6 +133,7 @@ def _expected(
             # Releases from before the figures of a report were a file say nothing of it.
             **({"report": _report(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
+            **_explained(document, dated),
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
@@ -153,6 +153,14 @@ def _told_since(declared: str) -> dict[str, Any]:
         "meaning": parse_guarantee(declared).meaning,
         "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
     }
+
+
+def _explained(document: ProtocolDocument, dated: bool) -> dict[str, Any]:
+    """What is explained of the variance of numbers, where that is told; older releases leave it out where it is not."""
+    told = document.utility.explained
+    if told is None:
+        return {} if dated else {"varianceExplained": None}
+    return {"varianceExplained": told.variance_share}
 
 
 def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts, dated: bool) -> dict[str, Any]:
@@ -204,16 +212,16 @@ def _resource(
     said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
     match = _fields_match(said)
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
-    outputs = document.outputs.alphabet()
+    written = _fields(said)
     if is_csv or match != _FIELDS_MATCH[0]:
         known["bytes"] = size
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(outputs, match, guard=False)}
+        return {**known, **kind, "schema": _schema(document, match, False, written)}
     rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(outputs, match, guard=rule is not None)}
+    return {**known, **kind, **described, "schema": _schema(document, match, rule is not None, written)}
 
 
 def _fields_match(resource: dict[str, Any]) -> Any:
@@ -228,8 +236,34 @@ def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _schema(outputs: Alphabet, match: Any, guard: bool) -> dict[str, Any]:
-    fields = []
+def _fields(resource: dict[str, Any]) -> list[Any]:
+    """The fields of a table as the package has them."""
+    schema = resource.get("schema")
+    found = schema.get("fields") if isinstance(schema, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _numbers(said: Any, values: set[str]) -> dict[str, Any]:
+    """What is told of numbers, where that is well-formed: unit, range and intervals are the publisher's word."""
+    told = said.get("funnel:numbers") if isinstance(said, dict) else None
+    if not isinstance(told, dict) or not isinstance(told.get("whole"), bool):
+        return {}
+    ends = told.get("intervals", {})
+    pairs = [*([told["range"]] if "range" in told else []), *(ends.values() if isinstance(ends, dict) else [None])]
+    right = all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(end, int | float) and not isinstance(end, bool) for end in pair)
+        and pair[0] <= pair[1]
+        for pair in pairs
+    )
+    right = right and (not ends or bool(values & set(ends)))
+    right = right and isinstance(told.get("unit", ""), str) and not set(told) - {"unit", "range", "whole", "intervals"}
+    return {"funnel:numbers": told} if right else {}
+
+
+def _schema(document: ProtocolDocument, match: Any, guard: bool, said: list[Any]) -> dict[str, Any]:
+    fields, outputs, known = [], document.outputs.alphabet(), document.prior.symbols
     for j, column in enumerate(outputs.columns):
         values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
         fields.append(
@@ -239,6 +273,7 @@ def _schema(outputs: Alphabet, match: Any, guard: bool) -> dict[str, Any]:
                 "description": _FIELD.format(column),
                 "categories": values,
                 "constraints": {"required": True, "enum": values},
+                **_numbers(said[j] if j < len(said) else {}, {symbol[j] for symbol in known}),
             }
         )
     return {"fieldsMatch": match, "fields": fields, "missingValues": []}

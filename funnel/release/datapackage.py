@@ -7,6 +7,7 @@ from typing import Any
 
 from funnel.disclosure.words import rules_content
 from funnel.guarantees import parse_guarantee
+from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
 from funnel.release.privacy_block import (
@@ -110,7 +111,7 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
 
 
 def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable[[str], str]) -> dict[str, Any]:
-    position = protocol.outputs.columns.index(column)
+    position, numbers = protocol.outputs.columns.index(column), described_numbers(spec, column)
     categories = [written(value) for value in dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols)]
     return {
         "name": written(column),
@@ -121,6 +122,7 @@ def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable
         ),
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
+        **({} if numbers is None else {"funnel:numbers": numbers}),
     }
 
 
@@ -145,6 +147,7 @@ def _privacy(
         report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
         estimation=Estimation(path="protocol.csv", recipe=RECIPE),
         utility_share=findings.share,
+        variance_explained=None if findings.explained is None else findings.explained.share,
         records=findings.rows,
         row_order="random" if spec.output.shuffle else "as in the source",
         disclosure_control=DisclosureControl(**disclosure_control(spec)),

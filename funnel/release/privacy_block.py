@@ -81,8 +81,9 @@ class PrivacyBlock(Document):
     """What a release promises about people: guarantee, level, protocol, how to estimate, over which versions; public.
 
     ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
-    ones, this one included; null where that is not declared, or others are in each. ``report`` and
-    ``disclosureControl`` are null of releases from before there were any, and never in one that is written.
+    ones, this one included; null where that is not declared, or others are in each. ``variance_explained`` is null
+    where the spec does not ask for it; ``report`` and ``disclosureControl`` are null of releases from before there were
+    any, and never in one that is written.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -102,6 +103,7 @@ class PrivacyBlock(Document):
     report: ReportFile | None
     estimation: Estimation
     utility_share: Probability
+    variance_explained: Probability | None
     records: Count
     row_order: Literal["random", "as in the source"]
     disclosure_control: DisclosureControl | None

@@ -279,6 +279,24 @@ def test_audit_of_something_that_is_no_release(tmp_path: Path) -> None:
     failed(funnel("audit", tmp_path / "gone"), 4, "no release at")
 
 
+def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path) -> None:
+    joint = Joint.from_counts([[300, 100], [100, 500]], secret=["ill", "well"], inputs=["u", "v"])
+    protocol = fit("grr", joint, LIP(0.5))
+    release = ReleaseFolder(tmp_path)
+    release.data.parent.mkdir()
+    texts = [protocol.outputs.symbols[i][0] for i in (0, 1) for _ in range((430, 570)[i])]
+    pq.write_table(pa.table({protocol.outputs.columns[0]: texts}), release.data)
+    release.protocol.write_text(protocol.to_json())
+    release.package.write_text("{}")
+    expected = estimate(np.array([430, 570]), protocol)
+    assert json.loads(funnel("estimate", tmp_path, "--json").stdout) == expected.to_dict()
+    assert str(expected) in funnel("estimate", tmp_path).stdout
+    sampled = json.loads(funnel("estimate", tmp_path, "--sampling", "--method", "inverse", "--json").stdout)
+    assert (sampled["sampling"], sampled["method"]) == (True, "inverse")
+    failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
+    failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")
+
+
 def test_a_guarantee_that_no_allowed_mechanism_meets(tmp_path: Path) -> None:
     rows = json.loads(funnel("plan", make_project(tmp_path, table=adult_rows(0, 500)), "--json").stdout)["mechanisms"]
     identity = next(row for row in rows if row["mechanism"] == "identity")

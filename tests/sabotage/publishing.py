@@ -146,8 +146,8 @@ PUBLISHING = [
         "records doubled in the report",
         "twice as many records as there are",
         "funnel.audit.findings",
-        "        rows = int(pair_counts.sum())",
-        "        rows = 2 * int(pair_counts.sum())",
+        "        rows = drawn.n",
+        "        rows = 2 * drawn.n",
         "expect_package_to_describe_release",
     ),
     Mutant(
@@ -181,6 +181,14 @@ PUBLISHING = [
         "return block.content()",
         f'return {{**block.content(), "source": {TOOLS}.file_digest(spec.source_path)}}',
         "expect_package_to_describe_release",
+    ),
+    Mutant(
+        "estimates twice as exact",
+        "errors of estimates that are too small by half",
+        "funnel.estimation.information",
+        "added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / self.n))",
+        "added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / (4 * self.n)))",
+        "expect_report_to_follow_recount",
     ),
     Mutant(
         "another promise in the README",
