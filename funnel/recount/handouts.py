@@ -55,9 +55,9 @@ The shares of true values follow by arithmetic that any spreadsheet can do:
 share; multiply its share by that.
 5. Repeat 3 and 4 until the shares stand still in the digits that you need.
 
-These are the likeliest shares of all. For a part of the records, such as those of one region that you know from \
-elsewhere, count only these. Where two true values have the same probabilities, only what both have together can be \
-told. `report.html` says how far estimates are off.
+These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
+records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
+same probabilities, only what both have together can be told. `report.html` says how far estimates are off.
 
 ## Files
 

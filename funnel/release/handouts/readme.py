@@ -106,9 +106,10 @@ def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iter
         )
     )
     yield (
-        "These are the likeliest shares of all. For a part of the records, such as those of one region that you know "
-        "from elsewhere, count only these. Where two true values have the same probabilities, only what both have "
-        "together can be told. `report.html` says how far estimates are off."
+        "These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of "
+        "the records, such as those of one region that you know from elsewhere, count only these. Where two true "
+        "values have the same probabilities, only what both have together can be told. `report.html` says how far "
+        "estimates are off."
     )
 
 
