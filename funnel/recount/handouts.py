@@ -160,6 +160,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else _shown(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
+    link = re.sub("[<>]", lambda found: f"%{ord(found[0]):X}", licence.get("path", ""))
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     paths = [resource["path"] for resource in package["resources"]]
@@ -169,7 +170,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         version=package["version"],
         day=package["created"][:10],
         records=block["records"],
-        licence=_shown(licence["name"]) + (f" ({licence['path']})" if licence.get("path") else ""),
+        licence=_shown(licence["name"]) + (f" (<{link}>)" if link else ""),
         contact=f" Contact: {who}." if who else "",
         published=_names(block["published"]),
         secret=_names(block["secret"]),
