@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.counted import Released, output_counts
+from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
@@ -52,10 +52,12 @@ class Estimate:
     ----------
     columns : tuple of str
         What is estimated: all columns the protocol reads, or those asked for.
+    given : tuple of str
+        Those of them that the protocol does not read: shares are of the records that have the same values there.
     cells : tuple of tuple of str
         Their values; by default in the order of ``protocol.inputs``.
     frequencies : ndarray, shape (cells,)
-        Shares of all records, nan where the records cannot tell.
+        Shares of all records, or of those of a group; nan where the records cannot tell.
     errors : ndarray, shape (cells,)
         Standard errors, nan where the records cannot tell.
     lower, upper : ndarray, shape (cells,)
@@ -80,6 +82,7 @@ class Estimate:
     """
 
     columns: tuple[str, ...]
+    given: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
     frequencies: FloatArray
     errors: FloatArray
@@ -99,7 +102,8 @@ class Estimate:
             if self.sampling
             else "errors are of the random answers alone: the estimates are about these records"
         )
-        return f"{self.records:,} records; {randomness}; intervals at {self.confidence:.0%}"
+        groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
+        return f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
@@ -110,6 +114,7 @@ class Estimate:
         figures = zip(self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True)
         return {
             "columns": list(self.columns),
+            "given": list(self.given),
             "records": self.records,
             "method": self.method,
             "sampling": self.sampling,
@@ -177,7 +182,8 @@ def estimate(
     protocol : Protocol
         Of their release: ``funnel.Protocol.from_json(text of protocol.json)``.
     by : str or sequence of str, optional
-        Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``.
+        Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
+        protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
     method : "em" or "inverse"
         Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
         nearest law.
@@ -223,57 +229,101 @@ def estimate(
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
-    columns, cells, cell_of = _cells(protocol, by)
-    counts = output_counts(released, protocol)
+    columns = protocol.inputs.columns if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if not columns or len(set(columns)) != len(columns):
+        raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
+    given = tuple(column for column in columns if column not in protocol.inputs.columns)
+    if given and isinstance(released, np.ndarray):
+        raise SpecError(f"{given[0]!r} is no column; the protocol is about {', '.join(protocol.inputs.columns)}")
+    inner = tuple(column for column in columns if column in protocol.inputs.columns)
+    cells, cell_of = _cells(protocol, inner)
     fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
-    shares, raw, linear = fit.of(counts)
-    n = int(counts.sum())
-    # That all shares together are one is no news.
-    sums = [group for group in linear.sums if len(group) < len(cells)]
-    groups = [[place] for place in range(len(cells))] + [list(group) for group in sums]
-    members = np.zeros((len(groups), len(cells)))
-    for row, group in enumerate(groups):
-        members[row, group] = 1.0
-    at = members @ np.bincount(cell_of, shares, len(cells))
-    if bootstrap is None:
-        errors = np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
-        half = _quantile(confidence) * errors
-        lower, upper = members @ raw - half, members @ raw + half
-    else:
-        simulated = fit.simulated(shares, n, bootstrap, sampling, np.random.default_rng(seed))
-        around = members @ simulated - at[:, np.newaxis]
-        errors = around.std(axis=1, ddof=1)
-        tail = 100 * (1 - confidence) / 2
-        lower = members @ raw - np.percentile(around, 100 - tail, axis=1)
-        upper = members @ raw - np.percentile(around, tail, axis=1)
-    # Where nothing is drawn the interval is a point, which rounding must not miss.
-    lower, upper = np.clip(lower - _ROUNDING, 0.0, 1.0), np.clip(upper + _ROUNDING, 0.0, 1.0)
-    single, told = slice(0, len(cells)), linear.told
-    low, up = lower[single].copy(), upper[single].copy()
-    if not told.all():
-        aims = np.zeros((len(cells), len(cell_of)))
-        aims[cell_of, np.arange(len(cell_of))] = 1.0
-        low[~told], up[~told] = intervals_left(fit.channel, counts, shares, aims[~told], confidence)
-    together = tuple(
-        Together(
-            tuple(cells[place] for place in group),
-            *(float(figures[len(cells) + row]) for figures in (at, errors, lower, upper)),
-        )
-        for row, group in enumerate(sums)
+    parts = [
+        (group, _part(fit, counts, sampling, confidence, bootstrap, np.random.default_rng(seed)))
+        for group, counts in output_counts_by(released, protocol, given).items()
+    ]
+    # Columns in the order asked for.
+    order = [(*given, *inner).index(column) for column in columns]
+
+    def named(group: tuple[str, ...], place: int) -> tuple[str, ...]:
+        whole = (*group, *cells[place])
+        return tuple(whole[i] for i in order)
+
+    frequencies, errors, lower, upper = (
+        np.concatenate([getattr(part, name) for _, part in parts])
+        for name in ("frequencies", "errors", "lower", "upper")
     )
     return Estimate(
         columns,
-        cells,
-        np.where(told, at[single], np.nan),
-        np.where(told, errors[single], np.nan),
-        low,
-        up,
-        together,
-        n,
+        given,
+        tuple(named(group, place) for group, _ in parts for place in range(len(cells))),
+        frequencies,
+        errors,
+        lower,
+        upper,
+        tuple(
+            Together(tuple(named(group, place) for place in places), *figures)
+            for group, part in parts
+            for places, *figures in part.together
+        ),
+        sum(part.records for _, part in parts),
         method,
         sampling,
         confidence,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Estimates from the records of one group: shares (cells,), and of sums (places, share, error, lower, upper)."""
+
+    records: int
+    frequencies: FloatArray
+    errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    together: tuple[tuple[tuple[int, ...], float, float, float, float], ...]
+
+
+def _part(
+    fit: _Fit,
+    counts: IntArray,
+    sampling: bool,
+    confidence: float,
+    bootstrap: int | None,
+    random: np.random.Generator,
+) -> _Part:
+    shares, raw, linear = fit.of(counts)
+    n, cells = int(counts.sum()), len(raw)
+    # That all shares together are one is no news.
+    sums = [group for group in linear.sums if len(group) < cells]
+    members = np.zeros((cells + len(sums), cells))
+    members[np.arange(cells), np.arange(cells)] = 1.0
+    for row, group in enumerate(sums, cells):
+        members[row, list(group)] = 1.0
+    at, middle = members @ fit.in_cells(shares), members @ raw
+    if bootstrap is None:
+        errors = np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
+        half = _quantile(confidence) * errors
+        lower, upper = middle - half, middle + half
+    else:
+        around = members @ fit.simulated(shares, n, bootstrap, sampling, random) - at[:, np.newaxis]
+        errors = around.std(axis=1, ddof=1)
+        tail = 100 * (1 - confidence) / 2
+        lower = middle - np.percentile(around, 100 - tail, axis=1)
+        upper = middle - np.percentile(around, tail, axis=1)
+    # Where nothing is drawn the interval is a point, which rounding must not miss.
+    lower, upper = np.clip(lower - _ROUNDING, 0.0, 1.0), np.clip(upper + _ROUNDING, 0.0, 1.0)
+    together = tuple(
+        (group, float(at[row]), float(errors[row]), float(lower[row]), float(upper[row]))
+        for row, group in enumerate(sums, cells)
+    )
+    untold = ~linear.told
+    low, up = lower[:cells].copy(), upper[:cells].copy()
+    if untold.any():
+        low[untold], up[untold] = intervals_left(fit.channel, counts, shares, fit.aims[untold], confidence)
+    nothing = np.where(untold, np.nan, 0.0)
+    return _Part(n, at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
 
 
 class _Fit:
@@ -281,6 +331,17 @@ class _Fit:
 
     def __init__(self, channel: FloatArray, cell_of: IntArray, cells: int, method: str) -> None:
         self.channel, self._cell_of, self._cells, self._method = channel, cell_of, cells, method
+
+    @property
+    def aims(self) -> FloatArray:
+        """Which values each cell has, zeros and ones (cells, a)."""
+        aims = np.zeros((self._cells, len(self._cell_of)))
+        aims[self._cell_of, np.arange(len(self._cell_of))] = 1.0
+        return aims
+
+    def in_cells(self, shares: FloatArray) -> FloatArray:
+        """Shares of values (a,) as shares of cells (cells,)."""
+        return np.bincount(self._cell_of, shares, self._cells).astype(np.float64)
 
     def of(self, counts: IntArray, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray, LinearEstimate]:
         """Shares (a,), unbiased shares of cells (cells,), and how these are made."""
@@ -325,22 +386,15 @@ class _Fit:
         return LinearEstimate(weights, linear.told, linear.sums)
 
 
-def _cells(
-    protocol: Protocol, by: str | Sequence[str] | None
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], IntArray]:
-    """Columns, cells, and the cell of every input."""
+def _cells(protocol: Protocol, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
+    """The cells of some of the columns, and that of every input."""
     inputs = protocol.inputs
-    columns = inputs.columns if by is None else (by,) if isinstance(by, str) else tuple(by)
-    unknown = [column for column in columns if column not in inputs.columns]
-    if unknown or not columns or len(set(columns)) != len(columns):
-        what = f"{unknown[0]!r} is no column" if unknown else "name columns once each"
-        raise SpecError(f"{what}; the protocol is about {', '.join(inputs.columns)}")
     if columns == inputs.columns:
-        return columns, inputs.symbols, np.arange(len(inputs))
+        return inputs.symbols, np.arange(len(inputs))
     places = [inputs.columns.index(column) for column in columns]
     known: dict[tuple[str, ...], int] = {}
     of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in inputs.symbols]
-    return columns, tuple(known), np.array(of, dtype=np.int64)
+    return tuple(known), np.array(of, dtype=np.int64)
 
 
 def _whole(shares: FloatArray, n: int) -> IntArray:

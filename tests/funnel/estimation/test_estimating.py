@@ -131,6 +131,29 @@ def test_tables_of_every_kind_give_the_same_counts(tmp_path: Path) -> None:
         np.testing.assert_array_equal(estimate(released, GRR).frequencies, expected)
 
 
+def test_columns_beside_the_protocol_make_groups_that_are_estimated_by_themselves() -> None:
+    random = np.random.default_rng(6)
+    parts = {region: drawn(GRR, random) for region in ("south", "north")}
+    rows = [
+        (region, *symbol)
+        for region, counts in parts.items()
+        for symbol, number in zip(GRR.outputs.symbols, counts, strict=True)
+        for _ in range(number)
+    ]
+    frame = pd.DataFrame(rows, columns=["region", "x", "n"])
+    found = estimate(frame, GRR, by=["n", "region"], sampling=True)
+    assert (found.columns, found.given, found.records) == (("n", "region"), ("region",), 2 * JOINT.n)
+    assert "given region" in str(found)
+    for place, region in enumerate(("north", "south")):
+        alone = estimate(parts[region], GRR, by="n", sampling=True)
+        part = slice(3 * place, 3 * place + 3)
+        assert found.cells[part] == tuple((n, region) for n in "123")
+        np.testing.assert_array_equal(found.frequencies[part], alone.frequencies)
+        np.testing.assert_array_equal(found.lower[part], alone.lower)
+    with pytest.raises(DataError, match="age"):
+        estimate(frame, GRR, by="age")
+
+
 def test_what_does_not_fit_is_said() -> None:
     known = GRR.outputs.symbols[0]
     frame = pd.DataFrame([known, ("z", "1"), (None, "1")], columns=["x", "n"])
