@@ -69,7 +69,9 @@ class Estimate:
     sampling : bool
         Whether errors are of the law that the records are a sample of, or of these records.
     confidence : float
-        Of each interval by itself.
+        Of each interval by itself, or of all together.
+    simultaneous : bool
+        Whether it is of all together.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Estimate:
     method: str
     sampling: bool
     confidence: float
+    simultaneous: bool
 
     @property
     def about(self) -> str:
@@ -102,8 +105,9 @@ class Estimate:
             if self.sampling
             else "errors are of the random answers alone: the estimates are about these records"
         )
+        together = ", all of them together" if self.simultaneous else ""
         groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
-        return f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}"
+        return f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
@@ -119,6 +123,7 @@ class Estimate:
             "method": self.method,
             "sampling": self.sampling,
             "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
             "cells": [
                 {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
                 for cell, f, e, low, up in figures
@@ -170,6 +175,7 @@ def estimate(
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
     confidence: float = 0.95,
+    simultaneous: bool = False,
     bootstrap: int | None = None,
     seed: int | None = None,
 ) -> Estimate:
@@ -192,6 +198,8 @@ def estimate(
         are of these records, and only the random answers err.
     confidence : float
         Of the intervals, each by itself.
+    simultaneous : bool
+        Whether all intervals hold the truth together with this confidence instead (Bonferroni).
     bootstrap : int, optional
         So many releases are simulated for errors and intervals, at least 100; by default both are computed.
     seed : int, optional
@@ -238,9 +246,12 @@ def estimate(
     inner = tuple(column for column in columns if column in protocol.inputs.columns)
     cells, cell_of = _cells(protocol, inner)
     fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
+    grouped = output_counts_by(released, protocol, given)
+    # Beside its cells a group has at most half as many sums.
+    each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
     parts = [
-        (group, _part(fit, counts, sampling, confidence, bootstrap, np.random.default_rng(seed)))
-        for group, counts in output_counts_by(released, protocol, given).items()
+        (group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed)))
+        for group, counts in grouped.items()
     ]
     # Columns in the order asked for.
     order = [(*given, *inner).index(column) for column in columns]
@@ -270,6 +281,7 @@ def estimate(
         method,
         sampling,
         confidence,
+        simultaneous,
     )
 
 
@@ -312,8 +324,9 @@ def _part(
         tail = 100 * (1 - confidence) / 2
         lower = middle - np.percentile(around, 100 - tail, axis=1)
         upper = middle - np.percentile(around, tail, axis=1)
-    # Where nothing is drawn the interval is a point, which rounding must not miss.
-    lower, upper = np.clip(lower - _ROUNDING, 0.0, 1.0), np.clip(upper + _ROUNDING, 0.0, 1.0)
+    # Where nothing is drawn the interval is a point, which rounding must not miss; the fit is always inside.
+    lower = np.clip(np.minimum(lower, at) - _ROUNDING, 0.0, 1.0)
+    upper = np.clip(np.maximum(upper, at) + _ROUNDING, 0.0, 1.0)
     together = tuple(
         (group, float(at[row]), float(errors[row]), float(lower[row]), float(upper[row]))
         for row, group in enumerate(sums, cells)

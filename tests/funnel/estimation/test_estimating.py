@@ -53,6 +53,7 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(method: str) -> None:
         found = estimate(drawn(GRR, random), GRR, method="em" if method == "em" else "inverse")
         assert found.frequencies.sum() == pytest.approx(1)
         held.append((found.lower <= truth) & (truth <= found.upper))
+        assert ((found.lower <= found.frequencies) & (found.frequencies <= found.upper)).all()
         off.append(found.frequencies - truth)
     # Of 2,400 that are hardly dependent, four standard deviations.
     assert np.mean(held) == pytest.approx(0.95, abs=0.018)
@@ -60,6 +61,21 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(method: str) -> None:
     assert expected is not None
     assert np.std(off, axis=0) == pytest.approx(expected.tables[2].errors, rel=0.15)
     assert found.errors == pytest.approx(expected.tables[2].errors, rel=0.1)
+
+
+def test_intervals_that_hold_together_are_wider_and_do() -> None:
+    random, truth = np.random.default_rng(11), PEOPLE / JOINT.n
+    held = []
+    for _ in range(150):
+        found = estimate(drawn(GRR, random), GRR, simultaneous=True)
+        held.append(((found.lower <= truth) & (truth <= found.upper)).all())
+    # At least 95 %, by four standard deviations.
+    assert np.mean(held) >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 150)
+    counts = drawn(GRR, random)
+    alone, together = estimate(counts, GRR), estimate(counts, GRR, simultaneous=True)
+    np.testing.assert_array_equal(alone.errors, together.errors)
+    assert (together.upper - together.lower > alone.upper - alone.lower).all()
+    assert str(together).endswith("intervals at 95%, all of them together")
 
 
 def test_errors_of_a_sample_are_larger_by_what_a_sample_errs() -> None:
