@@ -477,8 +477,8 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
-    the published frequencies are all that is read. Each share comes with a standard error and an interval that holds the true one in 95 of 100
-    draws. By default they are about these records: only the random answers err.
+    the published frequencies are all that is read. Each share comes with a standard error and an interval that holds
+    the true one in 95 of 100 draws. By default they are about these records: only the random answers err.
 
     Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
     some values hardly occur, they are taken to be as rare as is published, and named.

@@ -6,8 +6,8 @@ then be everybody, so that nothing is told of any other value. Whoever knows tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,25 @@ class RareValues:
         if shares.sum() >= 1 or len(known) == len(order):
             raise SpecError("the values that are known to be rare leave nothing for the others; name fewer of them")
         return cls(channel, np.array([order[symbol] for symbol in known], dtype=np.int64), shares)
+
+    def in_part(self, share: float) -> RareValues:
+        """The same in a part of the records, which may have all of the rare values; none where they could be it all."""
+        at_most = self.at_most / share
+        if at_most.sum() < 1:
+            return replace(self, at_most=at_most)
+        return replace(self, places=self.places[:0], at_most=at_most[:0])
+
+    def known(self, protocol: Protocol) -> Iterator[tuple[tuple[str, ...], float]]:
+        """What was said: every rare value, and its largest share."""
+        for place, share in zip(self.places.tolist(), self.at_most.tolist(), strict=True):
+            yield protocol.inputs.symbols[place], share
+
+    def whole(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Shares of the others among each other as shares of all inputs (a,), and the largest that these can have."""
+        all_shares, most = np.empty(self.channel.shape[1]), np.ones(self.channel.shape[1])
+        all_shares[self.others], all_shares[self.places] = self.left * shares, self.taken
+        most[self.places] = self.at_most
+        return all_shares, most
 
     @property
     def others(self) -> IntArray:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from funnel.estimation import Estimate, estimate
-from funnel.estimation.counted import output_counts
+from funnel.estimation.counted import output_counts_by
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
@@ -47,7 +47,7 @@ def estimate_release(
         If a column is not known, or there are too many values.
     """
     protocol = Protocol.from_json(folder.protocol.read_bytes())
-    counts = output_counts(folder.data, protocol)
+    counts = output_counts_by(folder.data, protocol)[()]
     found = estimate(counts, protocol, by, method=method, sampling=sampling, confidence=confidence)
     if not _untold(found):
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,3 +118,20 @@ def test_cells_count_the_rare_values_that_are_in_them() -> None:
 def test_what_cannot_be_known_is_refused(at_most: dict[tuple[str, ...], float], said: str) -> None:
     with pytest.raises(SpecError, match=said):
         estimate(np.array([52, 48]), _protocol(_COLUMNS, ["u", "v", "w"]), at_most=at_most)
+
+
+def test_in_a_group_rare_values_may_be_as_many_people() -> None:
+    protocol = _protocol(_COLUMNS, ["u", "v", "w"])
+    first, second = [520, 480], [5, 5]
+    table = pa.table(
+        {
+            "x": [f"y{y}" for counts in (first, second) for y in (0, 1) for _ in range(counts[y])],
+            "g": ["many"] * 1000 + ["few"] * 10,
+        }
+    )
+    found = estimate(table, protocol, by=["g", "x"], at_most={("w",): 0.02})
+    told = dict(zip(found.cells, zip(found.frequencies, found.upper, strict=True), strict=True))
+    assert told["many", "w"][1] == pytest.approx(0.02 * 1010 / 1000)
+    assert not np.isnan(told["many", "u"][0])
+    # Twenty of a thousand people could be all ten.
+    assert all(np.isnan(told["few", value][0]) for value in "uvw")
