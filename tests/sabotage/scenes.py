@@ -99,6 +99,13 @@ people = "same"
 [metadata]
 licence = "CC-BY-4.0"
 """
+EXPLAINED_SPEC = (
+    SPEC.replace('["marital-status", "sex"]', '["income"]')
+    .replace('["workclass", "age"]', '["age"]')
+    .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
+    .replace("bins = [30, 50]", 'bins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true')
+    .replace("guarantee", 'utility = "variance"\nguarantee', 1)
+)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -294,6 +301,7 @@ FRESH = Scene("nothing was made before", fresh=True)
 DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
+EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
 KEPT = Scene("a first release with record keys", KEYED)
