@@ -56,7 +56,7 @@ PLANNING = [
         "the protocol is for other values than it says",
         "funnel.pipeline.tasks.optimise",
         "coarsened(joint, bound, chosen.protocol, useful)",
-        "(lambda one: replace(one, weights=one.weights[:, ::-1].copy()))(coarsened(joint, bound, chosen.protocol, useful))",
+        "(lambda p: replace(p, weights=p.weights[:, ::-1].copy()))(coarsened(joint, bound, chosen.protocol, useful))",
         "step.guarded",
         COUNTED,
     ),
