@@ -52,6 +52,7 @@ _ROOMS = {
     "planning": ("plan",),
     "protocol": ("Protocol",),
     "sampling": ("RecordKey", "sanitise"),
+    "sampling.within": ("draw_within",),
     "solver": ("Solution", "optimal"),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}

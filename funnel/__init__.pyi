@@ -47,6 +47,7 @@ from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
 from funnel.sampling import RecordKey, sanitise
+from funnel.sampling.within import draw_within
 from funnel.solver import Solution, optimal
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "Utility",
     "Variance",
     "Witness",
+    "draw_within",
     "estimate",
     "fit",
     "measures",
