@@ -212,7 +212,8 @@ class LevelCuts(Cuts):
     def _part(self, least: int, budget: Budget) -> Pricer:
         """What prices the region where lo of one secret is at most the others'."""
         region = self._region(least)
-        widest = self._widest
+        # Thresholds bound entropy; the square of a mean has a search of its own.
+        widest = self._widest if self.goal == ENTROPY else None
         if widest is None:
             return pricer_of(region, budget)
         secret, lower, upper = widest
