@@ -18,6 +18,7 @@ from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
+from funnel.group_settings import GroupSettings, Published, read_groups, unfit_for_groups
 from funnel.hierarchy import with_hierarchies
 from funnel.settings import (
     OTHER,
@@ -73,6 +74,10 @@ class ReleaseSpec(Section):
         How the frequencies are protected that public documents are made from.
     disclosure : DisclosureSettings
         What these frequencies may hold.
+    groups : GroupSettings
+        How the published columns are grouped, where ``publish`` is a list of groups or "auto". In memory ``publish`` is
+        always the flat tuple of columns; of "auto" it is empty until `funnel.source.settled_columns` has seen the
+        source.
     recode : mapping of column name to Recode
         For secret and published columns only.
     categories : mapping of column name to tuple of str
@@ -83,7 +88,7 @@ class ReleaseSpec(Section):
     title: Line
     description: StrictStr = ""
     secret: Columns
-    publish: Columns
+    publish: Published
     record_key: Columns | None = None
     record_secret: Line = "file"
     unit: Columns | None = None
@@ -98,6 +103,7 @@ class ReleaseSpec(Section):
     confidence: ConfidenceSettings = ConfidenceSettings()
     frequencies: FrequencySettings = FrequencySettings()
     disclosure: DisclosureSettings = DisclosureSettings()
+    groups: GroupSettings = GroupSettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None
@@ -199,6 +205,11 @@ class ReleaseSpec(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _grouped(cls, settings: Any) -> Any:
+        return read_groups(settings) if isinstance(settings, Mapping) else settings
+
+    @model_validator(mode="before")
+    @classmethod
     def _known_by_units(cls, settings: Any) -> Any:
         """Where people are the same and have several rows, they are known again by the unit: it is the record key."""
         if not isinstance(settings, Mapping) or settings.get("unit") is None or settings.get("record_key") is not None:
@@ -288,7 +299,7 @@ class ReleaseSpec(Section):
         Whichever of two similar names is misspelt: without the source nobody can tell, so the one in the list, which
         all else follows, is named first.
         """
-        if column in self.columns:
+        if column in self.columns or (self.groups.is_auto and not self.publish):
             return
         near = nearest(column, self.columns)
         if near is None:
@@ -312,6 +323,48 @@ class ReleaseSpec(Section):
         if column in self.categories or self.recode[column].minimum_count is not None:
             return True
         return self.frequencies.protection == "noise" and not self.has_bins(column)
+
+    @model_validator(mode="after")
+    def _groups_agree(self) -> Self:
+        of = self.groups.of
+        if of is None:
+            if not self.publish:
+                raise ValueError("publish must name at least one column")
+            return self
+        if not self.groups.is_auto and tuple(column for group in of for column in group) != self.publish:
+            raise ValueError("publish and [groups] of name other columns; say the groups in publish alone")
+        if (reason := self.ungroupable) is not None:
+            raise ValueError(reason)
+        return self
+
+    @property
+    def ungroupable(self) -> str | None:
+        """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
+        protection = self.frequencies.protection
+        if protection != "none":
+            asked = "noise leaves nothing of them" if protection == "noise" else "all of them would have to be grouped"
+            return (
+                f'publishes groups of columns with [frequencies] protection = "{protection}": the counts of '
+                f"combinations of that many columns are those of single people, and {asked}; write protection = "
+                '"none", under which all public figures are rounded from exact counts'
+            )
+        if (reason := unfit_for_groups(self.guarantee.kind)) is not None:
+            return reason
+        if self.history is not None and self.history.people == "same":
+            return (
+                'publishes groups of columns with [history] people = "same", and what somebody was told in several '
+                'versions is bounded together for one group only; write people = "different" if it is so, or publish '
+                "fewer columns"
+            )
+        if self.mechanism.name != "auto" or self.mechanism.reads_secret:
+            asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
+            return f"asks for {asked}, but groups of columns are published by a way of their own; take it out"
+        if self.groups.people < self.disclosure.minimum_cell:
+            return (
+                f"[groups] people is {self.groups.people}, fewer than the {self.disclosure.minimum_cell} of "
+                "[disclosure] minimum_cell, which holds for what a record shows as well; raise people"
+            )
+        return None
 
     @model_validator(mode="after")
     def _order_is_of_the_source(self) -> Self:
@@ -364,6 +417,20 @@ class ReleaseSpec(Section):
         """This spec as one whose columns include those of the conditions on records."""
         others = tuple(column for column in self.source.where if column not in self.columns)
         return self.model_copy(update={"publish": self.publish + others}) if others else self
+
+    def publishing(self, columns: tuple[str, ...]) -> Self:
+        """This spec with the columns that ``publish = "auto"`` means.
+
+        Raises
+        ------
+        SpecError
+            If one cannot be published, or a section is of a column that is none of them.
+        """
+        found = self.model_copy(update={"publish": columns})
+        try:
+            return found._columns_agree()
+        except ValueError as error:
+            raise SpecError(str(error)) from error
 
     @property
     def register(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches
+from funnel.source.columns import settled_columns
 from funnel.source.counting import count_joint, over_values, recoded
 from funnel.source.digest import file_digest
 from funnel.source.learning import learn_codings
@@ -20,4 +21,5 @@ __all__ = [
     "open_source",
     "over_values",
     "recoded",
+    "settled_columns",
 ]

@@ -13,6 +13,9 @@ from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocum
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.grouped_draws import GroupedDrawsDocument
+from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.internal_report import InternalReport
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
@@ -28,6 +31,9 @@ DOCUMENTS: tuple[type[Document], ...] = (
     DrawsDocument,
     FindingsDocument,
     FrequenciesDocument,
+    GroupedDrawsDocument,
+    GroupedFindings,
+    GroupedProtocolDocument,
     InternalReport,
     JointDocument,
     Outcome,
