@@ -223,14 +223,48 @@ def label_of(values: Sequence[str], members: set[str]) -> str:
     outside = [value for value in values if value not in members]
     if len(inside) == 1 and outside:
         return inside[0]
-    text = " or ".join(inside)
+    told = _in_sets(values)
+    text = " or ".join(told[value] for value in inside)
     if not outside:
         text = "any"
     elif len(outside) <= _FEW and len(outside) < len(inside):
-        text = "any but " + " or ".join(outside)
+        text = "any but " + " or ".join(told[value] for value in outside)
     while text in values:
         text += " (mixed)"
     return text
+
+
+def members_of(text: str, values: Sequence[str]) -> set[str]:
+    """The values that a published text stands for; none if it is no name of a value or a set."""
+    if text in values:
+        return {text}
+    plain = text
+    while plain.endswith(" (mixed)") and plain.removesuffix(" (mixed)") in values:
+        plain = plain.removesuffix(" (mixed)")
+    if plain == "any":
+        return set(values)
+    if plain.startswith("any but "):
+        left_out = _listed(plain.removeprefix("any but "), values)
+        return set(values) - left_out if left_out else set()
+    return _listed(plain, values)
+
+
+def _listed(text: str, values: Sequence[str]) -> set[str]:
+    """Values of a list in their order: no name of a value in it can be taken for two."""
+    ways: dict[int, set[str]] = {0: set()}
+    for value, told in _in_sets(values).items():
+        for at, so_far in sorted(ways.items(), reverse=True):
+            start = at + len(" or ") if at else 0
+            if (at == 0 or text.startswith(" or ", at)) and text.startswith(told, start):
+                ways.setdefault(start + len(told), so_far | {value})
+    return ways.get(len(text), set())
+
+
+def _in_sets(values: Sequence[str]) -> dict[str, str]:
+    """What values are called in sets: as they are, or all in quotes where one could be taken for a set itself."""
+    if any(" or " in f" {value} " or value.startswith(("any but ", '"')) for value in values):
+        return {value: '"' + value.replace('"', '""') + '"' for value in values}
+    return {value: value for value in values}
 
 
 def natural(text: str) -> tuple[list[tuple[int, float | str]], str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from funnel.joint import FloatArray, IntArray
 from funnel.recount.grouped import Followed
+from funnel.recount.grouped_text import members_of
 
 # Cells of a table of true values by published texts that are laid out in full.
 _CELLS = 1 << 24
@@ -183,31 +184,6 @@ class PublishedLaw:
         outputs, of_record = _joined([self.texts[j] for j in some])
         masses = np.bincount(of_record[self.published], weights=self.masses, minlength=len(outputs))
         return dict(zip(outputs, masses.tolist(), strict=True))
-
-
-def members_of(text: str, values: Sequence[str]) -> set[str]:
-    """The values that a published text stands for, by what texts of sets are; none if it is no such text."""
-    if text in values:
-        return {text}
-    plain = text
-    while plain.endswith(" (mixed)"):
-        plain = plain.removesuffix(" (mixed)")
-    if plain == "any":
-        return set(values)
-    if plain.startswith("any but "):
-        return set(values) - _listed(plain.removeprefix("any but "), values)
-    return _listed(plain, values)
-
-
-def _listed(text: str, values: Sequence[str]) -> set[str]:
-    """Values joined by "or", of which some may have that in them, in their order."""
-    ways: dict[int, set[str]] = {0: set()}
-    for value in values:
-        for at, so_far in sorted(ways.items(), reverse=True):
-            start = at + len(" or ") if at else 0
-            if (at == 0 or text.startswith(" or ", at)) and text.startswith(value, start):
-                ways.setdefault(start + len(value), so_far | {value})
-    return ways.get(len(text), set())
 
 
 def _coded(symbols: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[tuple[str, ...], IntArray], ...]:
