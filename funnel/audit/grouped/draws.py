@@ -249,7 +249,5 @@ def law_of_counts(counts: FloatArray, means: FloatArray, n: int) -> float:
     above = np.where(
         (counts <= n * high + 1) | (high >= 1), 1.0, betainc(np.maximum(counts, 1), np.maximum(n - counts + 1, 1), high)
     )
-    below = np.where(
-        (counts >= n * low - 1) | (low <= 0), 1.0, betainc(np.maximum(n - counts, 1), counts + 1, 1 - low)
-    )
+    below = np.where((counts >= n * low - 1) | (low <= 0), 1.0, betainc(np.maximum(n - counts, 1), counts + 1, 1 - low))
     return min(1.0, 2 * len(counts) * float(np.minimum(above, below).min(initial=1.0)) * ROUNDING)

@@ -1,4 +1,4 @@
-"""The law of a grouped release: how likely every record of the source is to be published as what, and what that tells."""
+"""The law of a grouped release: how likely every record is to be published as what, and what that tells."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class PublishedLaw:
 
 def _coded(symbols: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[tuple[str, ...], IntArray], ...]:
     found = []
-    for column in (zip(*symbols, strict=True) if symbols else [()] * width):
+    for column in zip(*symbols, strict=True) if symbols else [()] * width:
         place: dict[str, int] = {}
         codes = np.array([place.setdefault(text, len(place)) for text in column], dtype=np.int64)
         found.append((tuple(place), codes))

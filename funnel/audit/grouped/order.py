@@ -1,4 +1,4 @@
-"""Whether the order of the rows of a grouped release tells anything; or is that of the source, where that is asked for."""
+"""Whether the order of the rows of a grouped release tells anything, or is that of the source where that is wanted."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from funnel.joint import IntArray
 from funnel.recount.grouped_text import GroupedText, TextStage
 from funnel.tables import open_paged
 
-# Of the row before the first one.
+# The code of a text that is in no row.
 _NONE = -1
 
 
@@ -92,7 +92,10 @@ def _codes(values: pa.Array, known: dict[str, int]) -> IntArray:
     there = np.zeros(len(texts), dtype=np.bool_)
     there[indices] = True
     table = np.array(
-        [known.setdefault(text, len(known)) if seen else _NONE for text, seen in zip(texts, there.tolist(), strict=True)],
+        [
+            known.setdefault(text, len(known)) if seen else _NONE
+            for text, seen in zip(texts, there.tolist(), strict=True)
+        ],
         dtype=np.int32,
     )
     return table[indices] if len(table) else np.empty(0, dtype=np.int32)
