@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,13 +34,23 @@ def records_table(joint: Joint) -> pa.Table:
     return pa.table([*arrays, counts], names=[*joint.secret.columns, *joint.inputs.columns, COUNT])
 
 
-def write_records(path: Path, joint: Joint) -> None:
-    """Write counted records to a parquet file; secret and published columns share it, so none may be both."""
-    pq.write_table(records_table(joint), path, compression="zstd")
+def records_file(joint: Joint) -> bytes:
+    """Counted records as a parquet file."""
+    content = io.BytesIO()
+    pq.write_table(records_table(joint), content, compression="zstd")
+    return content.getvalue()
 
 
-def read_records(path: Path, secret: tuple[str, ...]) -> Joint:
-    """Read counted records back; ``secret`` are the columns of the secret.
+def read_records(file: Path | bytes, secret: Sequence[str], order: Mapping[str, Sequence[str]] | None = None) -> Joint:
+    """Read counted records back.
+
+    Parameters
+    ----------
+    file : Path or bytes
+    secret : sequence of str
+        The columns of the secret.
+    order : mapping of column to sequence of str, optional
+        The values of secret columns in their order; by default as people read them, numbers by value.
 
     Raises
     ------
@@ -45,25 +58,35 @@ def read_records(path: Path, secret: tuple[str, ...]) -> Joint:
         If they cannot be read, or are no counts.
     """
     try:
-        with open_paged(path) as file:
-            table = file.read().unify_dictionaries().combine_chunks()
+        with open_paged(io.BytesIO(file) if isinstance(file, bytes) else file) as opened:
+            table = opened.read().unify_dictionaries().combine_chunks()
         inputs = tuple(name for name in table.column_names if name not in (*secret, COUNT))
-        s, secrets = _symbols(table, secret)
-        # By their names, so that what is read is the same wherever a secret comes first.
-        order = sorted(range(len(s)), key=lambda i: tuple(map(natural_key, s[i])))
-        s, secrets = tuple(s[i] for i in order), np.argsort(order)[secrets]
+        s, secrets = _symbols(table, tuple(secret))
+        # Wherever a secret comes first, what is read is the same.
+        places = sorted(range(len(s)), key=_rank(s, tuple(secret), order))
+        s, secrets = tuple(s[i] for i in places), np.argsort(places)[secrets]
         x, records = _symbols(table, inputs)
         counts = np.zeros((len(s), len(x)), dtype=np.int64)
         np.add.at(counts, (secrets, records), table.column(COUNT).to_numpy())
     except (OSError, KeyError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
-        raise DataError(f"the counted records {path} are missing or damaged; restore them or release again") from error
-    return Joint.from_counts(counts, Alphabet(secret, s), Alphabet(inputs, x))
+        place = "" if isinstance(file, bytes) else f" {file}"
+        raise DataError(f"the counted records{place} are missing or damaged; restore them or release again") from error
+    return Joint.from_counts(counts, Alphabet(tuple(secret), s), Alphabet(inputs, x))
 
 
 def _column(texts: list[str], places: IntArray) -> pa.DictionaryArray:
     known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     codes = np.array([known[text] for text in texts], dtype=np.int32)[places]
     return pa.DictionaryArray.from_arrays(pa.array(codes), arrow_texts(list(known)))
+
+
+def _rank(
+    symbols: Sequence[tuple[str, ...]], columns: tuple[str, ...], order: Mapping[str, Sequence[str]] | None
+) -> Callable[[int], tuple[Any, ...]]:
+    if order is None:
+        return lambda i: tuple(map(natural_key, symbols[i]))
+    ranks = [{value: rank for rank, value in enumerate(order[column])} for column in columns]
+    return lambda i: tuple(rank[text] for rank, text in zip(ranks, symbols[i], strict=True))
 
 
 def _symbols(table: pa.Table, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:

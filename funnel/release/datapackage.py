@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from funnel.disclosure.words import rules_content
@@ -21,6 +21,10 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
+SETS = (
+    "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and from "
+    "further ones if it ends in 'or others'. protocol.json gives the probabilities."
+)
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
 
 
@@ -48,6 +52,28 @@ def data_package(
     files : dict of str to (str, int)
         For every public file, by its path inside the release: SHA-256 (hex) and size in bytes.
     """
+    categories = {
+        column: tuple(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
+        for position, column in enumerate(protocol.outputs.columns)
+    }
+    return package_of(
+        spec, categories, SETS, version, created, files, _privacy(spec, protocol, findings, protection, files)
+    )
+
+
+def package_of(
+    spec: ReleaseSpec,
+    categories: Mapping[str, Sequence[str]],
+    meaning: str,
+    version: str,
+    created: str,
+    files: dict[str, tuple[str, int]],
+    privacy: dict[str, Any],
+) -> dict[str, Any]:
+    """A package of published columns: of each all texts that it may have, and what these mean; and its privacy block.
+
+    Other parameters as `data_package` has them.
+    """
     metadata = spec.metadata
     package: dict[str, Any] = {
         "$schema": PROFILE,
@@ -59,9 +85,11 @@ def data_package(
             {"name": metadata.licence, **({"path": metadata.licence_url} if metadata.licence_url else {})},
         ],
         "resources": [
-            _resource(spec, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")
+            _resource(spec, categories, meaning, path, *files[path])
+            for path in sorted(files)
+            if path.startswith("data/")
         ],
-        "funnel:privacy": _privacy(spec, protocol, findings, protection, files),
+        "funnel:privacy": privacy,
     }
     if spec.description:
         package["description"] = spec.description
@@ -75,8 +103,11 @@ def data_package(
     return package
 
 
-def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, size: int) -> dict[str, Any]:
+def _resource(
+    spec: ReleaseSpec, categories: Mapping[str, Sequence[str]], meaning: str, path: str, digest: str, size: int
+) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
+    written = guarded if is_csv else str
     return {
         "name": f"{spec.name}-csv" if is_csv else spec.name,
         "path": path,
@@ -88,24 +119,18 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
         "hash": f"sha256:{digest}",
         "schema": {
             "fieldsMatch": ["equal"],
-            "fields": [
-                _field(spec, protocol, column, guarded if is_csv else str) for column in protocol.outputs.columns
-            ],
+            "fields": [_field(column, texts, meaning, written) for column, texts in categories.items()],
             "missingValues": [],
         },
     }
 
 
-def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable[[str], str]) -> dict[str, Any]:
-    position = protocol.outputs.columns.index(column)
-    categories = [written(value) for value in dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols)]
+def _field(column: str, texts: Sequence[str], meaning: str, written: Callable[[str], str]) -> dict[str, Any]:
+    categories = [written(text) for text in texts]
     return {
         "name": written(column),
         "type": "string",
-        "description": (
-            f"{column}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values "
-            "it names, and from further ones if it ends in 'or others'. protocol.json gives the probabilities."
-        ),
+        "description": f"{column}, {meaning}",
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
     }
@@ -148,7 +173,7 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
 
 def _frequencies(protection: Protection, files: dict[str, tuple[str, int]], findings: PublicFindings) -> dict[str, Any]:
     """What protects the frequencies that everything else here is made from."""
-    told = {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
+    told = unprotected(protection)
     if protection.protection != "noise":
         return told
     return {
@@ -163,10 +188,20 @@ def _frequencies(protection: Protection, files: dict[str, tuple[str, int]], find
     }
 
 
+def unprotected(protection: Protection) -> dict[str, Any]:
+    """What protects the frequencies, without the numbers of noise."""
+    return {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
+
+
 def _scope(spec: ReleaseSpec, findings: PublicFindings) -> dict[str, Any]:
     """What the guarantee is about: a version, or everything published about a person."""
     if findings.history is not None:
         return {"people": "same", "versions": findings.history.versions, "scope": _EVERYTHING}
+    return scope_alone(spec)
+
+
+def scope_alone(spec: ReleaseSpec) -> dict[str, Any]:
+    """What the guarantee is about where no version is about the same people as another."""
     if spec.history is not None:
         return {"people": spec.history.people, "scope": _OTHERS}
     return {"scope": _ALONE}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from funnel.release.document import Count, Document, Part, Probability
+
+if TYPE_CHECKING:
+    from funnel.groups import GroupedSolution
 
 Choice = Literal["given", "order", "auto"]
 
@@ -40,6 +43,44 @@ class FoundConsistency(Part):
     p_value: Probability
     tests: Count
     impossible: Count
+
+
+class GroupedSolved(Document):
+    """A protocol of groups that was made, as far as it is not in the protocol itself; internal, kept with it.
+
+    Attributes as in `GroupedFindings`.
+    """
+
+    described: ClassVar[str] = "what was found with the protocol of groups"
+    schema_: Literal["funnel/grouped-solved/1"] = Field(default="funnel/grouped-solved/1", alias="schema")
+    holds: bool
+    level: float = Field(ge=0)
+    decided: Count
+    reason: str
+    schedule: str
+    tried: tuple[TriedWay, ...]
+    prefixes: tuple[Count, ...]
+    told: tuple[float, ...]
+    utility: float = Field(ge=0)
+    entropy: float = Field(ge=0)
+
+    @classmethod
+    def of(cls, solution: GroupedSolution) -> Self:
+        """Of a solution, whose bound was decided."""
+        return cls(
+            holds=True,
+            level=solution.level,
+            decided=solution.decided,
+            reason=solution.reason,
+            schedule=str(solution.schedule),
+            tried=tuple(
+                TriedWay(groups=one.groups, schedule=str(one.schedule), kept=one.kept) for one in solution.tried
+            ),
+            prefixes=solution.prefixes,
+            told=solution.told,
+            utility=max(0.0, solution.utility),
+            entropy=solution.entropy,
+        )
 
 
 class GroupedFindings(Document):
