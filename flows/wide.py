@@ -1,7 +1,7 @@
 """The way of a grouped release: from counted records to a published version, one held for approval, or a refusal.
 
 It begins where that of the others has counted the records (`funnel.pipeline.flows.way`), and keeps its order: nothing
-is drawn that need not be, all documents are written before anything is judged, and what was judged is what is published.
+is drawn that need not be, all documents are written before anything is judged, and what was judged is published.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from funnel.spec import ReleaseSpec
 
 @dataclass(frozen=True, eq=False)
 class DoneGroups:
-    """A version that was published in groups, and what it came out of; attributes as `funnel.pipeline.flows.way.Done`."""
+    """A version that was published in groups, and what it came out of; as `funnel.pipeline.flows.way.Done`."""
 
     decision: Draw | TakeOver
     published: Published
@@ -136,9 +136,7 @@ def release_groups(
                 account,
                 approval,
                 history,
-                None,
-                None,
-                record,
+                frequencies=record,
             )
             late = account.published()
     told = {

@@ -30,9 +30,11 @@ def groups_consistency(cells: IntArray, records: IntArray, protocol: GroupedProt
         places, outputs, counts = cells[here, 2], cells[here, 3], records[here]
         order = np.lexsort((places, channels))
         channels, places, outputs, counts = channels[order], places[order], outputs[order], counts[order]
-        starts = np.flatnonzero(np.r_[True, (np.diff(channels) != 0) | (np.diff(places) != 0)]) if len(order) else []
+        if not len(order):
+            continue
+        starts = np.flatnonzero(np.r_[True, (np.diff(channels) != 0) | (np.diff(places) != 0)])
         tables = {c: stage.channels[c].words(stage.size) for c in np.unique(channels).tolist()}
-        for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
             weights, marginal = tables[int(channels[start])]
             law = marginal if places[start] < 0 else weights[:, places[start]]
             drawn = np.bincount(outputs[start:stop], weights=counts[start:stop], minlength=len(law)).astype(np.int64)

@@ -1,7 +1,7 @@
 """Effective channels: what becomes of every column and pair of columns of a grouped release, as a public table.
 
-They are averages over all else that is in records, so they follow from exact counts: each number is told to a step of at
-least ten of the records that it is about, as all public shares are, and what few records have is told together.
+They are averages over all else that is in records, so they follow from exact counts: each number is told to a step of
+at least ten of the records that it is about, as all public shares are, and what few records have is told together.
 """
 
 from __future__ import annotations
