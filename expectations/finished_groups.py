@@ -126,7 +126,7 @@ class FinishedGroups:
         """Everything that the people of the source can be published as."""
         order = [self.recount.published_columns.index(column) for column in self.text.columns]
         counts = {(s, tuple(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()}
-        return PublishedLaw.of(follow(self.text, self.said.promise, counts))
+        return PublishedLaw.following(follow(self.text, self.said.promise, counts))
 
     @cached_property
     def released(self) -> Rows:
@@ -232,9 +232,7 @@ class FinishedGroups:
         """The rules, for the secret and each group by itself."""
         found = recounted_groups(self.recount, self.text)
         of_groups = [disclosure_claims(counts, self.said) for counts in found]
-        return [
-            claims.all_of(name, (group[place] for group in of_groups)) for place, name in enumerate(DISCLOSURE)
-        ]
+        return [claims.all_of(name, (group[place] for group in of_groups)) for place, name in enumerate(DISCLOSURE)]
 
     def _file(self) -> list[Claim]:
         from funnel.alphabet import Alphabet
@@ -248,8 +246,12 @@ class FinishedGroups:
         nulls = sum(column.nulls for column in found.columns)
         rows = found.rows == found.footer_rows == self.recount.rows
         return [
-            claim("columns", names == self.columns and not {*names} & {*self.said.secret}, "are not the published ones"),
-            claim("categories", kinds and not other, f"are not those of the protocol, in {', '.join(other) or 'types'}"),
+            claim(
+                "columns", names == self.columns and not {*names} & {*self.said.secret}, "are not the published ones"
+            ),
+            claim(
+                "categories", kinds and not other, f"are not those of the protocol, in {', '.join(other) or 'types'}"
+            ),
             claim("metadata", not found.metadata, "came along from the source"),
             claim("values", not nulls, f"are missing in {nulls:,} cells"),
             claim("rows", rows, f"are {found.rows:,}, and the source has {self.recount.rows:,}"),
@@ -337,7 +339,9 @@ def judge_groups(finished: FinishedGroups) -> Verdict:
     return judge(finished)
 
 
-def recounted_groups(found: Recount, text: GroupedText) -> Iterator[Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]]:
+def recounted_groups(
+    found: Recount, text: GroupedText
+) -> Iterator[Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]]:
     """Counts of the secret and the combinations of each group."""
     for stage in text.stages:
         places = [found.published_columns.index(column) for column in stage.columns]

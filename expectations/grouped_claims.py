@@ -75,7 +75,9 @@ def _unheard(released: RecordLevel) -> Iterator[str]:
         yield f"{released.missing:,} published records are such that nobody of the source can be published as them"
 
 
-def draw_claims(law: PublishedLaw, draws: Cells, probe: str, counts: Counts, counted: Mapping[Symbol, int]) -> list[Claim]:
+def draw_claims(
+    law: PublishedLaw, draws: Cells, probe: str, counts: Counts, counted: Mapping[Symbol, int]
+) -> list[Claim]:
     """That records drew by the weights of the classes that they were led to, whatever their secret."""
     text = law.followed.text
     paths = list(path_complaints(text, draws, counts))

@@ -116,7 +116,20 @@ def release_groups(
         created = datetime.now(UTC).isoformat(timespec="seconds")
         public = describe_groups(spec, decision, joint, optimised, protection, findings, shown, rows, folder)
         content = report_groups(
-            spec, decision, snapshot, protocol, findings, public, protection, rows, series, folder, created, approval
+            spec,
+            decision,
+            snapshot,
+            joint,
+            protocol,
+            findings,
+            shown,
+            public,
+            protection,
+            rows,
+            series,
+            folder,
+            created,
+            approval,
         )
         # From here on no public file is touched: what is judged is what is published.
         verdict = validate_groups(spec, decision, snapshot, folder, series.earlier, secret)

@@ -95,7 +95,7 @@ def _privacy(
         "secret": list(spec.secret),
         "published": list(spec.publish),
         "groups": [list(group) for group in public.groups],
-        "people": public.people,
+        "madeFor": public.people,
         "mechanism": MECHANISM,
         "readsSecret": False,
         "protocol": told("protocol.json"),

@@ -146,7 +146,7 @@ class ReportedGuess(Part):
 class GroupedInternalReport(Document):
     """All evidence on a grouped release, exact, and what was judged; internal.
 
-    ``level`` is over all prefixes and outputs, of which ``decided`` were decided, for whoever knows which output it was.
+    ``level`` is over all prefixes and outputs, ``decided`` of them, for whoever knows which output it was.
     """
 
     described: ClassVar[str] = "the internal report"

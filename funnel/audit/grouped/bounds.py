@@ -30,7 +30,7 @@ def form_complaints(text: GroupedText) -> Iterator[str]:
 def name_complaints(text: GroupedText) -> Iterator[str]:
     """Whether every output is named as the set of the values that it mixes, in the one way there is."""
     for stage, channel, output in text.misnamed():
-        yield f"output {output} of channel {channel} of stage {stage} has a name that is not that of the values it mixes"
+        yield f"output {output} of channel {channel} of stage {stage} is not called as the values that it mixes"
 
 
 def truth_complaints(law: PublishedLaw) -> Iterator[str]:
@@ -54,7 +54,7 @@ def people_complaints(followed: Followed, people: int) -> Iterator[str]:
         if one.most < people * (1 - _RELATIVE):
             yield f"{where} was made for fewer than {people:,} people"
         if one.fewest < people * _THINNEST * (1 - _RELATIVE):
-            yield f"{where} is drawn from by a prefix that fewer than {people * _THINNEST:g} people are expected to have"
+            yield f"{where} is drawn from where fewer than {people * _THINNEST:g} people are expected"
 
 
 def bound_complaints(what: str, level: GroupedLevel, budget: Fraction) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,15 +162,20 @@ def _one_channel(
         size_step = step_of(sizes[true])
         if abs(sum(of_input.values()) + rest - 1) > 1e-6:
             yield "has probabilities of an input that do not add up to one"
-        # Where nearest steps add up to more than one, the largest are lowered.
-        lowered = size_step if rest <= _NOISE else 0.0
+        # Where nearest steps add up to more than one, the largest are lowered, some more than once.
+        excess = max(0, _multiples(law[true].values(), size_step) - round(1 / size_step))
         for shown in {*of_input, *law[true]}:
             exact, said = law[true].get(shown, 0.0), of_input.get(shown, 0.0)
-            off = exact - said
-            if not -size_step / 2 - _NOISE <= off <= size_step / 2 + _NOISE + (lowered if shown in of_input else 0.0):
+            lowered = excess * size_step if shown in of_input else 0.0
+            if not -size_step / 2 - _NOISE <= exact - said <= size_step / 2 + _NOISE + lowered:
                 yield f"tells a probability as {said!r}, which is not the one that follows"
         if any(abs(p / size_step - round(p / size_step)) > 1e-6 for p in of_input.values()):
             yield "tells a probability more precisely than so many people allow"
+
+
+def _multiples(law: Iterable[float], step: float) -> int:
+    """How many steps the nearest multiples of probabilities are at most together; ties may go up."""
+    return sum(math.floor(share / step + 0.5 + _NOISE / step) for share in law)
 
 
 def _padded(symbol: _Symbol) -> _Texts:

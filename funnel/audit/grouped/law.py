@@ -85,7 +85,7 @@ class PublishedLaw:
     masses: FloatArray
 
     @classmethod
-    def of(cls, followed: Followed) -> PublishedLaw:
+    def following(cls, followed: Followed) -> PublishedLaw:
         """Of all ways through the stages."""
         rows, published = np.array(followed.rows, dtype=np.int64), np.array(followed.published, dtype=np.int64)
         people = np.array(followed.totals, dtype=np.int64)
@@ -155,6 +155,10 @@ class PublishedLaw:
         for y, text in enumerate(texts):
             inside[y, [known[value] for value in members_of(text, of_column) if value in known]] = True
         return int((~inside[of_record[self.published], of_row[self.rows]]).sum())
+
+    def of(self, columns: Sequence[str]) -> Effective:
+        """The effective channel of some columns together."""
+        return self._effective([self.columns.index(column) for column in columns])
 
     @cached_property
     def effective(self) -> dict[tuple[str, ...], Effective]:

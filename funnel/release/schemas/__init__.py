@@ -16,6 +16,7 @@ from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.grouped_draws import GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
+from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
 from funnel.release.internal_report import InternalReport
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
@@ -33,7 +34,9 @@ DOCUMENTS: tuple[type[Document], ...] = (
     FrequenciesDocument,
     GroupedDrawsDocument,
     GroupedFindings,
+    GroupedInternalReport,
     GroupedProtocolDocument,
+    GroupedReport,
     InternalReport,
     JointDocument,
     Outcome,

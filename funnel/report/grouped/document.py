@@ -163,9 +163,7 @@ def _beliefs(content: GroupedContent) -> tuple[ReportedBelief, ...]:
     return tuple(found)
 
 
-def _limits(
-    content: GroupedContent, prior: FloatArray, step: float, n: int
-) -> tuple[FloatArray, FloatArray] | None:
+def _limits(content: GroupedContent, prior: FloatArray, step: float, n: int) -> tuple[FloatArray, FloatArray] | None:
     """Least and largest belief that the bound allows under every prior that is rounded to the published one."""
     below = np.where(prior <= step, np.minimum(1 / n, prior), np.clip(prior - step / 2, 0.0, 1.0))
     above = np.where(prior > 0, np.clip(prior + step / 2, 0.0, 1.0), 0.0)
