@@ -31,6 +31,7 @@ from funnel.pipeline.tasks.validate import validate_groups
 from funnel.release.approval import Approval
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.grouped_public import GroupedPublic
+from funnel.release.grouping import known_groups
 from funnel.release.protected import Protected
 from funnel.release.record import History
 from funnel.release.secret import ReleaseSecret
@@ -72,11 +73,11 @@ def prepare_groups(
     spec: ReleaseSpec, series: Series, snapshot: Snapshot, estimated: Estimated, workspace: Path
 ) -> PreparedGroups:
     """Hold the counted groups against [disclosure], and make the protocol."""
-    joint, given = estimated.joint, spec.groups.of
+    joint = estimated.joint
     waiting = series.held.waiting
     protected = protect(spec, estimated, series.earlier, workspace, None if waiting is None else waiting.held, None)
     # Where groups are chosen, columns alone are known already: refused before the optimisation, which may take long.
-    known = given if isinstance(given, tuple) else tuple((column,) for column in spec.publish)
+    known = known_groups(spec)
     disclose_groups(spec, joint, known, workspace)
     optimised = optimise_groups(spec, joint, snapshot, workspace)
     if optimised.groups != known:

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from funnel.disclosure.groups import may_be_together
-from funnel.groups import GroupedProtocol, Shown, publish_groups
+from funnel.groups import GroupedProtocol, Shown
 from funnel.groups.drawn_by_weights import groups_consistency
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
@@ -22,8 +21,6 @@ from funnel.release.decision import Draw, TakeOver
 from funnel.release.effective_channels import channels_table
 from funnel.release.files import private_folder, write_whole
 from funnel.release.grouped_findings import (
-    Choice,
-    FoundColumn,
     FoundConsistency,
     GroupedFindings,
     GroupedSolved,
@@ -31,6 +28,7 @@ from funnel.release.grouped_findings import (
 from funnel.release.grouped_public import GroupedPublic
 from funnel.release.grouped_publication import write_grouped_documents
 from funnel.release.grouped_rows import GroupedRows, draw_grouped_rows, take_over_grouped
+from funnel.release.grouping import choice_of, found_columns, make_groups, seconds_for_groups, share
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.secret import ReleaseSecret
@@ -38,8 +36,6 @@ from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 
 PROTOCOL, SOLVED = "protocol.json", "solved.json"
-# All channels of all stages together may take so many times what one optimisation of a joint release may.
-_OPTIMISATIONS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,31 +72,20 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         If its bound is not proven, which is a defect.
     """
     cache = Cache(workspace / "protocols")
-    limit = _OPTIMISATIONS * spec.mechanism.time_limit
-    of, people = spec.groups.of, spec.groups.people
     rules = spec.disclosure
     key = cache.key(
         snapshot.content_sha256,
         spec.secret,
         spec.publish,
-        of,
-        people,
+        spec.groups.of,
+        spec.groups.people,
         spec.guarantee.canonical,
-        limit,
+        seconds_for_groups(spec),
         [rules.minimum_cell, rules.dominance, rules.unique_share, rules.refuses(spec.frequencies.protection)],
     )
     found = cache.find(key)
     if found is None:
-        wanted = spec.publish if of is None else of
-        made = publish_groups(
-            joint,
-            wanted,
-            parse_guarantee(spec.guarantee.canonical),
-            people=people,
-            time_limit=limit,
-            progress=tell,
-            together=may_be_together(spec, joint),
-        )
+        made = make_groups(spec, joint, parse_guarantee(spec.guarantee.canonical), tell)
         # Made again from what is kept, so that a first run and a later one have the same.
         kept = {PROTOCOL: made.protocol.to_json().encode(), SOLVED: GroupedSolved.of(made).to_bytes()}
         cache.keep(key, kept)
@@ -164,22 +149,6 @@ def audit_groups(
     tell("computing what is shown")
     protocol, solved = optimised.protocol, optimised.solved
     shown = Shown.of(joint, protocol)
-    groups = optimised.groups
-    of_column = {column: number for number, group in enumerate(groups, start=1) for column in group}
-    columns = []
-    for column in protocol.columns:
-        channel = shown.channel([column])
-        told, entropy = channel.information, channel.entropy
-        columns.append(
-            FoundColumn(
-                column=column,
-                group=of_column[column],
-                plain=_share(shown.plain[column]),
-                kept=_share(told / entropy) if entropy else 1.0,
-                entropy=entropy,
-                information=told,
-            )
-        )
     consistency = groups_consistency(rows.draws.cells, rows.draws.records, protocol)
     findings = GroupedFindings(
         guarantee=protocol.guarantee,
@@ -188,10 +157,10 @@ def audit_groups(
         records=int(joint.counts.any(axis=0).sum()),
         published=_published(folder),
         people=protocol.people,
-        groups=groups,
-        choice=_choice(spec),
-        share=_share(solved.utility / solved.entropy) if solved.entropy else 1.0,
-        columns=tuple(columns),
+        groups=optimised.groups,
+        choice=choice_of(spec),
+        share=share(solved.utility / solved.entropy) if solved.entropy else 1.0,
+        columns=found_columns(shown),
         consistency=FoundConsistency(
             p_value=consistency.p_value, tests=consistency.tests, impossible=consistency.impossible
         ),
@@ -226,17 +195,6 @@ def describe_groups(
     channels = channels_table(shown, findings.people)
     write_grouped_documents(spec, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
     return public
-
-
-def _choice(spec: ReleaseSpec) -> Choice:
-    if spec.groups.is_auto:
-        return "auto"
-    return "order" if spec.groups.of is None else "given"
-
-
-def _share(value: float) -> float:
-    """A quotient of sums that may be a hair outside."""
-    return min(1.0, max(0.0, float(value)))
 
 
 def _published(folder: ReleaseFolder) -> int:
