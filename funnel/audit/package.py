@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scipy.special import gammaincinv
@@ -11,6 +11,7 @@ from scipy.special import gammaincinv
 from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
 from funnel.release.documents import ProtocolDocument
+from funnel.spec import ReleaseSpec
 
 Facts = Mapping[str, tuple[str, int]]
 """SHA-256 (hex) and size of every public file, by its path."""
@@ -27,22 +28,22 @@ _FIELD = (
     "{}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
-_SCOPES = {
+SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
     "different": (
         "per record and for this version alone; the publisher declares that no person is in more than one version"
     ),
     "same": "everything published about a person, in this version and in all versions before it about the same people",
 }
-_PROTECTED = {
+PROTECTED = {
     "none": "not protected: all public documents are made from the exact counts, and only rounded",
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-_ORDERS = ("random", "as in the source")
-_FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
-_KEYS = {
+PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+ORDERS = ("random", "as in the source")
+FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
+KEYS = {
     "licenses": {"name", "path"},
     "contributors": {"title", "email", "roles"},
     "sources": {"title", "path", "version"},
@@ -81,8 +82,15 @@ def _complaints(
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
         return
-    yield from _differences(package, _expected(name, package, document, facts, rows), "")
-    for key, allowed in _KEYS.items():
+    yield from differences(package, _expected(name, package, document, facts, rows), "")
+    yield from unfit(package, privacy)
+    if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
+        yield "funnel:privacy.confidence does not follow from the number of records"
+
+
+def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:
+    """What no package has, whatever it is about."""
+    for key, allowed in KEYS.items():
         entries = package.get(key, [])
         if not isinstance(entries, list) or any(not isinstance(e, dict) or set(e) - allowed for e in entries):
             yield f"{key} has a key that funnel does not write"
@@ -90,10 +98,8 @@ def _complaints(
         yield "its version is no version"
     if not _TIME.fullmatch(str(package.get("created"))):
         yield "its time of publication is no time"
-    if privacy.get("rowOrder") not in _ORDERS:
+    if privacy.get("rowOrder") not in ORDERS:
         yield "funnel:privacy.rowOrder is neither random nor that of the source"
-    if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
-        yield "funnel:privacy.confidence does not follow from the number of records"
 
 
 def _expected(
@@ -102,14 +108,15 @@ def _expected(
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     privacy = package["funnel:privacy"]
     promise, inputs = document.guarantee, document.inputs.columns
-    given = {key: package[key] for key in (*_FREE, "version", "created") if key in package}
+    given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
+    texts = _texts(document.outputs.alphabet())
     return {
         **given,
-        "$schema": _PROFILE,
+        "$schema": PROFILE,
         "name": name,
-        "resources": [_resource(name, path, *facts[path], document, package) for path in tables],
+        "resources": [resource_of(name, path, facts[path], texts, _FIELD, package) for path in tables],
         "funnel:privacy": {
             "guarantee": promise.declared,
             "level": promise.level,
@@ -121,15 +128,15 @@ def _expected(
             "protocol": {"path": "protocol.json", "hash": f"sha256:{protocol}"},
             "protocolDigest": document.digest,
             # Releases from before the figures of a report were a file say nothing of it.
-            **({"report": _report(facts)} if "report.json" in facts else {}),
+            **({"report": report_of(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
             # Releases from before frequencies were held against rules say nothing of them.
-            **({"disclosureControl": _rules(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
+            **({"disclosureControl": rules_of(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
             **_frequencies(privacy, document, facts),
-            **_scope(privacy),
+            **scope_of(privacy),
         },
     }
 
@@ -140,7 +147,7 @@ def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Fac
     if said.protection == "none" and "frequencies" not in privacy:
         # Releases from before frequencies were protected say nothing of it.
         return {}
-    told: dict[str, Any] = {"protection": said.protection, "meaning": _PROTECTED[said.protection]}
+    told: dict[str, Any] = {"protection": said.protection, "meaning": PROTECTED[said.protection]}
     if said.protection == "noise":
         digest, _ = facts.get("frequencies.json", ("", 0))
         told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
@@ -149,16 +156,16 @@ def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Fac
     return {"frequencies": told}
 
 
-def _scope(privacy: dict[str, Any]) -> dict[str, Any]:
+def scope_of(privacy: dict[str, Any]) -> dict[str, Any]:
     """What the guarantee is about; who the people are is the publisher's word."""
     people, versions = privacy.get("people"), privacy.get("versions")
     if people not in ("same", "different"):
-        return {"scope": _SCOPES[None]}
+        return {"scope": SCOPES[None]}
     counted = people == "same" and isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
-    return {"people": people, **({"versions": versions} if counted else {}), "scope": _SCOPES[people]}
+    return {"people": people, **({"versions": versions} if counted else {}), "scope": SCOPES[people]}
 
 
-def _rules(said: Any) -> dict[str, Any]:
+def rules_of(said: Any) -> dict[str, Any]:
     """The rules of disclosure control as they may be; which they are is the publisher's word."""
     told = said if isinstance(said, dict) else {}
     least, share, alone = told.get("minimumCell"), told.get("dominance"), told.get("uniqueShare")
@@ -170,24 +177,31 @@ def _rules(said: Any) -> dict[str, Any]:
     }
 
 
-def _report(facts: Facts) -> dict[str, str]:
+def report_of(facts: Facts) -> dict[str, str]:
+    """The report as a data package names it."""
     return {"path": "report.json", "hash": f"sha256:{facts['report.json'][0]}", "page": "report.html"}
 
 
-def _resource(
-    name: str, path: str, digest: str, size: int, document: ProtocolDocument, package: dict[str, Any]
+def resource_of(
+    name: str,
+    path: str,
+    fact: tuple[str, int],
+    texts: Mapping[str, Sequence[str]],
+    meaning: str,
+    package: dict[str, Any],
 ) -> dict[str, Any]:
+    """A table of a release as its package has to describe it; ``meaning`` has a place for the name of a column."""
     is_csv = path.endswith(".csv")
+    digest, size = fact
     known = {"path": path, "bytes": size, "hash": f"sha256:{digest}", "type": "table"}
-    outputs = document.outputs.alphabet()
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(outputs, guard=False)}
+        return {**known, **kind, "schema": _schema(texts, meaning, guard=False)}
     said = [one.get("description") for one in _resources(package) if one.get("path") == path]
     rule = said[0] if said and said[0] in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(outputs, guard=rule is not None)}
+    return {**known, **kind, **described, "schema": _schema(texts, meaning, guard=rule is not None)}
 
 
 def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
@@ -195,20 +209,27 @@ def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _schema(outputs: Alphabet, guard: bool) -> dict[str, Any]:
+def _schema(texts: Mapping[str, Sequence[str]], meaning: str, guard: bool) -> dict[str, Any]:
     fields = []
-    for j, column in enumerate(outputs.columns):
-        values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
+    for column, of_column in texts.items():
+        values = [_cell(text, guard) for text in of_column]
         fields.append(
             {
                 "name": _cell(column, guard),
                 "type": "string",
-                "description": _FIELD.format(column),
+                "description": meaning.format(column),
                 "categories": values,
                 "constraints": {"required": True, "enum": values},
             }
         )
     return {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []}
+
+
+def _texts(outputs: Alphabet) -> dict[str, list[str]]:
+    """All texts that may be published of every column."""
+    return {
+        column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j, column in enumerate(outputs.columns)
+    }
 
 
 def _cell(text: str, guard: bool) -> str:
@@ -235,7 +256,7 @@ def _radius(cells: int, rows: int, alpha: float) -> float:
     return float(f"{exact:.2e}")
 
 
-def _differences(found: Any, expected: Any, place: str) -> Iterator[str]:
+def differences(found: Any, expected: Any, place: str) -> Iterator[str]:
     """Where two JSON values differ, by their keys."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted(set(found) | set(expected)):
@@ -245,10 +266,10 @@ def _differences(found: Any, expected: Any, place: str) -> Iterator[str]:
             elif key not in found:
                 yield f"{where} is missing"
             else:
-                yield from _differences(found[key], expected[key], where)
+                yield from differences(found[key], expected[key], where)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for number, (one, other) in enumerate(zip(found, expected, strict=True), 1):
-            yield from _differences(one, other, f"{place}[{number}]")
+            yield from differences(one, other, f"{place}[{number}]")
     elif type(found) is not type(expected) or found != expected:
         yield f"{place} is not what follows from the other files"
 
@@ -262,6 +283,27 @@ def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Check:
     said : dict
         Keys of the package by what the spec says.
     """
-    keys = sorted(set(said) | ({*_FREE, "name"} & set(package)))
+    keys = sorted(set(said) | ({*FREE, "name"} & set(package)))
     wrong = [f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key)]
     return judged("texts", wrong, "title, licence, contact and sources as in the spec")
+
+
+def said_texts(spec: ReleaseSpec) -> dict[str, Any]:
+    """What people wrote in a spec, as a data package has it."""
+    told = spec.metadata
+    contact = {"title": told.contact_name, "email": told.contact_email}
+    named = {key: value for key, value in contact.items() if value}
+    licence = {"name": told.licence, "path": told.licence_url}
+    said: dict[str, Any] = {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "licenses": [{key: value for key, value in licence.items() if value}],
+        "keywords": list(told.keywords),
+        "contributors": [{**named, "roles": ["publisher"]}] if named else None,
+        "sources": [
+            {k: v for k, v in (("title", s.title), ("path", s.path), ("version", s.version)) if v is not None}
+            for s in told.sources
+        ],
+    }
+    return {key: value for key, value in said.items() if value}

@@ -11,6 +11,8 @@ from unittest import mock
 
 from funnel.errors import FunnelError
 from funnel.pipeline import expectations
+from funnel.pipeline.expectations import finished_groups
+from funnel.pipeline.expectations.finished_groups import FinishedGroups
 from funnel.release.verdict import Verdict
 from tests.projects import tree
 from tests.sabotage.mutant import Mutant
@@ -71,11 +73,11 @@ def _verdicts() -> Iterator[list[Verdict]]:
     found: list[Verdict] = []
     judge = expectations.judge
 
-    def heard(evidence: expectations.Evidence) -> Verdict:
+    def heard(evidence: expectations.Evidence | FinishedGroups) -> Verdict:
         found.append(judge(evidence))
         return found[-1]
 
-    with mock.patch.object(expectations, "judge", heard):
+    with mock.patch.object(expectations, "judge", heard), mock.patch.object(finished_groups, "judge_groups", heard):
         yield found
 
 

@@ -83,7 +83,7 @@ def channel_complaints(path: Path, law: PublishedLaw, people: int) -> Iterator[s
     """Whether ``channels.parquet`` has the effective channel of every column and pair, and nothing else."""
     n = int(law.people.sum())
     try:
-        told = _read_channels(path)
+        told = read_channels(path)
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         yield f"channels.parquet cannot be read as channels ({type(error).__name__})"
         return
@@ -99,7 +99,14 @@ def channel_complaints(path: Path, law: PublishedLaw, people: int) -> Iterator[s
         yield from (f"the channel of {named} {said}" for said in _one_channel(of_columns[some], channel, n, people))
 
 
-def _read_channels(path: Path) -> list[tuple[_Texts, _Texts, _Texts, float, float]]:
+def read_channels(path: Path) -> list[tuple[_Texts, _Texts, _Texts, float, float]]:
+    """The rows of ``channels.parquet``: columns, true values, published texts, share of the input, probability.
+
+    Raises
+    ------
+    OSError, KeyError, ValueError, pyarrow.ArrowException
+        If it is no such table.
+    """
     with open_paged(path) as file:
         table = file.read()
     if table.column_names != [*_TEXTS, *_NUMBERS]:
