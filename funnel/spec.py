@@ -344,7 +344,7 @@ class ReleaseSpec(Section):
         if protection != "none":
             asked = "noise leaves nothing of them" if protection == "noise" else "all of them would have to be grouped"
             return (
-                f'publishes groups of columns with [frequencies] protection = "{protection}": the counts of '
+                f'columns cannot be published in groups with [frequencies] protection = "{protection}": the counts of '
                 f"combinations of that many columns are those of single people, and {asked}; write protection = "
                 '"none", under which all public figures are rounded from exact counts'
             )
@@ -352,13 +352,13 @@ class ReleaseSpec(Section):
             return reason
         if self.history is not None and self.history.people == "same":
             return (
-                'publishes groups of columns with [history] people = "same", and what somebody was told in several '
+                'columns cannot be published in groups with [history] people = "same", and what somebody was told in several '
                 'versions is bounded together for one group only; write people = "different" if it is so, or publish '
                 "fewer columns"
             )
         if self.mechanism.name != "auto" or self.mechanism.reads_secret:
             asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
-            return f"asks for {asked}, but groups of columns are published by a way of their own; take it out"
+            return f"{asked} is for columns that are published together, not in groups; take it out"
         if self.groups.people < self.disclosure.minimum_cell:
             return (
                 f"[groups] people is {self.groups.people}, fewer than the {self.disclosure.minimum_cell} of "

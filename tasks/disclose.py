@@ -79,7 +79,9 @@ def disclose_groups(spec: ReleaseSpec, joint: Joint, groups: Sequence[tuple[str,
     private_folder(workspace)
     found = [{"group": one.joint.inputs.columns, **disclosure_content(one, protection)} for one in broken]
     write_whole(place, dump({"groups": found}))
-    others = f"; {len(broken) - 1} further groups break them as well" if len(broken) > 1 else ""
+    others = ""
+    if further := len(broken) - 1:
+        others = f"; {further} further group{'s break' if further > 1 else ' breaks'} them as well"
     if spec.disclosure.refuses(protection):
         raise ReleaseRefused(refusal(broken[0], str(place)) + others)
     columns = " with ".join(broken[0].joint.inputs.columns)

@@ -100,7 +100,7 @@ def is_grouped(spec: ReleaseSpec, counted: Joint) -> bool:
     if len(counted.inputs) <= spec.limits.max_inputs:
         return False
     if (reason := spec.ungroupable) is not None:
-        raise DataError(f"{_too_many(counted, spec.limits.max_inputs)}; or publish them in groups: the spec {reason}")
+        raise DataError(f"{_too_many(counted, spec.limits.max_inputs)}; or publish them in groups, but {reason}")
     return True
 
 
