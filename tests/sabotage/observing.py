@@ -13,7 +13,7 @@ from funnel.errors import FunnelError
 from funnel.pipeline import expectations
 from funnel.pipeline.expectations import finished_groups
 from funnel.pipeline.expectations.finished_groups import FinishedGroups
-from funnel.release.verdict import Verdict
+from funnel.release.verdict import Judgement, Verdict
 from tests.projects import tree
 from tests.sabotage.mutant import Mutant
 from tests.sabotage.patching import patched
@@ -73,12 +73,31 @@ def _verdicts() -> Iterator[list[Verdict]]:
     found: list[Verdict] = []
     judge = expectations.judge
 
-    def heard(evidence: expectations.Evidence | FinishedGroups) -> Verdict:
+    def heard(evidence: expectations.Evidence) -> Verdict:
         found.append(judge(evidence))
         return found[-1]
 
-    with mock.patch.object(expectations, "judge", heard), mock.patch.object(finished_groups, "judge_groups", heard):
+    def of_groups(finished: FinishedGroups) -> Verdict:
+        found.append(judged_plainly(finished))
+        return found[-1]
+
+    with mock.patch.object(expectations, "judge", heard), mock.patch.object(finished_groups, "judge_groups", of_groups):
         yield found
+
+
+def judged_plainly(finished: FinishedGroups) -> Verdict:
+    """The verdict on a release of groups, each expectation asked by itself: scenes without sabotage are judged by
+    Great Expectations, and what it adds takes longer than all claims of a small release.
+    """
+    results = []
+    for one in finished.declared():
+        try:
+            failure = one.find(finished.table(one.evidence_table).to_dict("records")).failure
+        except Exception as error:
+            failure = f"{type(error).__name__} was raised"
+        kind, description = str(one.configuration.type), str(one.description)
+        results.append(Judgement(name=kind, description=description, passed=failure is None, failure=failure))
+    return Verdict.of(tuple(results))
 
 
 def _refusing(error: FunnelError) -> str:
