@@ -11,10 +11,23 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 
 from funnel.pipeline.flows.planned import ToldPlan
 from funnel.pipeline.flows.telling import plain
+from funnel.pipeline.flows.way import Done
+from funnel.pipeline.flows.wide import DoneGroups
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
-from funnel.release.public import PublicFindings, PublicRelease
+from funnel.release.grouped_public import GroupedPublic
+from funnel.release.grouping import PlannedGroups
+from funnel.release.public import PublicFindings, PublicRelease, share_step
+from funnel.release.public.rounding import to_multiple
 from funnel.spec import ReleaseSpec
+
+
+def describe_done(spec: ReleaseSpec, done: Done | DoneGroups) -> None:
+    """Create the artifacts of one published release."""
+    if isinstance(done, DoneGroups):
+        describe_grouped_run(spec, done.published, done.public)
+    else:
+        describe_run(spec, done.published, done.channel, done.public)
 
 
 def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, public: PublicRelease) -> None:
@@ -36,6 +49,31 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
     create_table_artifact(
         list(public.mechanisms), key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats"
     )
+    _link_report(spec, published)
+
+
+def describe_grouped_run(spec: ReleaseSpec, published: Published, public: GroupedPublic) -> None:
+    """Create the artifacts of one published release of groups, of what its public files are made of."""
+    groups = ", then ".join(" with ".join(group) for group in public.groups)
+    lines = [
+        f"# {plain(spec.title)} {published.version}",
+        "",
+        f"- **Bound**: {public.guarantee} on {plain(', '.join(spec.secret))}, for the whole record",
+        f"- **Level at most**: {public.level:.12g} nats",
+        f"- **Utility**: {public.utility:.4g} nats, {public.share:.1%} of what there is to know",
+        f"- **Groups**: {plain(groups)}",
+        f"- **Records**: {public.rows:,}",
+        f"- **Report**: `{published.report}`",
+    ]
+    create_markdown_artifact("\n".join(lines), key=f"{spec.name}-summary")
+    columns = [
+        {"column": one.column, "group": one.group, "plain": one.plain, "kept": one.kept} for one in public.columns
+    ]
+    create_table_artifact(columns, key=f"{spec.name}-columns", description=f"What is told of each column, {spec.title}")
+    _link_report(spec, published)
+
+
+def _link_report(spec: ReleaseSpec, published: Published) -> None:
     if (address := report_address(spec, published.version, published.report)) is not None:
         create_link_artifact(
             address,
@@ -68,6 +106,32 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
         "`--reject REASON` it is removed.",
     ]
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
+
+
+def describe_grouped_plan(spec: ReleaseSpec, n: int, planned: PlannedGroups) -> list[dict[str, Any]]:
+    """Create the artifact of a plan of groups; what it says of every column, as precisely as public files, is returned.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    n : int
+        Records.
+    planned : PlannedGroups
+    """
+    step = share_step(n)
+    columns = [
+        {
+            "column": one.column,
+            "group": one.group,
+            "plain": to_multiple(one.plain, step),
+            "kept": to_multiple(one.kept, step),
+        }
+        for one in planned.columns
+    ]
+    groups = ", then ".join(" with ".join(group) for group in planned.solution.groups)
+    said = f"{planned.guarantee} for the whole record, {to_multiple(planned.share, step):.1%} kept: {groups}"
+    create_table_artifact(columns, key="funnel-plan", description=said)
+    return columns
 
 
 def describe_plan(told: ToldPlan) -> list[dict[str, Any]]:

@@ -352,8 +352,8 @@ class ReleaseSpec(Section):
             return reason
         if self.history is not None and self.history.people == "same":
             return (
-                'columns cannot be published in groups with [history] people = "same", and what somebody was told in several '
-                'versions is bounded together for one group only; write people = "different" if it is so, or publish '
+                'columns cannot be published in groups with [history] people = "same": what several versions tell of '
+                'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
                 "fewer columns"
             )
         if self.mechanism.name != "auto" or self.mechanism.reads_secret:
