@@ -54,7 +54,7 @@ def outcome(mutant: Mutant, folder: Path) -> Outcome:
     prepared(folder, mutant.scene)
     before = _series(folder)
     caught: tuple[str, ...] = (PUBLISHED,)
-    with patched(mutant.patch), _verdicts() as verdicts:
+    with patched(mutant.patch), _verdicts(mutant.caught_by) as verdicts:
         try:
             told = run(folder, mutant.scene)
             sentence = f"{told['status']}, version {told['version']}"
@@ -68,8 +68,8 @@ def outcome(mutant: Mutant, folder: Path) -> Outcome:
 
 
 @contextmanager
-def _verdicts() -> Iterator[list[Verdict]]:
-    """The verdicts of all judgements inside this block."""
+def _verdicts(named: str) -> Iterator[list[Verdict]]:
+    """The verdicts of all judgements inside this block; on groups, of the expectation that is named."""
     found: list[Verdict] = []
     judge = expectations.judge
 
@@ -78,19 +78,22 @@ def _verdicts() -> Iterator[list[Verdict]]:
         return found[-1]
 
     def of_groups(finished: FinishedGroups) -> Verdict:
-        found.append(judged_plainly(finished))
+        found.append(asked(finished, named))
         return found[-1]
 
     with mock.patch.object(expectations, "judge", heard), mock.patch.object(finished_groups, "judge_groups", of_groups):
         yield found
 
 
-def judged_plainly(finished: FinishedGroups) -> Verdict:
-    """The verdict on a release of groups, each expectation asked by itself: scenes without sabotage are judged by
-    Great Expectations, and what it adds takes longer than all claims of a small release.
+def asked(finished: FinishedGroups, named: str) -> Verdict:
+    """The verdict of one expectation on a release of groups, or of all where none is so named.
+
+    Scenes without sabotage are judged by all of them, through Great Expectations; for every mutant that takes too long.
     """
+    declared = finished.declared()
+    chosen = [one for one in declared if one.configuration.type == named] or declared
     results = []
-    for one in finished.declared():
+    for one in chosen:
         try:
             failure = one.find(finished.table(one.evidence_table).to_dict("records")).failure
         except Exception as error:
