@@ -245,6 +245,10 @@ class ReleaseSpec(Section):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
+        self._check_columns()
+        return self
+
+    def _check_columns(self) -> None:
         for column in self.publish:
             # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
             if any(same_name(column, secret) for secret in self.secret):
@@ -291,7 +295,6 @@ class ReleaseSpec(Section):
                     f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
                     "them; take one of the two out"
                 )
-        return self
 
     def _require_listed(self, section: str, column: str) -> None:
         """Refuse a section of a column that is not released.
@@ -428,9 +431,10 @@ class ReleaseSpec(Section):
         """
         found = self.model_copy(update={"publish": columns})
         try:
-            return found._columns_agree()
+            found._check_columns()
         except ValueError as error:
             raise SpecError(str(error)) from error
+        return found
 
     @property
     def register(self) -> str | None:
