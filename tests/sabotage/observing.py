@@ -13,7 +13,8 @@ from funnel.errors import FunnelError
 from funnel.pipeline import expectations
 from funnel.pipeline.expectations import finished_groups
 from funnel.pipeline.expectations.finished_groups import FinishedGroups
-from funnel.release.verdict import Judgement, Verdict
+from funnel.release.verdict import Verdict
+from tests.groups import asked
 from tests.projects import tree
 from tests.sabotage.mutant import Mutant
 from tests.sabotage.patching import patched
@@ -83,24 +84,6 @@ def _verdicts(named: str) -> Iterator[list[Verdict]]:
 
     with mock.patch.object(expectations, "judge", heard), mock.patch.object(finished_groups, "judge_groups", of_groups):
         yield found
-
-
-def asked(finished: FinishedGroups, named: str) -> Verdict:
-    """The verdict of one expectation on a release of groups, or of all where none is so named.
-
-    Scenes without sabotage are judged by all of them, through Great Expectations; for every mutant that takes too long.
-    """
-    declared = finished.declared()
-    chosen = [one for one in declared if one.configuration.type == named] or declared
-    results = []
-    for one in chosen:
-        try:
-            failure = one.find(finished.table(one.evidence_table).to_dict("records")).failure
-        except Exception as error:
-            failure = f"{type(error).__name__} was raised"
-        kind, description = str(one.configuration.type), str(one.description)
-        results.append(Judgement(name=kind, description=description, passed=failure is None, failure=failure))
-    return Verdict.of(tuple(results))
 
 
 def _refusing(error: FunnelError) -> str:

@@ -61,14 +61,10 @@ def path_complaints(text: GroupedText, draws: Cells, counts: Counts) -> Iterator
     counts : mapping of (secret, record) to int
         Counted again.
     """
-    cells, records = draws.cells, draws.records
-    if len(np.unique(cells, axis=0)) != len(cells) or (records <= 0).any():
+    if len(np.unique(draws.cells, axis=0)) != len(draws.cells) or (draws.records <= 0).any():
         yield "a number of draws is told twice, or is none"
         return
-    if ((cells[:, 0] < 0) | (cells[:, 0] >= len(text.stages))).any():
-        yield "there are draws of a stage that is none"
-        return
-    if any(not _fits(text, *cell) for cell in cells[:, :4].tolist()):
+    if not _fit(text, draws):
         yield "there are draws of a class, an input or an output that is none"
         return
     secrets = {symbol: s for s, symbol in enumerate(draws.secret)}
@@ -97,7 +93,14 @@ def path_complaints(text: GroupedText, draws: Cells, counts: Counts) -> Iterator
                 coming[then, s] = coming.get((then, s), 0) + count
 
 
+def _fit(text: GroupedText, draws: Cells) -> bool:
+    """Whether draws are of stages, classes, inputs and outputs that there are."""
+    return all(_fits(text, *cell) for cell in draws.cells[:, :4].tolist())
+
+
 def _fits(text: GroupedText, number: int, place: int, x: int, y: int) -> bool:
+    if not 0 <= number < len(text.stages):
+        return False
     stage = text.stages[number]
     if not 0 <= place < len(stage.classes):
         return False
@@ -106,6 +109,9 @@ def _fits(text: GroupedText, number: int, place: int, x: int, y: int) -> bool:
 
 def table_complaints(text: GroupedText, draws: Cells, counted: Mapping[Symbol, int]) -> Iterator[str]:
     """Whether the released table has the text of every group as often as it was drawn, or nothing was said of it."""
+    if not _fit(text, draws):
+        yield "what was drawn cannot be told from draws of no output"
+        return
     rows = sum(counted.values())
     for number, (stage, found) in enumerate(zip(text.stages, by_group(counted, text), strict=True), 1):
         drawn: Counter[Symbol] = Counter()
