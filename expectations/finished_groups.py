@@ -320,14 +320,13 @@ class FinishedGroups:
     def _report(self) -> list[Claim]:
         from funnel.pipeline.expectations.grouped_report_claims import grouped_report_claims
 
-        path = self.folder.numbers
-        content = _json(path)
+        content = _json(self.folder.numbers)
         checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
         return grouped_report_claims(
             content,
-            path.read_bytes() == _spread(content),
+            self.folder.numbers.read_bytes() == _spread(content),
             self.folder.report.read_text(encoding="utf-8"),
-            path,
+            self.folder.numbers,
             self.version,
             _json(self.folder.package)["created"],
             self.law,

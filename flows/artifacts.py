@@ -11,23 +11,11 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 
 from funnel.pipeline.flows.planned import ToldPlan
 from funnel.pipeline.flows.telling import plain
-from funnel.pipeline.flows.way import Done
-from funnel.pipeline.flows.wide import DoneGroups
 from funnel.pipeline.tasks.publish import Published
 from funnel.protocol import Protocol
 from funnel.release.grouped_public import GroupedPublic
-from funnel.release.grouping import PlannedGroups
-from funnel.release.public import PublicFindings, PublicRelease, share_step
-from funnel.release.public.rounding import to_multiple
+from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
-
-
-def describe_done(spec: ReleaseSpec, done: Done | DoneGroups) -> None:
-    """Create the artifacts of one published release."""
-    if isinstance(done, DoneGroups):
-        describe_grouped_run(spec, done.published, done.public)
-    else:
-        describe_run(spec, done.published, done.channel, done.public)
 
 
 def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, public: PublicRelease) -> None:
@@ -108,28 +96,8 @@ def describe_held(spec: ReleaseSpec, told: Mapping[str, Any]) -> None:
     create_markdown_artifact("\n".join(lines), key=f"{spec.name}-approval", description=spec.title)
 
 
-def describe_grouped_plan(spec: ReleaseSpec, n: int, planned: PlannedGroups) -> list[dict[str, Any]]:
-    """Create the artifact of a plan of groups; what it says of every column, as precisely as public files, is returned.
-
-    Parameters
-    ----------
-    spec : ReleaseSpec
-    n : int
-        Records.
-    planned : PlannedGroups
-    """
-    step = share_step(n)
-    columns = [
-        {
-            "column": one.column,
-            "group": one.group,
-            "plain": to_multiple(one.plain, step),
-            "kept": to_multiple(one.kept, step),
-        }
-        for one in planned.columns
-    ]
-    groups = ", then ".join(" with ".join(group) for group in planned.solution.groups)
-    said = f"{planned.guarantee} for the whole record, {to_multiple(planned.share, step):.1%} kept: {groups}"
+def describe_grouped_plan(columns: list[dict[str, Any]], said: str) -> list[dict[str, Any]]:
+    """Create the artifact of a plan of groups: what becomes of every column; that is returned too."""
     create_table_artifact(columns, key="funnel-plan", description=said)
     return columns
 

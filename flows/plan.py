@@ -11,7 +11,7 @@ from funnel.errors import SpecError
 from funnel.frequencies.outlook import noise_outlook
 from funnel.guarantees import parse_guarantee
 from funnel.pipeline.flows.artifacts import describe_grouped_plan, describe_plan
-from funnel.pipeline.flows.planned import Planned, told_plan
+from funnel.pipeline.flows.planned import Planned, told_groups, told_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.planning import plan as compare
@@ -47,12 +47,11 @@ def plan(spec: str, suggest: bool = False, frequencies: bool = False) -> list[di
     found = _plan(spec, suggest, frequencies)
     if isinstance(found, Planned):
         return describe_plan(told_plan(found))
-    described, records, groups = found
-    return describe_grouped_plan(described, records, groups)
+    return describe_grouped_plan(*told_groups(*found))
 
 
 @plain_errors
-def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[ReleaseSpec, int, PlannedGroups]:
+def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[PlannedGroups, int]:
     spec = settled_columns(ReleaseSpec.load(spec_path))
     found = preview(spec, tell, read_from_vault)
     joint = found.protected.frequencies.joint
@@ -63,7 +62,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[R
                 "columns are published in groups here, of which there is a plan without suggestions and noise; give "
                 "neither suggest nor frequencies"
             )
-        return spec, joint.n, plan_groups(spec, joint, guarantee, tell)
+        return plan_groups(spec, joint, guarantee, tell), joint.n
     mechanism = spec.mechanism
     rows = compare(
         joint, guarantee, reads_secret=mechanism.reads_secret, time_limit=mechanism.time_limit, progress=tell

@@ -7,7 +7,8 @@ from typing import Any
 
 from prefect import flow
 
-from funnel.pipeline.flows.artifacts import describe_done, describe_held
+from funnel.pipeline.flows.artifacts import describe_held
+from funnel.pipeline.flows.described import describe_done
 from funnel.pipeline.flows.telling import ended, explained
 from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import plain_errors

@@ -40,10 +40,12 @@ _CAPTION = "* as the spec has it; moved next: expected before the next version, 
 _OFTEN = 1.0
 
 
-def frequencies_line(protection: Protection) -> str:
-    """What protects the frequencies that everything public is made from, in one line."""
+def frequencies_line(protection: Protection, grouped: bool = False) -> str:
+    """What protects the frequencies that everything public is made from, in one line; groups have nothing else."""
     if protection.protection != "noise":
         more = 'protection = "noise" in [frequencies] protects them.'
+        if grouped:
+            more = "Columns that are published in groups have no other protection."
         if protection.protection == "threshold":
             return (
                 "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
@@ -133,7 +135,7 @@ class Console:
             plans = [one.to_dict() for one in planned]
             self.print_json({"records": n, "frequencies": protection.model_dump(), "groups": plans})
         else:
-            show_groups(spec, n, planned, frequencies_line(protection), self._out)
+            show_groups(spec, n, planned, frequencies_line(protection, True), self._out)
 
     def print_json(self, content: dict[str, Any]) -> None:
         """Print one JSON object on one line."""

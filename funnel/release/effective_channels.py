@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from funnel.groups import Shown
 from funnel.joint import FloatArray, IntArray
@@ -46,11 +44,6 @@ def channels_table(shown: Shown, people: int) -> pa.Table:
     texts = [pa.array([row[j] for row in rows], pa.string()).dictionary_encode() for j in range(len(_TEXTS))]
     numbers = [pa.array([row[j] for row in rows], pa.float64()) for j in (6, 7)]
     return pa.table([*texts, *numbers], names=[*_TEXTS, "share", "probability"])
-
-
-def write_channels(path: Path, table: pa.Table) -> None:
-    """Write the table; the same bytes for the same table."""
-    pq.write_table(table, path, compression="zstd")
 
 
 _Row = tuple[str | None, str | None, str | None, str | None, str | None, str | None, float, float]

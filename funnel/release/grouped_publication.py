@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from funnel.errors import ReleaseRefused
 from funnel.groups.protocol import GroupedProtocol
 from funnel.guarantees import Guarantee
 from funnel.release.datapackage import disclosure_control, package_of, scope_alone, unprotected
 from funnel.release.document import dump
-from funnel.release.effective_channels import write_channels
 from funnel.release.files import FileRef, write_whole
 from funnel.release.grouped_protocol_document import MECHANISM, grouped_protocol_document
 from funnel.release.grouped_public import GroupedPublic
@@ -48,7 +48,7 @@ def write_grouped_documents(
         raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
     document = grouped_protocol_document(protocol, guarantee, spec.secret, public, protection)
     write_whole(folder.protocol, document.to_bytes())
-    write_channels(folder.channels, channels)
+    pq.write_table(channels, folder.channels, compression="zstd")
     if spec.output.csv:
         write_csv(folder)
 
@@ -63,10 +63,9 @@ def write_grouped_package(
     folder: ReleaseFolder,
 ) -> None:
     """Write the Data Package over the public files that are there."""
-    there = (folder.data, folder.csv, folder.protocol, folder.channels, folder.numbers, folder.report)
     files = {
         path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size)
-        for path in there
+        for path in (folder.data, folder.csv, folder.protocol, folder.channels, folder.numbers, folder.report)
         if path.is_file()
     }
     privacy = _privacy(spec, protocol, public, protection, files)
