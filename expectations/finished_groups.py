@@ -224,7 +224,9 @@ class FinishedGroups:
             for cells, number in parquet_cells(database, self.folder.counted, "records.parquet", [*columns, _COUNT]):
                 stored[cells[:-1]] = stored.get(cells[:-1], 0) + int(cells[-1] or 0) * number
         order = [self.recount.published_columns.index(column) for column in self.text.columns]
-        counted = {(*s, *(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()}
+        counted: dict[tuple[str | None, ...], int] = {
+            (*s, *(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()
+        }
         wrong = sum(stored.get(cell, 0) != counted.get(cell, 0) for cell in {*stored, *counted})
         return [claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells")]
 

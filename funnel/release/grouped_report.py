@@ -21,6 +21,8 @@ from funnel.release.public_report import (
 )
 from funnel.release.verdict import Judgement
 
+TextKind = Literal["a value", "a set", "all but some", "anything"]
+
 
 class ReportedGroup(Part):
     """One group: its columns, the combinations of their values, how many channels it has, and the share of what there
@@ -51,7 +53,7 @@ class ReportedText(Part):
 
     column: str
     text: str
-    kind: Literal["a value", "a set", "all but some", "anything"]
+    kind: TextKind
     values: tuple[str, ...]
 
 

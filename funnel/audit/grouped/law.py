@@ -91,7 +91,7 @@ class PublishedLaw:
         people = np.array(followed.totals, dtype=np.int64)
         flat = rows * len(followed.masses) + published
         found, places = np.unique(flat, return_inverse=True)
-        likely = np.bincount(places.reshape(-1), weights=np.array(followed.likely))
+        likely = _sums(places.reshape(-1), np.array(followed.likely))
         rows, published = np.divmod(found, len(followed.masses))
         return cls(followed, rows, published, likely * people[rows])
 
@@ -173,12 +173,11 @@ class PublishedLaw:
         people = np.bincount(of_row, weights=self.people, minlength=len(inputs)).astype(np.int64)
         flat = of_row[self.rows] * len(outputs) + of_record[self.published]
         if len(inputs) * len(outputs) <= _CELLS:
-            table = np.bincount(flat, weights=self.masses, minlength=len(inputs) * len(outputs))
-            cells = np.flatnonzero(table)
-            masses = table[cells]
+            table = _sums(flat, self.masses, len(inputs) * len(outputs))
+            cells, masses = np.flatnonzero(table), table[table > 0]
         else:
             cells, places = np.unique(flat, return_inverse=True)
-            masses = np.bincount(places.reshape(-1), weights=self.masses)
+            masses = _sums(places.reshape(-1), self.masses)
         inputs_of, outputs_of = np.divmod(cells, len(outputs))
         columns = tuple(self.columns[j] for j in some)
         return Effective(columns, inputs, outputs, people, inputs_of, outputs_of, masses)
@@ -188,6 +187,11 @@ class PublishedLaw:
         outputs, of_record = _joined([self.texts[j] for j in some])
         masses = np.bincount(of_record[self.published], weights=self.masses, minlength=len(outputs))
         return dict(zip(outputs, masses.tolist(), strict=True))
+
+
+def _sums(places: IntArray, weights: FloatArray, size: int = 0) -> FloatArray:
+    """The sum of the weights at every place."""
+    return np.asarray(np.bincount(places, weights=weights, minlength=size), dtype=np.float64)
 
 
 def _coded(symbols: Sequence[tuple[str, ...]], width: int) -> tuple[tuple[tuple[str, ...], IntArray], ...]:

@@ -58,7 +58,7 @@ class Rows:
         return cls(tuple(columns), tuple(tuple(one) for one in known), np.array(codes, dtype=np.int32))
 
     def __len__(self) -> int:
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     def joined(self, columns: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
         """The combinations of some columns that occur, and the number of that of every row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from typing import get_args
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from funnel.release.grouped_report import (
     ReportedGuess,
     ReportedStage,
     ReportedText,
+    TextKind,
 )
 from funnel.release.provenance import software
 from funnel.release.public import count_of_records
@@ -132,11 +134,10 @@ def _texts(content: GroupedContent) -> tuple[ReportedText, ...]:
                     kind = _kind(text, len(mixed), len(of_column))
                     values = tuple(value for value in of_column if value in mixed)
                     found.setdefault(kind, ReportedText(column=column, text=text, kind=kind, values=values))
-    order = ("a value", "a set", "all but some", "anything")
-    return tuple(found[kind] for kind in order if kind in found)
+    return tuple(found[kind] for kind in get_args(TextKind) if kind in found)
 
 
-def _kind(text: str, mixed: int, of_column: int) -> str:
+def _kind(text: str, mixed: int, of_column: int) -> TextKind:
     if mixed == of_column and text.startswith(ANY):
         return "anything"
     if mixed == 1:
