@@ -79,6 +79,11 @@ class ReleaseFolder:
         return self.root / "protocol.json"
 
     @property
+    def channels(self) -> Path:
+        """The effective channel of every column and pair, where columns are published in groups."""
+        return self.root / "channels.parquet"
+
+    @property
     def package(self) -> Path:
         """Data Package v2."""
         return self.root / "datapackage.json"
@@ -137,6 +142,25 @@ class ReleaseFolder:
     def joint(self) -> Path:
         """Exact counts of (secret, input); internal."""
         return self.audit / "joint.json"
+
+    @property
+    def counted(self) -> Path:
+        """Exact counts of (secret, record), where columns are published in groups; internal."""
+        return self.audit / "records.parquet"
+
+    @property
+    def cells(self) -> Path:
+        """Counts of what was drawn at every stage, where columns are published in groups; internal."""
+        return self.audit / "draws.parquet"
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether its columns are published in groups, as its protocol says."""
+        try:
+            with self.protocol.open("rb") as file:
+                return b'"funnel-grouped-protocol/1"' in file.read()
+        except OSError:
+            return False
 
     @property
     def first_rows(self) -> Path:
