@@ -214,6 +214,11 @@ def estimate(
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
+    if protocol.is_sparse:
+        raise SpecError(
+            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of all of them, which is "
+            "too large; the posteriors in protocol.json say how likely each true value is behind a published one"
+        )
     columns, cells, cell_of = _cells(protocol, by)
     counts = output_counts(released, protocol)
     fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
