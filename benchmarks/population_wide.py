@@ -83,8 +83,8 @@ def main() -> None:
     lines = [
         "# What a release of many columns is worth in the population",
         "",
-        "Adult, all 48,842 records, as the population; the optimum for LIP 1 from a sample of them. Outside: the share of",
-        "the sample's records whose published value says more than the bound allows to whoever knows the population, and",
+        "Adult, all 48,842 records, as the population; the optimum for LIP 1 from a sample of them. Outside: the share",
+        "of the sample's records whose output says more than the bound allows to whoever knows the population, and",
         f"what `funnel.audit.population` estimates from the sample alone; means of {chosen.repeats} samples.",
         "",
         "| secret given published | sample | combinations | outside | estimated (over the laws drawn) "

@@ -216,8 +216,8 @@ def estimate(
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
     if protocol.is_sparse:
         raise SpecError(
-            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of all of them, which is "
-            "too large; the posteriors in protocol.json say how likely each true value is behind a published one"
+            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
+            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
         )
     columns, cells, cell_of = _cells(protocol, by)
     counts = output_counts(released, protocol)
