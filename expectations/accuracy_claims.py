@@ -19,9 +19,10 @@ _MOST_ROWS = 30
 
 def accuracy_claims(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
     """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares."""
-    symbols, estimating = _estimating(laws)
     stated, tables = numbers["accuracy"], numbers["estimated"]
-    if estimating.too_much:
+    # Of a wide table nothing is told, and no table is made to find that out.
+    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws)
+    if estimating is None or estimating.too_much:
         yield same("accuracy", stated, None)
         yield same("estimated", list(tables), [])
         return
@@ -77,7 +78,7 @@ def _estimating(laws: Laws) -> tuple[list[Symbol], Estimating]:
     symbols = [symbol for symbol, count in laws.inputs.items() if count]
     shares = [rounded(laws.inputs[symbol] / n) for symbol in symbols]
     if laws.reads_secret:
-        law = [[rounded(mass) for mass in laws.pairs[symbol]] for symbol in symbols]
+        law = [[rounded(laws.pairs[symbol].get(y, 0.0)) for y in range(len(laws.outputs))] for symbol in symbols]
     else:
         law = [[weight / laws.denominator for weight in laws.weights[symbol]] for symbol in symbols]
     return symbols, Estimating(law, shares, n)
