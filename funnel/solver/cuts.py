@@ -154,9 +154,14 @@ class PlainCuts(Cuts):
     def __len__(self) -> int:
         return len(self._spaces)
 
+    @property
+    def region(self) -> Region:
+        """The posteriors that these cuts allow."""
+        return Region.of(self._spaces / self.law, self.law, self.image, self.goal)
+
     def pricer(self, budget: Budget) -> Pricer:
         """Of one region."""
-        return pricer_of(Region.of(self._spaces / self.law, self.law, self.image, self.goal), budget)
+        return pricer_of(self.region, budget)
 
     def add(self, rows: FloatArray) -> int:
         """The half-spaces that each row breaks most."""

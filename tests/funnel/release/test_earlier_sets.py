@@ -39,7 +39,7 @@ def test_the_set_is_that_of_the_paper(text: str, read: str) -> None:
         (FindingsDocument, 2, {"guarantee": OLD}, ("guarantee",)),
         (FindingsDocument, 1, {"guarantee": OLD}, ("guarantee",)),
         (FindingsDocument, 0, {"guarantee": OLD, "confidence": {}}, ("guarantee",)),
-        (ProtocolDocument, 1, {"guarantee": {"declared": OLD}}, ("guarantee", "declared")),
+        (ProtocolDocument, 1, {"guarantee": {"declared": OLD}, "utility": {}}, ("guarantee", "declared")),
         (PublicReport, 2, {"guarantee": OLD, "figures": {"guarantee": OLD}}, ("figures", "guarantee")),
         (InternalReport, 2, {"guarantee": OLD, "figures": {"guarantee": OLD}}, ("figures", "guarantee")),
     ],
