@@ -10,7 +10,7 @@ from typing import Any
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
-from funnel.recount.estimating import Estimating
+from funnel.pipeline.expectations.least_squares import Estimating
 
 # Figures are told to two digits, rounded up, and rows of the most common values alone.
 _UP = 1.1 + 1e-6

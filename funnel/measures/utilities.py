@@ -191,6 +191,15 @@ class Estimation(Utility):
     The variances that such estimates have of records published as they are, over those that they have of the protocol's
     answers: with a worth of 0.4, a million answers tell as much as 400,000 records would. 0 where some cell cannot be
     told at all.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10, 5], [10, 50, 20]])
+    >>> best = funnel.optimal(joint, funnel.LIP(0.5), utility="estimation")
+    >>> informative = funnel.optimal(joint, funnel.LIP(0.5)).protocol
+    >>> funnel.Estimation().told(joint, informative) <= best.utility + 1e-3
+    True
     """
 
     name: ClassVar[Literal["information", "variance", "estimation"]] = "estimation"

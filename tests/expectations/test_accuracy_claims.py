@@ -11,9 +11,9 @@ import pytest
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
+from funnel.pipeline.expectations import least_squares
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims
 from funnel.protocol import DENOMINATOR
-from funnel.recount import estimating
 from funnel.release.public import PublicLaws, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.report.estimated import estimated
@@ -104,6 +104,6 @@ def test_a_sum_that_cannot_be_told_is_noticed() -> None:
 
 def test_of_too_many_values_nothing_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = PROTOCOLS[0]
-    monkeypatch.setattr(estimating, "_MOST_WORK", 10.0)
+    monkeypatch.setattr(least_squares, "_MOST_WORK", 10.0)
     assert failures({"accuracy": None, "estimated": []}, protocol) == []
     assert failures(told(protocol), protocol) == ["accuracy", "estimated"]

@@ -19,12 +19,13 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console as RichConsole
 
-from funnel import LIP, Joint, fit
+from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.frequencies import Frequencies
 from funnel.history.outlook import outlook
 from funnel.planning import plan
+from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
@@ -293,7 +294,7 @@ def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path
     assert str(expected) in funnel("estimate", tmp_path).stdout
     sampled = json.loads(funnel("estimate", tmp_path, "--sampling", "--method", "inverse", "--json").stdout)
     assert (sampled["sampling"], sampled["method"]) == (True, "inverse")
-    failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
+    failed(funnel("estimate", tmp_path, "--by", "age"), 4, "age")
     failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from funnel import LDP, LIP, Estimation, Joint, fit, optimal
+from funnel import LDP, LIP, Estimation, Joint, fit, optimal, protect
 from funnel.alphabet import Alphabet
 from funnel.estimation import certain, estimation_worth, expected_errors, wanted_shares
 from funnel.mechanisms import names
@@ -110,3 +110,13 @@ def test_without_a_cone_the_most_informative_is_a_candidate_and_nothing_is_prove
     found = optimal(SKEWED, guarantee, utility="estimation", time_limit=5)
     assert (found.bound, found.status == "optimal") == (1.0, found.utility > 0.99)
     assert guarantee.holds(SKEWED, found.protocol)
+
+
+def test_over_noisy_counts_a_design_holds_for_every_table_that_the_noise_leaves() -> None:
+    exact = Joint.from_counts(20 * SKEWED.counts)
+    noisy, guarantee = protect(exact, epsilon=1.0), LIP(1.0)
+    best = optimal(noisy, guarantee, utility="estimation", time_limit=5)
+    assert guarantee.holds(noisy, best.protocol)
+    assert best.bound == 1
+    # Whatever the noise was: the public counts differ from the exact ones by a few of thousands.
+    assert best.utility > 0.3
