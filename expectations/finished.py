@@ -50,6 +50,7 @@ from funnel.recount import (
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.handouts import handouts_again
 from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
@@ -108,6 +109,8 @@ class Finished:
         With the release secret, where the spec has a record key.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
+    previous : str, optional
+        The newest version that readers find.
     prepared : Prepared, optional
         The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
@@ -128,6 +131,7 @@ class Finished:
     derivation: int = DERIVATION
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
+    previous: str | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -264,7 +268,8 @@ class Finished:
         for one in self.before:
             if one.protocol.is_file():
                 laws = Laws(self.public, ReleasedProtocol.parse(one.protocol.read_bytes()))
-                told = laws if told is None or laws.weights == self.laws.weights else told
+                if laws.outputs == self.laws.outputs and (told is None or laws.weights == self.laws.weights):
+                    told = laws
         if told is None:
             raise DataError("rows are taken over, and no version is there that they were drawn for")
         return {x: [Fraction(weight, told.denominator) for weight in column] for x, column in told.weights.items()}
@@ -374,6 +379,7 @@ class Finished:
             "plain_level": self._level,
             "protocol_figures": self._protocol,
             "package": self._package,
+            "handouts": self._handouts,
             "report": self._report,
         }
         if name not in makers:
@@ -391,7 +397,7 @@ class Finished:
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
         outputs = self.document.protocol.outputs.symbols
-        drawn = self.evidence.pair_counts.sum(axis=0).tolist()
+        drawn = self.evidence.pair_counts.by_output.tolist()
         other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
         return [claim("records", not other, "of an output are not as many as were drawn")]
 
@@ -478,7 +484,7 @@ class Finished:
             public=self.frequencies,
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
-            drawn=self.evidence.pair_counts.sum(axis=0).tolist(),
+            drawn=self.evidence.pair_counts.by_output.tolist(),
             stated=self.history.model_dump(by_alias=True),
             snapshot=self.snapshot,
             key=self.key,
@@ -607,6 +613,18 @@ class Finished:
             self.frequencies,
             self._intervals,
         )
+
+    def _handouts(self) -> list[Claim]:
+        package = _json(self.folder.package.read_bytes(), self.folder.package)
+        again = handouts_again(package, self.protocol, self.previous)
+        return [
+            claim(
+                name,
+                (self.folder.root / name).read_bytes() == content,
+                "is not what follows from datapackage.json and protocol.json",
+            )
+            for name, content in again.items()
+        ]
 
     def _report(self) -> list[Claim]:
         page = self.folder.report.read_text(encoding="utf-8")

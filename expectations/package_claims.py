@@ -46,7 +46,6 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-_OF_PEOPLE: dict[str | None, tuple[str, ...]] = {None: (), "different": ("people",), "same": ("people", "versions")}
 _FIELD = (
     ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
@@ -56,8 +55,15 @@ _CSV = (
     "before it in this file, so that no spreadsheet runs it as a formula; so has one that begins so after apostrophes. "
     "Take one apostrophe away to get the value, which is the one in the parquet file."
 )
+_RECIPE = (
+    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
+    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
+    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
 _PRIVACY = (
+    "schema",
     "guarantee",
+    "meaning",
     "level",
     "unit",
     "secret",
@@ -67,12 +73,16 @@ _PRIVACY = (
     "protocol",
     "protocolDigest",
     "report",
+    "estimation",
     "utilityShare",
+    "varianceExplained",
     "records",
     "rowOrder",
     "disclosureControl",
     "confidence",
     "frequencies",
+    "people",
+    "versions",
     "scope",
 )
 
@@ -122,9 +132,7 @@ def package_claims(
     resources = [_resource(said, protocol, path, *files[path], intervals) for path in tables]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
-    further |= {
-        f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY, *_OF_PEOPLE[said.people], *_of_numbers(laws)}
-    }
+    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY}}
     return [
         claim("canonical text", canonical, "holds more than its content"),
         all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
@@ -187,11 +195,10 @@ def _resource(
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8", "description": _CSV} if is_csv else {}),
-        "bytes": size,
+        **({"encoding": "utf-8", "description": _CSV, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
         "schema": {
-            "fieldsMatch": ["equal"],
+            "fieldsMatch": "exact",
             "fields": [
                 {**_field(place, protocol, is_csv), **_numbers(column, said, intervals.get(column, {}))}
                 for place, column in enumerate(said.publish)
@@ -233,6 +240,9 @@ def _channel(
 ) -> list[Claim]:
     report = {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
     return [
+        same("schema", privacy.get("schema"), "funnel/privacy/1"),
+        same("meaning", privacy.get("meaning"), said.guarantee.meaning),
+        same("estimation", privacy.get("estimation"), {"path": "protocol.csv", "recipe": _RECIPE}),
         same("unit", privacy["unit"], "nats"),
         same("secret", privacy["secret"], list(said.secret)),
         same("published", privacy["published"], list(said.publish)),
@@ -262,17 +272,14 @@ def _frequencies(
     versions: int | None,
 ) -> Claim:
     protection = said.frequencies.protection
-    expected: dict[str, Any] = {"protection": protection, "meaning": _PROTECTED[protection]}
+    noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
+    expected: dict[str, Any] = {"protection": protection, "meaning": _PROTECTED[protection], **dict.fromkeys(noisy)}
     if public is not None:
         expected |= {"path": FREQUENCIES, "hash": f"sha256:{files[FREQUENCIES][0]}"}
         expected |= {key: getattr(public, key) for key in ("epsilon", "delta", "beta", "spent")}
         # Which is judged where the protocol says it.
         expected["unprotectedVersions"] = protocol["frequencies"]["unprotected"]
     return same("frequencies", dict(told), expected)
-
-
-def _of_numbers(laws: Laws) -> tuple[str, ...]:
-    return () if laws.numbers is None else ("varianceExplained",)
 
 
 def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> list[Claim]:

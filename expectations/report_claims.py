@@ -9,7 +9,7 @@ from typing import Any
 
 from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
@@ -217,8 +217,8 @@ def _figures(
     yield same("outside", figures["outside"], laws.outside if public is None else None)
     yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
     yield explained_claim("explained", figures["explained"], laws, step)
-    yield near("utility", figures["utility"], laws.information.utility, step)
-    yield near("entropy", figures["entropy"], laws.information.entropy, step)
+    yield near_nats("utility", figures["utility"], laws.information.utility, step)
+    yield near_nats("entropy", figures["entropy"], laws.information.entropy, step)
     yield near("share", figures["share"], laws.share, step)
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
@@ -241,7 +241,7 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     for row in chosen:
         # By anything else, what is told of mechanisms is its share, whichever of the two is read.
         explained = worth_of(laws) if numbers["utility"] == "estimation" else laws.explained
-        yield near("utility", row["utility"], told.utility if explained is None else explained, step)
+        yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
         yield near("share", row["share"], _share(told) if explained is None else explained, step)
 
 
@@ -298,7 +298,7 @@ def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0
-    whole = sum(masses[y] for masses in laws.masses.values()) / (laws.recount.rows * laws.denominator)
+    whole = laws.output_masses[y] / (laws.recount.rows * laws.denominator)
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
     # The step is that of the public frequencies, which may be off by half.

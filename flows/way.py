@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit import Audited, Findings
+from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
 from funnel.numbers import utility_for
@@ -218,6 +219,9 @@ def _go(
     if isinstance(decision, Waiting):
         decision = decision.release
     warnings = list(doubts(frequencies.joint, parse_guarantee(spec.guarantee.canonical)))
+    if protocol.is_sparse and (worth := in_population(counted, protocol, parse_guarantee(spec.guarantee.canonical))):
+        # Only counts without noise make so wide a table.
+        warnings.append(worth.sentence)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:

@@ -51,6 +51,7 @@ _ROOMS = {
     "mechanisms": ("fit",),
     "planning": ("plan",),
     "protocol": ("Protocol",),
+    "release.reading": ("open_release",),
     "sampling": ("RecordKey", "sanitise"),
     "solver": ("Solution", "optimal"),
 }

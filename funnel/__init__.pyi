@@ -46,6 +46,7 @@ from funnel.measures.utilities import Estimation, Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
+from funnel.release.reading import open_release
 from funnel.sampling import RecordKey, sanitise
 from funnel.solver import Solution, optimal
 
@@ -94,6 +95,7 @@ __all__ = [
     "fit",
     "measures",
     "mechanisms",
+    "open_release",
     "optimal",
     "parse_guarantee",
     "plan",

@@ -150,6 +150,7 @@ def main() -> None:
       funnel release SPEC     sanitise, audit, validate and publish
       funnel approve SPEC     publish what waits for approval, where SPEC asks for it
       funnel audit RELEASE    check a published release again
+      funnel share RELEASE    put it at a URL or on a portal too
       funnel estimate RELEASE estimate true frequencies from a published release
 
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,
@@ -366,6 +367,41 @@ def plan_command(
         written,
         errors,
     )
+
+
+@main.command("share")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("target")
+@click.option("--ckan", is_flag=True, help="TARGET is a CKAN portal; its token is in FUNNEL_CKAN_TOKEN.")
+@click.option("--organisation", metavar="NAME", help="The organisation of the portal that owns the dataset.")
+@json_option
+def share_command(release: Path, target: str, ckan: bool, organisation: str | None, as_json: bool) -> None:
+    """Put the public files of a published RELEASE somewhere else too, whole or not at all.
+
+    RELEASE is the folder of a version, or of a series, whose latest version is meant. TARGET is a URL of any storage
+    that fsspec knows, where the version appears as TARGET/NAME/VERSION; or, with --ckan, a portal, where it becomes a
+    dataset. Only what was signed is shared. Running again finishes what was interrupted, and changes nothing else.
+    """
+    from funnel.release.sharing import share_at, whole_release
+    from funnel.storage import check_address, is_url
+
+    if organisation is not None and not ckan:
+        raise SpecError("an organisation is one of a portal; add --ckan, or leave it out")
+    with Console(as_json) as console:
+        if ckan:
+            from funnel.release.ckan import open_portal, share_on_portal
+
+            portal = open_portal(target, os.environ.get("FUNNEL_CKAN_TOKEN"))
+            shared = share_on_portal(whole_release(release), portal, organisation, console.progress)
+        else:
+            try:
+                if not is_url(check_address(target)):
+                    raise SpecError(f"{target} is no URL; name one, such as s3://bucket/open or file:///srv/open")
+            except ValueError as error:
+                raise SpecError(f"the address {error}") from None
+            shared = share_at(whole_release(release), target, console.progress)
+    said = f"{'shared' if shared.changed else 'already there'}: {shared.place}"
+    click.echo(json_line({"place": shared.place, "changed": shared.changed}) if as_json else said)
 
 
 @main.command("audit")

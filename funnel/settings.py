@@ -584,7 +584,7 @@ class LimitSettings(Section):
     """
 
     max_symbols: Annotated[StrictInt, Field(ge=2)] = 1000
-    max_inputs: Annotated[StrictInt, Field(ge=2)] = 20_000
+    max_inputs: Annotated[StrictInt, Field(ge=2)] = 1_000_000
 
 
 class ConfidenceSettings(Section):

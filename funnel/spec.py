@@ -311,7 +311,9 @@ class ReleaseSpec(Section):
             return
         near = nearest(column, self.columns)
         if near is None:
-            raise ValueError(f"[{section}] {column!r} is neither secret nor published")
+            raise ValueError(
+                f"[{section}] {column!r} is neither secret nor published; add it to publish, or leave the section out"
+            )
         listing = "secret" if near in self.secret else "publish"
         raise ValueError(
             f"{listing} names {near!r} and [{section}] {column!r}, which is neither secret nor published; if they are "

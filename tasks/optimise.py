@@ -90,7 +90,7 @@ def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     tell("fewer digits")
-    protocol = replace(coarsened(joint, bound, chosen.protocol, useful), guarantee=str(declared))
+    protocol = coarsened(joint, bound, chosen.protocol, useful).named(guarantee=str(declared))
     drawn = replace(
         chosen,
         protocol=protocol,

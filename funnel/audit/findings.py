@@ -13,6 +13,7 @@ from funnel import measures
 from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.audit.followed import FoundHistory
 from funnel.confidence import ConfidenceSet, confidence_set
+from funnel.drawn import DrawnCounts
 from funnel.frequencies import Frequencies
 from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
 from funnel.guarantees.robustly import robustly
@@ -157,7 +158,7 @@ class Audited:
         frequencies: Frequencies,
         protocol: Protocol,
         guarantee: Guarantee,
-        pair_counts: IntArray,
+        pair_counts: IntArray | DrawnCounts,
         alpha: float = 0.05,
         *,
         drawn_with: Protocol | None = None,
@@ -172,19 +173,20 @@ class Audited:
         protocol, guarantee, pair_counts, alpha, drawn_with, history, utility
             As of `audit_release`.
         """
-        rows = int(pair_counts.sum())
+        drawn = DrawnCounts.of_pairs(pair_counts)
+        rows = drawn.n
         law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
         if frequencies.protection == "noise":
             return cls(frequencies, law, rows, None, None, history)
-        outside = _outside(pair_counts, history)
-        return cls(frequencies, law, rows, outside, draw_consistency(pair_counts, drawn_with or protocol), history)
+        outside = _outside(drawn, history)
+        return cls(frequencies, law, rows, outside, draw_consistency(drawn, drawn_with or protocol), history)
 
 
 def audit_release(
     joint: Joint,
     protocol: Protocol,
     guarantee: Guarantee,
-    pair_counts: IntArray,
+    pair_counts: IntArray | DrawnCounts,
     alpha: float = 0.05,
     *,
     drawn_with: Protocol | None = None,
@@ -202,7 +204,7 @@ def audit_release(
     protocol : Protocol
     guarantee : Guarantee
         The declared bound.
-    pair_counts : ndarray of int64, shape (a' + 1, b)
+    pair_counts : ndarray of int64, shape (a' + 1, b), or DrawnCounts
         Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
     alpha : float
         Significance of the confidence set around the joint law.
@@ -221,12 +223,13 @@ def audit_release(
         law = audited.law
     else:
         law = law_findings(joint, protocol, guarantee, alpha, utility)
+    drawn = DrawnCounts.of_pairs(pair_counts)
     noisy = audited is not None and audited.frequencies.protection == "noise"
     return Findings(
         **{part.name: getattr(law, part.name) for part in fields(LawFindings)},
-        rows=int(pair_counts.sum()),
-        outside=_outside(pair_counts, history),
-        consistency=draw_consistency(pair_counts, drawn_with or protocol),
+        rows=drawn.n,
+        outside=_outside(drawn, history),
+        consistency=draw_consistency(drawn, drawn_with or protocol),
         proven_level=audited.law.level if audited is not None and noisy else None,
         history=history,
         drift=drift,
@@ -278,9 +281,9 @@ def law_findings(
     )
 
 
-def _outside(pair_counts: IntArray, history: FoundHistory | None) -> int:
+def _outside(drawn: DrawnCounts, history: FoundHistory | None) -> int:
     # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
-    return int(pair_counts[-1].sum()) - (0 if history is None else history.forgotten)
+    return drawn.outside - (0 if history is None else history.forgotten)
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:

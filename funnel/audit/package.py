@@ -9,6 +9,7 @@ from typing import Any
 from scipy.special import gammaincinv
 
 from funnel.audit.check import Check, judged
+from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
 
 Facts = Mapping[str, tuple[str, int]]
@@ -38,7 +39,14 @@ _PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
+_RECIPE = (
+    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
+    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
+    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+# Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
+_FIELDS_MATCH = ("exact", ["equal"])
 _ORDERS = ("random", "as in the source")
 _FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
 _KEYS = {
@@ -101,6 +109,8 @@ def _expected(
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     privacy = package["funnel:privacy"]
     promise, inputs = document.guarantee, document.inputs.columns
+    # Releases from before the block was a document of its own leave out what is not known of them.
+    dated = "schema" not in privacy
     given = {key: package[key] for key in (*_FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
@@ -110,6 +120,7 @@ def _expected(
         "name": name,
         "resources": [_resource(name, path, *facts[path], document, package) for path in tables],
         "funnel:privacy": {
+            **({} if dated else _told_since(promise.declared)),
             "guarantee": promise.declared,
             "level": promise.level,
             "unit": "nats",
@@ -122,31 +133,45 @@ def _expected(
             # Releases from before the figures of a report were a file say nothing of it.
             **({"report": _report(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
-            **_explained(document),
+            **_explained(document, dated),
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
             # Releases from before frequencies were held against rules say nothing of them.
             **({"disclosureControl": _rules(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
-            **_frequencies(privacy, document, facts),
+            **_frequencies(privacy, document, facts, dated),
+            **({} if dated else {"people": None, "versions": None}),
             **_scope(privacy),
         },
     }
 
 
-def _explained(document: ProtocolDocument) -> dict[str, Any]:
-    """What is explained of the variance of numbers, where that is told."""
+def _told_since(declared: str) -> dict[str, Any]:
+    """What the block says since it has a schema."""
+    return {
+        "schema": "funnel/privacy/1",
+        "meaning": parse_guarantee(declared).meaning,
+        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
+    }
+
+
+def _explained(document: ProtocolDocument, dated: bool) -> dict[str, Any]:
+    """What is explained of the variance of numbers, where that is told; older releases leave it out where it is not."""
     told = document.utility.explained
-    return {} if told is None else {"varianceExplained": told.variance_share}
+    if told is None:
+        return {} if dated else {"varianceExplained": None}
+    return {"varianceExplained": told.variance_share}
 
 
-def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
+def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts, dated: bool) -> dict[str, Any]:
     """What protects the frequencies, as the protocol says it."""
     said = document.frequencies
     if said.protection == "none" and "frequencies" not in privacy:
         # Releases from before frequencies were protected say nothing of it.
         return {}
     told: dict[str, Any] = {"protection": said.protection, "meaning": _PROTECTED[said.protection]}
+    if not dated:
+        told |= dict.fromkeys(("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions"))
     if said.protection == "noise":
         digest, _ = facts.get("frequencies.json", ("", 0))
         told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
@@ -184,16 +209,26 @@ def _resource(
     name: str, path: str, digest: str, size: int, document: ProtocolDocument, package: dict[str, Any]
 ) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
-    known = {"path": path, "bytes": size, "hash": f"sha256:{digest}", "type": "table"}
-    written = _fields(package, path)
+    said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
+    match = _fields_match(said)
+    known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
+    written = _fields(said)
+    if is_csv or match != _FIELDS_MATCH[0]:
+        known["bytes"] = size
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(document, False, written)}
-    said = [one.get("description") for one in _resources(package) if one.get("path") == path]
-    rule = said[0] if said and said[0] in _CSV_RULES else _CSV_RULES[0]
+        return {**known, **kind, "schema": _schema(document, match, False, written)}
+    rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(document, rule is not None, written)}
+    return {**known, **kind, **described, "schema": _schema(document, match, rule is not None, written)}
+
+
+def _fields_match(resource: dict[str, Any]) -> Any:
+    """How the fields match those of the table, as it may be written; which way tells the age of the release."""
+    schema = resource.get("schema")
+    said = schema.get("fieldsMatch") if isinstance(schema, dict) else None
+    return said if said in _FIELDS_MATCH else _FIELDS_MATCH[0]
 
 
 def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
@@ -201,10 +236,10 @@ def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _fields(package: dict[str, Any], path: str) -> list[Any]:
+def _fields(resource: dict[str, Any]) -> list[Any]:
     """The fields of a table as the package has them."""
-    schemas = [one.get("schema") for one in _resources(package) if one.get("path") == path]
-    found = schemas[0].get("fields") if schemas and isinstance(schemas[0], dict) else None
+    schema = resource.get("schema")
+    found = schema.get("fields") if isinstance(schema, dict) else None
     return found if isinstance(found, list) else []
 
 
@@ -227,7 +262,7 @@ def _numbers(said: Any, values: set[str]) -> dict[str, Any]:
     return {"funnel:numbers": told} if right else {}
 
 
-def _schema(document: ProtocolDocument, guard: bool, said: list[Any]) -> dict[str, Any]:
+def _schema(document: ProtocolDocument, match: Any, guard: bool, said: list[Any]) -> dict[str, Any]:
     fields, outputs, known = [], document.outputs.alphabet(), document.prior.symbols
     for j, column in enumerate(outputs.columns):
         values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
@@ -241,7 +276,7 @@ def _schema(document: ProtocolDocument, guard: bool, said: list[Any]) -> dict[st
                 **_numbers(said[j] if j < len(said) else {}, {symbol[j] for symbol in known}),
             }
         )
-    return {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []}
+    return {"fieldsMatch": match, "fields": fields, "missingValues": []}
 
 
 def _cell(text: str, guard: bool) -> str:

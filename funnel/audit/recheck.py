@@ -19,6 +19,7 @@ from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, check_public, read_evidence
 from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
+from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
@@ -36,7 +37,7 @@ from funnel.spec import ReleaseSpec
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
 _NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json"}
+_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json", *HANDOUTS}
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
     checks += [
         check_package(package, document, facts, rows, told_of),
+        *check_handouts(folder, document, package, facts),
         check_versions(folder, package, in_place=not told.fetched),
         check_guarantee(document),
         check_labels(document),

@@ -123,7 +123,7 @@ class Mechanism(ABC):
 
     def renamed(self, protocol: Protocol) -> Protocol:
         """The same protocol as one of this mechanism."""
-        return replace(protocol, mechanism=self.name)
+        return protocol.named(mechanism=self.name)
 
 
 @dataclass(frozen=True, eq=False)

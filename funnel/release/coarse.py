@@ -58,7 +58,8 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
     Protocol
         With weights and marginal that are multiples of 2^(63-k). The marginal is that of the *public* shares of the
         inputs, so it tells nothing that the weights and they do not. Zero weights stay zero. The protocol itself where
-        no grid does: perfect privacy is a lattice of its own, which another grid does not meet.
+        no grid does: perfect privacy is a lattice of its own, which another grid does not meet. A wide table is made
+        from exact counts, which whoever knows everybody else has, and its weights are as exact as they.
 
     Notes
     -----
@@ -72,7 +73,7 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: U
     r = q, and for r = q(1 + η) true up to 2η times the share of such records, in nats (decision 0026); a release has
     none.
     """
-    if guarantee.is_perfect:
+    if guarantee.is_perfect or protocol.is_sparse:
         return protocol
     read = joint.read_by(protocol.inputs.columns)
     if read.inputs != protocol.inputs:

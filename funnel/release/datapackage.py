@@ -6,9 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 from funnel.disclosure.words import rules_content
+from funnel.guarantees import parse_guarantee
 from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
+from funnel.release.privacy_block import (
+    KEY,
+    RECIPE,
+    UNPROTECTED,
+    BehindFrequencies,
+    Confidence,
+    DisclosureControl,
+    Estimation,
+    PrivacyBlock,
+    ProtocolFile,
+    ReportFile,
+)
 from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings
 from funnel.spec import ReleaseSpec
@@ -18,7 +31,7 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
 _PROTECTED = {
-    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+    "none": UNPROTECTED,
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
@@ -62,7 +75,7 @@ def data_package(
         "resources": [
             _resource(spec, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")
         ],
-        "funnel:privacy": _privacy(spec, protocol, findings, protection, files),
+        KEY: _privacy(spec, protocol, findings, protection, files),
     }
     if spec.description:
         package["description"] = spec.description
@@ -84,11 +97,11 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8", "description": RULE} if is_csv else {}),
-        "bytes": size,
+        # Validators count the bytes of texts only, and take any number for a wrong one in a parquet file.
+        **({"encoding": "utf-8", "description": RULE, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
         "schema": {
-            "fieldsMatch": ["equal"],
+            "fieldsMatch": "exact",
             "fields": [
                 _field(spec, protocol, column, guarded if is_csv else str) for column in protocol.outputs.columns
             ],
@@ -120,26 +133,31 @@ def _privacy(
     protection: Protection,
     files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
-    return {
-        "guarantee": findings.guarantee,
-        "level": findings.level,
-        "unit": "nats",
-        "secret": list(spec.secret),
-        "published": list(spec.publish),
-        "mechanism": protocol.mechanism,
-        "readsSecret": protocol.inputs.columns != spec.publish,
-        "protocol": {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"},
-        "protocolDigest": protocol.digest,
-        "report": {"path": "report.json", "hash": f"sha256:{files['report.json'][0]}", "page": "report.html"},
-        "utilityShare": findings.share,
-        **({} if findings.explained is None else {"varianceExplained": findings.explained.share}),
-        "records": findings.rows,
-        "rowOrder": "random" if spec.output.shuffle else "as in the source",
-        "disclosureControl": disclosure_control(spec),
-        "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
-        "frequencies": _frequencies(protection, files, findings),
-        **_scope(spec, findings),
-    }
+    history = findings.history
+    block = PrivacyBlock(
+        guarantee=findings.guarantee,
+        meaning=parse_guarantee(findings.guarantee).meaning,
+        level=findings.level,
+        secret=spec.secret,
+        published=spec.publish,
+        mechanism=protocol.mechanism,
+        reads_secret=protocol.inputs.columns != spec.publish,
+        protocol=ProtocolFile(path="protocol.json", hash=f"sha256:{files['protocol.json'][0]}"),
+        protocol_digest=protocol.digest,
+        report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
+        estimation=Estimation(path="protocol.csv", recipe=RECIPE),
+        utility_share=findings.share,
+        variance_explained=None if findings.explained is None else findings.explained.share,
+        records=findings.rows,
+        row_order="random" if spec.output.shuffle else "as in the source",
+        disclosure_control=DisclosureControl(**disclosure_control(spec)),
+        confidence=Confidence(alpha=findings.confidence.alpha, radius=findings.confidence.radius),
+        frequencies=_frequencies(protection, files),
+        people="same" if history is not None else spec.history.people if spec.history is not None else None,
+        versions=None if history is None else history.versions,
+        scope=_EVERYTHING if history is not None else _ALONE if spec.history is None else _OTHERS,
+    )
+    return block.content()
 
 
 def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
@@ -149,27 +167,17 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
     return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
 
 
-def _frequencies(protection: Protection, files: dict[str, tuple[str, int]], findings: PublicFindings) -> dict[str, Any]:
+def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
-    told = {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
-    if protection.protection != "noise":
-        return told
-    return {
-        **told,
-        "path": "frequencies.json",
-        "hash": f"sha256:{files['frequencies.json'][0]}",
-        "epsilon": protection.epsilon,
-        "delta": protection.delta,
-        "beta": protection.beta,
-        "spent": protection.spent,
-        "unprotectedVersions": protection.unprotected,
-    }
-
-
-def _scope(spec: ReleaseSpec, findings: PublicFindings) -> dict[str, Any]:
-    """What the guarantee is about: a version, or everything published about a person."""
-    if findings.history is not None:
-        return {"people": "same", "versions": findings.history.versions, "scope": _EVERYTHING}
-    if spec.history is not None:
-        return {"people": spec.history.people, "scope": _OTHERS}
-    return {"scope": _ALONE}
+    noise = protection.protection == "noise"
+    return BehindFrequencies(
+        protection=protection.protection,
+        meaning=_PROTECTED[protection.protection],
+        path="frequencies.json" if noise else None,
+        hash=f"sha256:{files['frequencies.json'][0]}" if noise else None,
+        epsilon=protection.epsilon,
+        delta=protection.delta,
+        beta=protection.beta,
+        spent=protection.spent,
+        unprotected_versions=protection.unprotected if noise else None,
+    )

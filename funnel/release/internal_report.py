@@ -85,6 +85,17 @@ class Sparse(Part):
     rarest: tuple[RareCombination, ...]
 
 
+class InPopulationFigures(Part):
+    """What the bound is estimated to be worth in the population, as `funnel.audit.population.InPopulation`."""
+
+    unseen: Probability
+    unseen_cells: Probability
+    outside: Probability
+    least: Probability
+    most: Probability
+    weight: float = Field(gt=0)
+
+
 class AttackFigures(Part):
     """One attacker: how often the best guess of the secret is right without the record and with it.
 
@@ -226,6 +237,7 @@ class InternalReport(Document):
     lifts: tuple[ExactLift, ...]
     lifts_total: Count
     sparse: Sparse
+    population: InPopulationFigures | None
     alone: AttackFigures
     beside: tuple[AttackFigures, ...]
     versions: tuple[AttackFigures, ...]
@@ -247,12 +259,13 @@ class InternalReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
-        was expected. Before version 5 nothing was told of columns one by one and of two crossed.
+        was expected. Before version 5 nothing was told of columns one by one and of two crossed, nor estimated of the
+        population.
         """
         if version not in (1, 2, 3, 4):
             return super().upgraded(version, content)
         figures = {**content["figures"], "explained": None}
-        content = {**content, "figures": figures, "utility": "information", "estimated": []}
+        content = {**content, "figures": figures, "utility": "information", "estimated": [], "population": None}
         if version in (3, 4):
             return content
         content = with_sets(content)

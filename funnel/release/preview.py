@@ -95,7 +95,7 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
     protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True)
-    protected = public_rows(spec, protected, units, learned, earlier, workspace, held)
+    protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving)
     return Preview(counted, protected, learned, earlier, held, codings.settled(spec))
 
 

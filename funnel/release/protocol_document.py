@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT, Protocol
@@ -14,7 +14,7 @@ from funnel.release.channel import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
 from funnel.release.earlier_sets import with_sets
 from funnel.release.protection import UNPROTECTED, Protection
-from funnel.release.public import PublicRelease
+from funnel.release.public import PublicLaws, PublicRelease
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"
@@ -87,7 +87,7 @@ class ProtocolDocument(Document):
     denominator: Literal["9223372036854775808"]
     inputs: Symbols
     outputs: Symbols
-    weights: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
+    weights: tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]
     marginal: tuple[Decimal, ...] = Field(min_length=1)
     guarantee: Promise
     utility: Utility
@@ -95,25 +95,30 @@ class ProtocolDocument(Document):
     posterior: tuple[Posterior, ...]
     frequencies: Protection
 
-    @field_validator("weights", mode="before")
+    @field_validator("weights")
     @classmethod
-    def _as_a_table(cls, value: Any, info: ValidationInfo) -> Any:
-        inputs = info.data.get("inputs")
-        if not isinstance(value, list | tuple) or inputs is None:
-            return value
-        sparse = info.data.get("format") == SPARSE_FORMAT
-        if any(isinstance(row, dict) != sparse for row in value):
-            raise ValueError(f"are not written as {info.data.get('format')} writes them")
-        width = len(inputs.symbols)
-        return tuple(_row(row, width) if sparse else tuple(row) if isinstance(row, list) else row for row in value)
-
-    @field_serializer("weights")
-    def _as_written(
-        self, weights: tuple[tuple[Decimal, ...], ...]
+    def _as_its_format_writes(
+        cls, rows: tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...], info: ValidationInfo
     ) -> tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]:
-        if self.format != SPARSE_FORMAT:
-            return weights
-        return tuple({str(x): weight for x, weight in enumerate(row) if weight != "0"} for row in weights)
+        form, inputs = info.data.get("format"), info.data.get("inputs")
+        if not rows:
+            raise ValueError("are of no output")
+        for row in rows:
+            if isinstance(row, dict) != (form == SPARSE_FORMAT):
+                raise ValueError(f"are not written as {form} writes them")
+            if isinstance(row, dict) and inputs is not None:
+                _check_row(row, len(inputs.symbols))
+        return rows
+
+    @cached_property
+    def entries(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Of every output the positions of the inputs that may become it, rising, and their weights."""
+        return tuple(
+            tuple(sorted((int(x), int(weight)) for x, weight in row.items()))
+            if isinstance(row, dict)
+            else tuple((x, int(weight)) for x, weight in enumerate(row) if weight != "0")
+            for row in self.weights
+        )
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -158,16 +163,13 @@ class ProtocolDocument(Document):
         return {**rest, "guarantee": promise, "posterior": posterior, "frequencies": dict(UNPROTECTED)}
 
 
-def _row(row: dict[str, Any], width: int) -> tuple[Any, ...]:
-    """All weights of an output from those that are not zero, by position."""
-    whole: list[Any] = ["0"] * width
+def _check_row(row: dict[str, str], width: int) -> None:
+    """That an output of a wide table names inputs that there are, and none of weight zero."""
     for place, weight in row.items():
         if not (place.isascii() and place.isdecimal() and str(int(place)) == place and int(place) < width):
             raise ValueError("are for inputs that there are not")
         if weight == "0":
             raise ValueError("are written where they are zero")
-        whole[int(place)] = weight
-    return tuple(whole)
 
 
 def _format(protocol: Protocol) -> Literal["funnel-protocol/1", "funnel-protocol/2"]:
@@ -183,9 +185,9 @@ def protocol_document(
     for every output its probability and its posterior over the values of the published columns, as they follow from it.
     """
     laws, findings = public.laws, public.findings
-    # Validated as a table, in whichever form it is written.
-    written: Any = protocol.written_weights()
-    posterior, law = np.round(laws.posterior, _DIGITS), np.round(laws.p_output, _DIGITS)
+    # Checked as it is written, in whichever form that is.
+    written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in protocol.written_weights())
+    law = np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
         format=_format(protocol),
         digest=protocol.digest,
@@ -218,16 +220,14 @@ def protocol_document(
             probabilities=tuple(laws.p_input.tolist()),
         ),
         posterior=tuple(
-            Posterior(
-                output=symbol,
-                probability=float(mass),
-                inputs={
-                    label: float(share)
-                    for label, share in zip(laws.inputs.labels, row, strict=True)
-                    if np.isfinite(share) and share > 0
-                },
-            )
-            for symbol, mass, row in zip(protocol.outputs.symbols, law, posterior, strict=True)
+            Posterior(output=symbol, probability=float(mass), inputs=_shares(laws, y))
+            for y, (symbol, mass) in enumerate(zip(protocol.outputs.symbols, law, strict=True))
         ),
         frequencies=protection,
     )
+
+
+def _shares(laws: PublicLaws, y: int) -> dict[str, float]:
+    inputs, shares = laws.sources(y)
+    told = zip(inputs.tolist(), np.round(shares, _DIGITS).tolist(), strict=True)
+    return {laws.inputs.labels[x]: share for x, share in told if share > 0}

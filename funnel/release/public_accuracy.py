@@ -34,6 +34,8 @@ class PublicAccuracy:
         """Of published laws; None where there are too many values, as `ShareInformation.of` says."""
         occurring = np.flatnonzero(laws.p_input > 0)
         shares = laws.p_input[occurring] / laws.p_input.sum()
+        if not isinstance(laws.posterior, np.ndarray):
+            return None
         law = np.nan_to_num(laws.posterior[:, occurring]) * laws.p_output[:, np.newaxis]
         seen = law.sum(axis=1) > 0
         information = ShareInformation.of(law[seen] / law[seen].sum(axis=0), shares, laws.n)

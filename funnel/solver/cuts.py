@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.law_box import LawBox
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
-from funnel.solver.goal import ENTROPY, Goal
+from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
+from funnel.solver.threshold_pricing import ThresholdPricer
+from funnel.solver.thresholds import Filling
 
 Flags = npt.NDArray[np.bool_]
 
@@ -29,6 +34,8 @@ _SHRINKINGS = 8
 _WORST = 3
 # More than any ratio that more than rounding apart from the average row needs to be moved by.
 _FAR = 1e6
+# A law of which limits leave less open is searched by boxes of posteriors, one that leaves more by thresholds.
+_OPEN = 0.5
 # Laws nearer than this are one.
 _SAME = 1e-12
 
@@ -204,8 +211,36 @@ class LevelCuts(Cuts):
     def pricer(self, budget: Budget) -> PartsPricer:
         """Of one region for every secret that may be the one with the least lo."""
         rising = None if self._pricer is None else self._pricer.rising
-        self._pricer = PartsPricer([self._region(t) for t in self.least], budget, rising)
+        self._pricer = PartsPricer([self._part(t, budget) for t in self.least], budget, rising)
         return self._pricer
+
+    def _part(self, least: int, budget: Budget) -> Pricer:
+        """What prices the region where lo of one secret is at most the others'."""
+        region = self._region(least)
+        widest = self._widest
+        if widest is None:
+            return pricer_of(region, budget)
+        secret, lower, upper = widest
+        levels = np.array([self._levels(secret == least, -self._limit), self._levels(secret != least, 1.0)])
+        most, least_of = np.hstack([np.ones((2, 1)), np.zeros((2, region.inputs)), levels])[:, None]
+        return ThresholdPricer(region, Filling(lower, upper, most, least_of), budget)
+
+    @cached_property
+    def _widest(self) -> tuple[int, FloatArray, FloatArray] | None:
+        """The secret whose limits leave most open, and these, of inputs that are told apart and of the rest together.
+
+        None where no limits are known, or leave little open.
+        """
+        if not isinstance(self._laws, LawBox) or reads_secret(self.read) or self.image is not None:
+            return None
+        if not isinstance(self.goal, Entropy):
+            return None
+        lower, upper = self._laws.lower / UNIT, self._laws.upper / UNIT
+        rest = (side[:, ~self.seen].sum(axis=1, keepdims=True) for side in (lower, upper))
+        lower, upper = (np.hstack([side[:, self.seen], more]) for side, more in zip((lower, upper), rest, strict=True))
+        secret = self._secrets[(1 - lower[self._secrets].sum(axis=1)).argmax()]
+        free, room = 1 - lower[secret].sum(), (upper - lower)[secret].sum()
+        return (int(secret), lower[secret], upper[secret]) if room >= 2 * free > 2 * _OPEN else None
 
     @property
     def least(self) -> list[int]:

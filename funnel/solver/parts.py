@@ -8,9 +8,7 @@ import numpy as np
 
 from funnel.joint import FloatArray
 from funnel.solver.budget import Budget
-from funnel.solver.pricing import Priced
-from funnel.solver.region import Region
-from funnel.solver.slopes import pricer_of
+from funnel.solver.pricing import Priced, Pricer
 
 # Nats by which a column must gain for a climb to have gained something.
 _GAIN = 1e-6
@@ -23,8 +21,8 @@ class PartsPricer:
 
     Parameters
     ----------
-    regions : sequence of Region
-        At least one; what counts is the same in all.
+    pricers : sequence of Pricer
+        One for each region, at least one; what counts is the same in all.
     budget : Budget, optional
         Ends a search with what it has proven so far.
     rising : sequence of int, optional
@@ -32,13 +30,13 @@ class PartsPricer:
     """
 
     def __init__(
-        self, regions: Sequence[Region], budget: Budget | None = None, rising: Sequence[int] | None = None
+        self, pricers: Sequence[Pricer], budget: Budget | None = None, rising: Sequence[int] | None = None
     ) -> None:
         self._budget = Budget.of(budget)
-        self._pricers = [pricer_of(region, self._budget) for region in regions]
+        self._pricers = list(pricers)
         # Parts in which the last climb gained something; the others are tried again when it gained nowhere.
         self.rising = list(range(len(self._pricers)) if rising is None else rising)
-        self.region = regions[0]
+        self.region = self._pricers[0].region
         self.reach: FloatArray = np.max([pricer.reach for pricer in self._pricers], axis=0)
         self.corners: FloatArray = np.vstack([pricer.corners for pricer in self._pricers])
 

@@ -101,12 +101,11 @@ def require_inputs(joint: Joint, max_inputs: int) -> None:
         With what to change in the spec.
     """
     if len(joint.inputs) > max_inputs:
-        # Whoever raises this limit meets that of a protocol next, so the one that binds is told.
-        binds = min(max_inputs, largest_table())
         raise DataError(
             f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
-            f"{max_inputs:,} of max_inputs in [limits]; publish fewer columns or group rare categories with "
-            f"minimum_count in [recode], to at most {binds:,}, which a protocol can be made for"
+            f"{max_inputs:,} of max_inputs in [limits]; raise it, publish fewer columns, or group rare categories with "
+            f"minimum_count in [recode]: under lip, alip, ldp or pml for counts without noise memory is the limit, any "
+            f"other protocol can be made for at most {largest_table():,}"
         )
 
 

@@ -200,8 +200,12 @@ class _Levels:
 
 def _is_constant(laws: PublicLaws) -> bool:
     """Whether the same is published of everybody: no output changes what is believed of the input."""
-    seen = laws.posterior[laws.p_output > 0]
-    return bool((np.ptp(seen, axis=0) < 1e-12).all())
+    if isinstance(laws.posterior, np.ndarray):
+        seen = laws.posterior[laws.p_output > 0]
+        return bool((np.ptp(seen, axis=0) < 1e-12).all())
+    rows = (laws.sources(int(y)) for y in np.flatnonzero(laws.p_output > 0))
+    first, shares = next(rows)
+    return all(np.array_equal(first, inputs) and np.ptp([shares, part], axis=0).max() < 1e-12 for inputs, part in rows)
 
 
 def largest_ratios(lift: FloatArray) -> FloatArray:

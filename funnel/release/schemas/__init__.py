@@ -14,6 +14,7 @@ from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.internal_report import InternalReport
+from funnel.release.privacy_block import PrivacyBlock
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
@@ -31,6 +32,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     InternalReport,
     JointDocument,
     Outcome,
+    PrivacyBlock,
     ProtocolDocument,
     PublicReport,
     Record,

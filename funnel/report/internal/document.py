@@ -10,8 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from funnel.audit import Audited, Findings
+from funnel.audit.population import in_population
 from funnel.estimation import expected_errors
 from funnel.joint import Joint
+from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
@@ -22,6 +24,7 @@ from funnel.release.internal_report import (
     ExactLift,
     ExactWitness,
     HistoryFigures,
+    InPopulationFigures,
     InternalReport,
     LearnedFigures,
     RareCombination,
@@ -70,6 +73,7 @@ def internal_report(
         lifts=_lifts(content),
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
         sparse=_sparse(joint),
+        population=_population(content),
         alone=alone,
         beside=beside,
         versions=versions,
@@ -144,9 +148,8 @@ def _within(content: ReportContent) -> bool | None:
 def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
     """The lifts furthest from 1, one that excludes a secret first."""
     joint, lift = content.joint, content.findings.lift
-    read = joint.read_by(content.protocol.inputs.columns)
     # Records expected of each (secret, output), from the exact counts.
-    both = read.counts @ content.protocol.weights_for(read.inputs).T.astype(np.float64) / content.protocol.denominator
+    both = secret_output_law(joint, content.protocol) * joint.n
     size = np.abs(np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)).ravel()
     order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_LIFTS]]
     places = [divmod(i, lift.shape[1]) for i in order if not np.isnan(size[i])]
@@ -161,6 +164,11 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
         )
         for s, y in places
     )
+
+
+def _population(content: ReportContent) -> InPopulationFigures | None:
+    found = in_population(content.joint, content.protocol, content.guarantee)
+    return None if found is None else InPopulationFigures(**vars(found))
 
 
 def _sparse(joint: Joint) -> Sparse:

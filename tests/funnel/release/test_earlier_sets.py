@@ -51,6 +51,13 @@ def test_every_reader_upgrades_it(document: Any, version: int, content: Any, pla
     assert found == NOW
 
 
+@pytest.mark.parametrize("document", [FindingsDocument, InternalReport])
+def test_what_was_made_since_is_what_it_says(document: Any) -> None:
+    """The third versions of these named their set already: nothing of them is taken for something else."""
+    content = {"guarantee": OLD, "figures": {"guarantee": OLD}, "frequencies": {"protection": "noise"}}
+    assert document.upgraded(3, dict(content)) == content
+
+
 def spec_with(guarantee: str, folder: Path) -> ReleaseSpec:
     """A spec whose text says this of its bound."""
     text = SPEC.replace('guarantee = "lip:1.0"\n', "") + f"\n[guarantee]\n{guarantee}\n"

@@ -38,13 +38,14 @@ SOURCES = {
     "funnel.pipeline.ledger": ROOT / "ledger",
 }
 # Every file of a version but its internal folder and what is inside that.
-PUBLIC = {"data", "csv", "protocol", "frequencies", "package", "report", "numbers", "signature"} & set(
+HANDOUTS = {"readme", "citation", "catalogue", "channel"}
+PUBLIC = {"data", "csv", "protocol", "frequencies", "package", "report", "numbers", "signature", *HANDOUTS} & set(
     vars(ReleaseFolder)
 )
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
-    "funnel.release.publication": {"csv", "protocol", "frequencies", "package"},
+    "funnel.release.publication": {"csv", "protocol", "frequencies", "package", *HANDOUTS},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
     # A copy of what is published already, to be audited here.
@@ -55,6 +56,12 @@ MAKERS = (
     "funnel.release.publication",
     "funnel.release.protocol_document",
     "funnel.release.datapackage",
+    "funnel.release.handouts",
+    "funnel.release.handouts.catalogue",
+    "funnel.release.handouts.channel_table",
+    "funnel.release.handouts.citation",
+    "funnel.release.handouts.readme",
+    "funnel.release.privacy_block",
     "funnel.release.remote",
     "funnel.pipeline.flows.artifacts",
 )
