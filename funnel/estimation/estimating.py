@@ -10,6 +10,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
@@ -245,6 +246,10 @@ def estimate(
         raise SpecError(f"{given[0]!r} is no column; the protocol is about {', '.join(protocol.inputs.columns)}")
     inner = tuple(column for column in columns if column in protocol.inputs.columns)
     cells, cell_of = _cells(protocol, inner)
+    b, a = protocol.size
+    if float(a) * b * min(a, b) > MOST_WORK:
+        # Before any table is made of them.
+        raise _too_many(a, b)
     fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
@@ -392,11 +397,14 @@ class _Fit:
         seen = outputs > 0
         linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, cell_of, cells)
         if linear is None:
-            a, b = self.channel.shape[1], self.channel.shape[0]
-            raise SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once; publish fewer")
+            raise _too_many(self.channel.shape[1], self.channel.shape[0])
         weights = np.zeros((cells, len(outputs)))
         weights[:, seen] = linear.weights
         return LinearEstimate(weights, linear.told, linear.sums)
+
+
+def _too_many(a: int, b: int) -> SpecError:
+    return SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once")
 
 
 def _cells(protocol: Protocol, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
