@@ -14,6 +14,7 @@ from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
+from funnel.estimation.rare import AtMost, RareValues
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -73,6 +74,8 @@ class Estimate:
         Of each interval by itself, or of all together.
     simultaneous : bool
         Whether it is of all together.
+    rare : tuple of (tuple of str, float)
+        Values that were taken to be rare, and the largest share of all records that each was said to have.
 
     Examples
     --------
@@ -97,6 +100,7 @@ class Estimate:
     sampling: bool
     confidence: float
     simultaneous: bool
+    rare: tuple[tuple[tuple[str, ...], float], ...] = ()
 
     @property
     def about(self) -> str:
@@ -108,7 +112,12 @@ class Estimate:
         )
         together = ", all of them together" if self.simultaneous else ""
         groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
-        return f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
+        told = f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
+        if not self.rare:
+            return told
+        names = ", ".join(" · ".join(symbol) for symbol, _ in self.rare)
+        most = sum(share for _, share in self.rare)
+        return f"{told}; {names}: known to be rare, at most {most:.2%} in all, and taken for half of that"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
@@ -129,6 +138,7 @@ class Estimate:
                 {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
                 for cell, f, e, low, up in figures
             ],
+            "rare": [{"values": list(symbol), "at_most": share} for symbol, share in self.rare],
             "together": [
                 {
                     "values": [list(cell) for cell in group.cells],
@@ -179,6 +189,7 @@ def estimate(
     simultaneous: bool = False,
     bootstrap: int | None = None,
     seed: int | None = None,
+    at_most: AtMost | None = None,
 ) -> Estimate:
     """Estimate how common true values are, from what was drawn for them.
 
@@ -205,6 +216,12 @@ def estimate(
         So many releases are simulated for errors and intervals, at least 100; by default both are computed.
     seed : int, optional
         Of the simulation.
+    at_most : mapping of tuple of str to float, optional
+        Values of the protocol's inputs that are known to be rare: the largest share of these records that each can
+        have; in a group that may be as many people, and where these leave nothing for others, nothing is known. They
+        are taken for half of that, and every interval has room for all that they may be. A protocol publishes a value
+        that hardly occurs like a record of which nothing is known; from the records alone it could be all of them, so
+        that no other value can be told.
 
     Returns
     -------
@@ -250,14 +267,15 @@ def estimate(
     if float(a) * b * min(a, b) > MOST_WORK:
         # Before any table is made of them.
         raise _too_many(a, b)
-    fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
+    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
-    parts = [
-        (group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed)))
-        for group, counts in grouped.items()
-    ]
+    records = sum(int(counts.sum()) for counts in grouped.values())
+    parts = []
+    for group, counts in grouped.items():
+        fit = _Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
+        parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
     # Columns in the order asked for.
     order = [(*given, *inner).index(column) for column in columns]
 
@@ -282,11 +300,12 @@ def estimate(
             for group, part in parts
             for places, *figures in part.together
         ),
-        sum(part.records for _, part in parts),
+        records,
         method,
         sampling,
         confidence,
         simultaneous,
+        tuple(rare.known(protocol)),
     )
 
 
@@ -294,7 +313,6 @@ def estimate(
 class _Part:
     """Estimates from the records of one group: shares (cells,), and of sums (places, share, error, lower, upper)."""
 
-    records: int
     frequencies: FloatArray
     errors: FloatArray
     lower: FloatArray
@@ -311,16 +329,16 @@ def _part(
     random: np.random.Generator,
 ) -> _Part:
     shares, raw, linear = fit.of(counts)
-    n, cells = int(counts.sum()), len(raw)
+    n, cells, rare = int(counts.sum()), len(raw), fit.rare
     # That all shares together are one is no news.
-    sums = [group for group in linear.sums if len(group) < cells]
+    sums = [group for group in linear.sums if len(group) < np.count_nonzero(~fit.is_rare)]
     members = np.zeros((cells + len(sums), cells))
     members[np.arange(cells), np.arange(cells)] = 1.0
     for row, group in enumerate(sums, cells):
         members[row, list(group)] = 1.0
     at, middle = members @ fit.in_cells(shares), members @ raw
     if bootstrap is None:
-        errors = np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
+        errors = rare.left * np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
         half = _quantile(confidence) * errors
         lower, upper = middle - half, middle + half
     else:
@@ -329,40 +347,49 @@ def _part(
         tail = 100 * (1 - confidence) / 2
         lower = middle - np.percentile(around, 100 - tail, axis=1)
         upper = middle - np.percentile(around, tail, axis=1)
+    off = rare.off(members @ linear.weights, members @ fit.aims[:, rare.places])
     # Where nothing is drawn the interval is a point, which rounding must not miss; the fit is always inside.
-    lower = np.clip(np.minimum(lower, at) - _ROUNDING, 0.0, 1.0)
-    upper = np.clip(np.maximum(upper, at) + _ROUNDING, 0.0, 1.0)
+    lower = np.clip(np.minimum(lower, at) - off - _ROUNDING, 0.0, 1.0)
+    upper = np.clip(np.maximum(upper, at) + off + _ROUNDING, 0.0, 1.0)
     together = tuple(
         (group, float(at[row]), float(errors[row]), float(lower[row]), float(upper[row]))
         for row, group in enumerate(sums, cells)
     )
     untold = ~linear.told
     low, up = lower[:cells].copy(), upper[:cells].copy()
-    if untold.any():
-        low[untold], up[untold] = intervals_left(fit.channel, counts, shares, fit.aims[untold], confidence)
+    low[fit.is_rare], up[fit.is_rare] = 0.0, np.minimum(1.0, 2 * fit.fixed[fit.is_rare])
+    if (unknown := untold & ~fit.is_rare).any():
+        whole, most = rare.whole(shares)
+        low[unknown], up[unknown] = intervals_left(rare.channel, counts, whole, fit.aims[unknown], confidence, most)
     nothing = np.where(untold, np.nan, 0.0)
-    return _Part(n, at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
+    return _Part(at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
 
 
 class _Fit:
-    """Estimates by one method from counts of outputs of one channel."""
+    """Estimates by one method from counts of outputs of one channel, of whose inputs some may be rare."""
 
-    def __init__(self, channel: FloatArray, cell_of: IntArray, cells: int, method: str) -> None:
-        self.channel, self._cell_of, self._cells, self._method = channel, cell_of, cells, method
+    def __init__(self, rare: RareValues, cell_of: IntArray, cells: int, method: str) -> None:
+        self.rare, self.channel, self._method = rare, rare.seen, method
+        self._of_all, self._cell_of, self._cells = cell_of, cell_of[rare.others], cells
+        self.fixed = np.bincount(cell_of[rare.places], rare.taken, cells).astype(np.float64)
+        self.is_rare = np.bincount(self._cell_of, minlength=cells) == 0
 
     @property
     def aims(self) -> FloatArray:
         """Which values each cell has, zeros and ones (cells, a)."""
-        aims = np.zeros((self._cells, len(self._cell_of)))
-        aims[self._cell_of, np.arange(len(self._cell_of))] = 1.0
+        aims = np.zeros((self._cells, len(self._of_all)))
+        aims[self._of_all, np.arange(len(self._of_all))] = 1.0
         return aims
 
     def in_cells(self, shares: FloatArray) -> FloatArray:
-        """Shares of values (a,) as shares of cells (cells,)."""
-        return np.bincount(self._cell_of, shares, self._cells).astype(np.float64)
+        """Shares of values that are not rare, among each other, as shares of cells (cells,)."""
+        return self._with_rare(np.bincount(self._cell_of, shares, self._cells).astype(np.float64))
+
+    def _with_rare(self, cells: FloatArray) -> FloatArray:
+        return self.rare.left * cells + self.fixed
 
     def of(self, counts: IntArray, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray, LinearEstimate]:
-        """Shares (a,), unbiased shares of cells (cells,), and how these are made."""
+        """Shares of the others among each other, unbiased shares of cells (cells,), and how the others' are made."""
         n, a = int(counts.sum()), self.channel.shape[1]
         seen = counts / n
         if self._method == "inverse":
@@ -370,13 +397,13 @@ class _Fit:
             alike = np.full(a, 1 / a)
             linear = self._linear(self.channel @ alike, alike, self._cell_of, self._cells)
             every = self._linear(self.channel @ alike, alike, np.arange(a), a)
-            return on_simplex(every.weights @ seen), linear.weights @ seen, linear
+            return on_simplex(every.weights @ seen), self._with_rare(linear.weights @ seen), linear
         shares = likeliest_shares(self.channel, seen, _GAP / n, start).shares
         reference = (1 - _ALIKE) * shares + _ALIKE / a
         # Of an output that the fit never gives, nothing may weigh without limit.
         outputs = np.maximum(self.channel @ shares, np.minimum(self.channel @ reference, _LEAST / n))
         linear = self._linear(outputs, reference, self._cell_of, self._cells)
-        return shares, linear.weights @ seen, linear
+        return shares, self._with_rare(linear.weights @ seen), linear
 
     def simulated(
         self, shares: FloatArray, n: int, number: int, sampling: bool, random: np.random.Generator
@@ -395,12 +422,15 @@ class _Fit:
 
     def _linear(self, outputs: FloatArray, reference: FloatArray, cell_of: IntArray, cells: int) -> LinearEstimate:
         seen = outputs > 0
-        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, cell_of, cells)
+        # A cell of rare values alone has none of the inputs.
+        there, of = np.unique(cell_of, return_inverse=True)
+        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
         if linear is None:
             raise _too_many(self.channel.shape[1], self.channel.shape[0])
-        weights = np.zeros((cells, len(outputs)))
-        weights[:, seen] = linear.weights
-        return LinearEstimate(weights, linear.told, linear.sums)
+        weights, told = np.zeros((cells, len(outputs))), np.zeros(cells, dtype=np.bool_)
+        weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
+        sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
+        return LinearEstimate(weights, told, sums)
 
 
 def _too_many(a: int, b: int) -> SpecError:

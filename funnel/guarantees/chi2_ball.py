@@ -10,7 +10,7 @@ from funnel.joint import FloatArray
 
 # The multiplier is sought from just above the largest entry to this many times the spread of the row: farther out the
 # bound is linear to rounding, and rounding is all that would be gained.
-_NEAREST, _FARTHEST = 1e-13, 1e6
+_NEAREST, _FARTHEST = 1e-60, 1e6
 _HALVINGS = 46
 _UNIT = 2.0**-53
 
@@ -46,16 +46,15 @@ class Tilt:
 
         The margin covers rounding: S has a relative error below (u + 4) 2^-53, so S² one below (2u + 9) 2^-53; an
         error of 2^-53 max t in the row moves S²/D by less than twice that, since the slope below is at most D. Where
-        η = max t = 0 nothing is subtracted, and the relative errors are all there is: a mean of what is nearly never
-        positive is told apart from 0 however small it is.
+        max t = 0 no entry is subtracted from another, so that relative errors of η and S²/D are all there is: a mean of
+        what is nearly never more than 0 is told apart from it however small it is.
         """
         distance, mass, top, width = (
             value.reshape(value.shape + (1,) * (divergence.ndim - 1))
             for value in (self.distance, self.mass, self.top, self.width)
         )
         square = mass**2
-        plain = (top == 0) & (distance == 0)
-        size = np.where(plain, square / divergence, np.abs(top) + width + distance + square)
+        size = np.where(top == 0, distance + square / divergence, np.abs(top) + width + distance + square)
         margin = (4 * self.cells + 32) * _UNIT * size
         # No average is above the largest entry, which is known but for its own rounding.
         return np.asarray(np.minimum(top + 4 * _UNIT * np.abs(top), top + distance - square / divergence + margin))

@@ -237,7 +237,7 @@ def test_a_mean_is_told_from_zero_however_rarely_it_is_more(rare: float) -> None
         assert bound <= float(found.above(divergence)[0])
         assert bound < 0
         attained = extreme_law(row, law, float(divergence[0])) @ row
-        assert attained * (1 - 1e-9) <= bound, k
+        assert attained <= bound * (1 - 1e-9), k
         # (Σ P̂ √t)² / D, of which nothing is lost but the last digits.
         least = float((law * np.sqrt(-row)).sum() ** 2 / divergence[0])
         assert -bound >= least * (1 - 1e-13)
