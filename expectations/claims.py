@@ -48,6 +48,11 @@ def near(name: str, stated: object, exact: float, step: float) -> Claim:
     return claim(name, told and multiple, f"is {stated!r}, which is not what follows from the source")
 
 
+def near_nats(name: str, stated: object, exact: float, step: float) -> Claim:
+    """The same for an entropy: no public figure has more than four digits, so from ten nats on steps are hundredths."""
+    return near(name, stated, exact, max(step, 0.01) if exact >= 10 else step)
+
+
 def all_of(name: str, claims: Iterable[Claim]) -> Claim:
     """One claim that holds if all of these do; the first failure is told, with how many there are."""
     failed = [one for one in claims if one.failure is not None]

@@ -11,9 +11,10 @@ import pandas as pd
 
 from funnel.alphabet import Alphabet
 from funnel.audit.false_alarms import SHARES
+from funnel.drawn import DrawnCounts
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
 from funnel.pipeline.expectations.custom.channel import Channel, snapshot_inputs
 from funnel.pipeline.expectations.drawing import Drawing, JudgedDrawing
 from funnel.pipeline.expectations.ordering import order_tables, source_order
@@ -46,7 +47,7 @@ class Evidence(TableEvidence):
         Secret columns of the source.
     published : tuple of str
         Columns of the release, in order.
-    pair_counts : ndarray of integers, shape (a + 1, b)
+    pair_counts : ndarray of integers, shape (a + 1, b), or DrawnCounts, which it becomes
         Drawn records by the protocol's input and output; the last row is for inputs outside its alphabet. Internal.
     significance : float
         Smallest p-value at which draws still count as draws from the protocol; see `funnel.audit.false_alarms`.
@@ -71,7 +72,7 @@ class Evidence(TableEvidence):
     snapshot_rows: int
     secret: tuple[str, ...]
     published: tuple[str, ...]
-    pair_counts: IntArray
+    pair_counts: DrawnCounts
     significance: float = SHARES["draws"]
     drawing: Drawing | None = None
     drawn_with: Protocol | None = None
@@ -80,17 +81,19 @@ class Evidence(TableEvidence):
 
     def __post_init__(self) -> None:
         b, a = self.sampled.size
-        counts = np.array(self.pair_counts)
-        if counts.shape != (a + 1, b) or counts.dtype.kind not in "iu" or (counts < 0).any():
-            raise SpecError(f"pair counts must be {a + 1} × {b} numbers of records, not {counts.dtype} {counts.shape}")
+        given: object = self.pair_counts
+        if not isinstance(given, DrawnCounts):
+            table = np.array(given)
+            if table.ndim != 2 or table.dtype.kind not in "iu" or (table < 0).any():
+                raise SpecError(f"pair counts must be numbers of records in {a + 1} × {b} cells, not {table.dtype}")
+            object.__setattr__(self, "pair_counts", DrawnCounts.of_pairs(table))
+        if self.pair_counts.shape != (1, a + 1, b):
+            raise SpecError(f"pair counts must be {a + 1} × {b} numbers of records, not {self.pair_counts.shape[1:]}")
         if self.published != self.protocol.outputs.columns:
             raise SpecError(
                 f"the protocol writes the columns {list(self.protocol.outputs.columns)}, "
                 f"not the published ones {list(self.published)}"
             )
-        counts = counts.astype(np.int64)
-        counts.setflags(write=False)
-        object.__setattr__(self, "pair_counts", counts)
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -131,7 +134,7 @@ class Evidence(TableEvidence):
     def _published(self) -> Channel:
         """The channel that public files tell of, whose level is that of the version alone."""
         b, a = self.protocol.size
-        drawn = self.pair_counts if self.drawn_with is None else np.zeros((a + 1, b), dtype=np.int64)
+        drawn = self.pair_counts if self.drawn_with is None else DrawnCounts.total((1, a + 1, b), [])
         return Channel(self.protocol, self.joint if self.public is None else self.public, drawn)
 
     def _order_table(self, drawing: Drawing) -> pd.DataFrame:
@@ -161,8 +164,8 @@ class Evidence(TableEvidence):
         columns = tuple(name for name in self.drawn_with.inputs.columns if name in self.joint.inputs.columns)
         kept = [self.drawn_with.inputs.columns.index(name) for name in columns]
         b, a = self.protocol.size
-        drawn = np.zeros((a + 1, b), dtype=np.int64)
-        for symbol, counts in zip(self.drawn_with.inputs.symbols, self.pair_counts, strict=False):
+        drawn, table = np.zeros((a + 1, b), dtype=np.int64), self.pair_counts.pairs
+        for symbol, counts in zip(self.drawn_with.inputs.symbols, table, strict=False):
             drawn[self.protocol.inputs.get(tuple(symbol[j] for j in kept))] += counts
-        drawn[a] += self.pair_counts[-1]
-        return Channel(self.protocol, self.joint, drawn)
+        drawn[a] += table[-1]
+        return Channel(self.protocol, self.joint, DrawnCounts.of_pairs(drawn))

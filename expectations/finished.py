@@ -47,8 +47,11 @@ from funnel.recount import (
     recount,
     recount_published,
 )
+from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.handouts import handouts_again
+from funnel.recount.variance import plain_intervals, plain_numbers
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, drawn_pairs
 from funnel.release.drawing_document import DrawingDocument
 from funnel.release.findings import FindingsDocument, FoundHistoryPart
@@ -74,6 +77,7 @@ SOURCE_CLAIMS = (
     "csv",
     "order of rows",
     "record key",
+    "bins",
 )
 RECOUNT_CLAIMS = ("secret", "inputs", "counts", "draws")
 LEVEL_CLAIMS = ("bound", "findings")
@@ -105,6 +109,8 @@ class Finished:
         With the release secret, where the spec has a record key.
     before : tuple of ReleaseFolder
         All earlier versions that are there, also where rows are taken over: what their frequencies have told.
+    previous : str, optional
+        The newest version that readers find.
     prepared : Prepared, optional
         The entry that the version is to have in the register of its people.
     followed : Snapshot, optional
@@ -125,6 +131,7 @@ class Finished:
     derivation: int = DERIVATION
     prepared: Prepared | None = None
     before: tuple[ReleaseFolder, ...] = ()
+    previous: str | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -145,9 +152,13 @@ class Finished:
         """Counts of (secret, input), from the source itself; over all public values where these are public."""
         public = self.frequencies
         if public is None:
-            # Which values were grouped under a threshold is told by the snapshot; whether that is enough is judged.
-            return recount(self.snapshot.read_codings().settled(self.spec))
-        return recount(self.spec, public.labels).over(public.secret, public.inputs)
+            return recount(self.settled)
+        return recount(self.settled, public.labels).over(public.secret, public.inputs)
+
+    @cached_property
+    def settled(self) -> ReleaseSpec:
+        """The spec with the recoding that the snapshot says: whether that is what it may be is judged."""
+        return self.snapshot.read_codings().settled(self.spec)
 
     @cached_property
     def public(self) -> Recount:
@@ -167,7 +178,17 @@ class Finished:
     @cached_property
     def laws(self) -> Laws:
         """The law of secret, input and output that is public: under the recounted records where these are."""
-        return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()))
+        return Laws(self.public, ReleasedProtocol.parse(self.folder.protocol.read_bytes()), self._numbers)
+
+    @property
+    def _numbers(self) -> Mapping[tuple[str, ...], Fraction | None] | None:
+        """The number of every published input, where the text of the spec asks for the variance explained."""
+        if self.said.settings.get("utility", "information") != "variance":
+            return None
+        (column,) = self.said.publish
+        inputs = self.public.inputs
+        found = plain_numbers(self.settled, column, [symbol[0] for symbol in inputs])
+        return dict(zip(inputs, found, strict=True))
 
     @cached_property
     def level(self) -> PlainLevel:
@@ -247,7 +268,8 @@ class Finished:
         for one in self.before:
             if one.protocol.is_file():
                 laws = Laws(self.public, ReleasedProtocol.parse(one.protocol.read_bytes()))
-                told = laws if told is None or laws.weights == self.laws.weights else told
+                if laws.outputs == self.laws.outputs and (told is None or laws.weights == self.laws.weights):
+                    told = laws
         if told is None:
             raise DataError("rows are taken over, and no version is there that they were drawn for")
         return {x: [Fraction(weight, told.denominator) for weight in column] for x, column in told.weights.items()}
@@ -357,6 +379,7 @@ class Finished:
             "plain_level": self._level,
             "protocol_figures": self._protocol,
             "package": self._package,
+            "handouts": self._handouts,
             "report": self._report,
         }
         if name not in makers:
@@ -374,9 +397,32 @@ class Finished:
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
         outputs = self.document.protocol.outputs.symbols
-        drawn = self.evidence.pair_counts.sum(axis=0).tolist()
+        drawn = self.evidence.pair_counts.by_output.tolist()
         other = {y: count for y, count in zip(outputs, drawn, strict=True) if count} != counts
         return [claim("records", not other, "of an output are not as many as were drawn")]
+
+    @property
+    def _intervals(self) -> dict[str, dict[str, tuple[Fraction, Fraction]]]:
+        """The intervals that categories of numbers stand for."""
+        return {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
+
+    def _bins(self) -> Claim:
+        """That bins which the text leaves to be found are those of its range, or of the numbers counted again."""
+        asked = {column: one for column, one in self.said.section("recode").items() if one.get("bins") == "auto"}
+        wrong = []
+        for column in asked:
+            made = self.settled.recode[column].edges
+            if self.said.has_noise:
+                numbers = self.said.section("numbers")[column]
+                low, high = numbers["range"]
+                right = list(map(Fraction, made)) == declared_cuts(low, high, numbers.get("whole", False))
+                wrong += [] if right else [f"of {column!r} has edges that do not follow from its range"]
+            else:
+                counted = counted_numbers(self.spec, column)
+                by_variance = self.said.settings.get("utility") == "variance"
+                why = is_found(counted, made, by_variance, merged=self.said.threshold is not None)
+                wrong += [] if why is None else [f"of {column!r} {why}"]
+        return claim("bins", not wrong, "; ".join(wrong))
 
     def _source(self) -> list[Claim]:
         said, spec, found = self.said, self.spec, self.recount
@@ -395,6 +441,7 @@ class Finished:
             same("csv", spec.output.csv, said.csv),
             same("order of rows", spec.output.shuffle, said.shuffled),
             same("record key", spec.record_key is not None, said.keyed),
+            self._bins(),
         ]
 
     def _keys(self) -> list[Claim]:
@@ -437,7 +484,7 @@ class Finished:
             public=self.frequencies,
             released=self.laws.released,
             drawing=None if drawing is None else drawing.content(),
-            drawn=self.evidence.pair_counts.sum(axis=0).tolist(),
+            drawn=self.evidence.pair_counts.by_output.tolist(),
             stated=self.history.model_dump(by_alias=True),
             snapshot=self.snapshot,
             key=self.key,
@@ -564,7 +611,20 @@ class Finished:
             self.versions,
             self.recount.rows,
             self.frequencies,
+            self._intervals,
         )
+
+    def _handouts(self) -> list[Claim]:
+        package = _json(self.folder.package.read_bytes(), self.folder.package)
+        again = handouts_again(package, self.protocol, self.previous)
+        return [
+            claim(
+                name,
+                (self.folder.root / name).read_bytes() == content,
+                "is not what follows from datapackage.json and protocol.json",
+            )
+            for name, content in again.items()
+        ]
 
     def _report(self) -> list[Claim]:
         page = self.folder.report.read_text(encoding="utf-8")

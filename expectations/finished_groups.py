@@ -178,7 +178,8 @@ class FinishedGroups:
 
     @property
     def _declared_files(self) -> frozenset[str]:
-        return public_files.declared_files(self.said.csv) | {public_files.CHANNELS}
+        # What is handed out beside a joint release is made of its one table of weights.
+        return (public_files.declared_files(self.said.csv) - public_files.HANDOUTS) | {public_files.CHANNELS}
 
     def _files(self) -> list[Claim]:
         return public_files.files_claims(self.folder.root, self._declared_files)

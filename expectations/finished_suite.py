@@ -18,6 +18,7 @@ from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
 from funnel.pipeline.expectations.custom.frequencies import ExpectFrequenciesToBeProtected
+from funnel.pipeline.expectations.custom.handouts import ExpectHandoutsToFollowDocuments
 from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
 from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
 from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
@@ -114,6 +115,10 @@ def declare_finished(
         ExpectPackageToDescribeRelease(
             claims=list(package_claims.CLAIMS),
             description=f"The data package names the files that are there, and tells what the spec and the {law} say.",
+        ),
+        ExpectHandoutsToFollowDocuments(
+            claims=sorted(public_files.HANDOUTS),
+            description="README, citation, catalogue entry and the csv of the protocol say what these documents say.",
         ),
         *(histories if followed else []),
         _on_the_report(law),

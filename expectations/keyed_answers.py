@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from funnel.drawn import DrawnCounts
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.recount import ReleasedProtocol
 from funnel.recount.cells import TEXT
@@ -25,6 +26,7 @@ from funnel.recount.databases import opened
 from funnel.recount.files import at_hand, parts_of
 from funnel.recount.readers import file_reader
 from funnel.recount.source import wanted
+from funnel.recount.sparse_row import columns_of, entries_of
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
 from funnel.spec import ReleaseSpec
@@ -41,7 +43,7 @@ def keyed_claims(
     snapshot: Snapshot,
     key: RecordKey,
     protocol: ReleasedProtocol,
-    pairs: npt.NDArray[np.int64],
+    pairs: DrawnCounts,
     followed: Snapshot | None = None,
 ) -> list[Claim]:
     """That the snapshot's digests are of the records' keys, and the draws those of the digests, under this secret.
@@ -55,7 +57,7 @@ def keyed_claims(
         With the release secret.
     protocol : ReleasedProtocol
         What they were drawn with.
-    pairs : ndarray of int64, shape (a + 1, b)
+    pairs : DrawnCounts, shape (1, a + 1, b)
         Draws by input and output.
     followed : Snapshot, optional
         Of the same records with what was decided about each of them, where they have histories.
@@ -65,10 +67,11 @@ def keyed_claims(
     HKDF by the standard library, the law of a record by its cumulative weights: nothing of `funnel.sampling` is called.
     O(rows) time in constant memory.
     """
-    drawn = np.zeros_like(pairs)
-    for counted in _drawn(followed or snapshot, key, protocol, followed is not None):
-        drawn += counted
-    wrong = int(np.abs(drawn - pairs).sum()) // 2
+    drawn: Counter[int] = Counter()
+    for cells, records in _drawn(followed or snapshot, key, protocol, followed is not None):
+        drawn.update(dict(zip(cells.tolist(), records.tolist(), strict=True)))
+    stated = dict(zip(pairs.cells.tolist(), pairs.records.tolist(), strict=True))
+    wrong = sum(abs(drawn[cell] - stated.get(cell, 0)) for cell in {*drawn, *stated}) // 2
     return [
         digests_claim(spec, snapshot, key),
         claim("answers", not wrong, f"of {wrong:,} records are not those that their keys and the secret give"),
@@ -165,16 +168,19 @@ def _rows_with(spec: ReleaseSpec, columns: Sequence[str], stack: ExitStack) -> I
 
 def _drawn(
     snapshot: Snapshot, key: RecordKey, protocol: ReleasedProtocol, decided: bool
-) -> Iterator[npt.NDArray[np.int64]]:
-    """Counts of (input, output) of the records, some at a time, as their digests and the secret give them.
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Cells x · b + y and their records, some records at a time, as their digests and the secret give them.
 
     A word is the CBC-MAC of the digest of a record and of that of a decision: where the records do not have one of
     their own, that this very protocol is drawn from.
     """
     first, second = (derived(key, "word", purpose, 32) for purpose in ("decision", "answer"))
     decision = np.frombuffer(_digest(protocol)[:16], dtype=np.uint8)
-    columns = [*zip(*protocol.weights, strict=True), protocol.marginal]
-    limits = [np.array(list(accumulate(column))[:-1], dtype=np.uint64) for column in columns]
+    columns = [*columns_of(protocol.weights, len(protocol.inputs)), protocol.marginal]
+    # An output of weight zero has no words, so it bounds none.
+    laws = [list(entries_of(column)) for column in columns]
+    of = [np.array([y for y, _ in law], dtype=np.int64) for law in laws]
+    limits = [np.array(list(accumulate(weight for _, weight in law))[:-1], dtype=np.uint64) for law in laws]
     places = {symbol: x for x, symbol in enumerate(protocol.inputs)}
     b, outside = len(protocol.outputs), len(protocol.inputs)
     with pq.ParquetFile(snapshot.data.path) as file:
@@ -185,11 +191,12 @@ def _drawn(
                 blocks = np.frombuffer(aes_blocks(first, digests), dtype=np.uint8).reshape(-1, 16)
                 digests = (blocks ^ decision).tobytes()
             words = np.frombuffer(aes_blocks(second, digests), dtype="<u8")[::2] >> np.uint64(1)
-            counted = np.zeros((outside + 1, b), dtype=np.int64)
-            for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside):
-                outputs = np.searchsorted(limits[x], words[rows], side="right")
-                counted[x] += np.bincount(outputs, minlength=b)
-            yield counted
+            found = [
+                x * b + of[x][np.searchsorted(limits[x], words[rows], side="right")]
+                for x, rows in _by_input(batch.select(list(protocol.input_columns)), places, outside)
+            ]
+            cells, records = np.unique(np.concatenate(found), return_counts=True)
+            yield cells, records.astype(np.int64)
 
 
 def _digest(protocol: ReleasedProtocol) -> bytes:
@@ -203,7 +210,7 @@ def _digest(protocol: ReleasedProtocol) -> bytes:
         "denominator": str(protocol.denominator),
         **alphabets,
         "weights": [
-            {str(x): str(weight) for x, weight in enumerate(row) if weight}
+            {str(x): str(weight) for x, weight in entries_of(row)}
             if protocol.sparse
             else [str(weight) for weight in row]
             for row in protocol.weights

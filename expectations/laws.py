@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from funnel.recount import PlainInformation, Recount, ReleasedProtocol
 from funnel.recount.channel import Symbols
+from funnel.recount.sparse_row import Row, columns_of, entries_of
 
 Symbol = tuple[str, ...]
 
@@ -28,6 +30,19 @@ def step_above(least: float) -> float:
     return next((factor * power for factor in (1, 2, 5) if factor * power >= least * (1 - 1e-12)), 10 * power)
 
 
+def prior_law(shares: Mapping[Symbol, float], step: float, wide: bool) -> dict[Symbol, float]:
+    """The law that public figures are made of, from public shares: divided by their sum, or in a wide table what
+    shares of more than a step leave, given to all others alike.
+    """
+    common = {x: p for x, p in shares.items() if p > step * 1.5}
+    rare = [p for p in shares.values() if 0 < p <= step * 1.5]
+    left = 1 - math.fsum(common.values())
+    if not wide or not 0 < left < math.fsum(rare):
+        whole = math.fsum(shares.values())
+        return {x: p / whole for x, p in shares.items()}
+    return {x: common.get(x, left / len(rare) if p else 0.0) for x, p in shares.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Laws:
     """The law of secret, input and output.
@@ -38,10 +53,14 @@ class Laws:
         The counts that are public: records counted again, or with the noise that protects them.
     released : ReleasedProtocol
         The protocol as its file says it, read anew.
+    numbers : mapping of symbol to Fraction or None
+        The number of every published input, None for one that has none; and None where the spec does not ask for the
+        variance that is explained.
     """
 
     recount: Recount
     released: ReleasedProtocol
+    numbers: Mapping[Symbol, Fraction | None] | None = None
 
     @property
     def reads_secret(self) -> bool:
@@ -64,15 +83,16 @@ class Laws:
         return self.released.marginal
 
     @cached_property
-    def weights(self) -> dict[Symbol, tuple[int, ...]]:
+    def weights(self) -> dict[Symbol, Row]:
         """The b weights of what the protocol reads."""
-        return dict(zip(self.released.inputs, zip(*self.released.weights, strict=True), strict=True))
+        columns = columns_of(self.released.weights, len(self.released.inputs))
+        return dict(zip(self.released.inputs, columns, strict=True))
 
     def read(self, s: Symbol, x: Symbol) -> Symbol:
         """What the protocol reads of a record."""
         return (*s, *x) if self.reads_secret else x
 
-    def column(self, s: Symbol, x: Symbol) -> tuple[int, ...]:
+    def column(self, s: Symbol, x: Symbol) -> Row:
         """The b weights that a record draws from."""
         return self.weights.get(self.read(s, x), self.marginal)
 
@@ -97,14 +117,16 @@ class Laws:
         return _totals((self.read(s, x), count) for (s, x), count in self.recount.counts.items())
 
     @cached_property
-    def pairs(self) -> dict[Symbol, list[float]]:
-        """P(x, y) by published input x, b numbers each."""
+    def pairs(self) -> dict[Symbol, dict[int, float]]:
+        """P(x, y) by published input x, of the outputs y that it can become."""
         n = self.recount.rows
-        law: dict[Symbol, list[int]] = {x: [0] * len(self.outputs) for x in self.recount.inputs}
+        law: dict[Symbol, dict[int, int]] = {x: {} for x in self.recount.inputs}
         for (s, x), count in self.recount.counts.items():
-            law[x] = [mass + count * weight for mass, weight in zip(law[x], self.column(s, x), strict=True)]
+            masses = law[x]
+            for y, weight in entries_of(self.column(s, x)):
+                masses[y] = masses.get(y, 0) + count * weight
         # A quotient of whole numbers is rounded once.
-        return {x: [mass / (n * self.denominator) for mass in masses] for x, masses in law.items()}
+        return {x: {y: mass / (n * self.denominator) for y, mass in masses.items()} for x, masses in law.items()}
 
     @cached_property
     def information(self) -> PlainInformation:
@@ -116,14 +138,25 @@ class Laws:
         """I(X;Y) / H(X); zero where there is nothing to know."""
         return self.information.share if self.information.entropy > 0 else 0.0
 
+    @cached_property
+    def explained(self) -> float | None:
+        """The share that is explained of the variance of the numbers; None where there are none."""
+        if self.numbers is None:
+            return None
+        return float(self.released.variance(self.recount, [self.numbers[x] for x in self.recount.inputs]))
+
     @property
     def guess(self) -> float:
         """Probability of guessing x right from y."""
-        return math.fsum(max(column) for column in zip(*self.pairs.values(), strict=True))
+        most: dict[int, float] = {}
+        for masses in self.pairs.values():
+            for y, mass in masses.items():
+                most[y] = max(most.get(y, 0.0), mass)
+        return math.fsum(most.values())
 
     def lift(self, s: Symbol, y: int) -> float | None:
         """P(s|y) / P(s); None where the output or the secret never occurs."""
-        whole = sum(masses[y] for masses in self.masses.values())
+        whole = self.output_masses[y]
         if not whole or not self.secrets[s]:
             return None
         return self.masses[s][y] * self.recount.rows / (whole * self.secrets[s])
@@ -133,9 +166,15 @@ class Laws:
         """``Σ_x n[s, x] w[y, (s, x)]`` by secret s, b whole numbers each."""
         found: dict[Symbol, list[int]] = {s: [0] * len(self.outputs) for s in self.recount.secret}
         for (s, x), count in self.recount.counts.items():
-            column = self.column(s, x)
-            found[s] = [mass + count * weight for mass, weight in zip(found[s], column, strict=True)]
+            masses = found[s]
+            for y, weight in entries_of(self.column(s, x)):
+                masses[y] += count * weight
         return found
+
+    @cached_property
+    def output_masses(self) -> list[int]:
+        """``Σ_x n[x] w[y, x]`` of every output."""
+        return [sum(masses) for masses in zip(*self.masses.values(), strict=True)]
 
     @property
     def prior_guess(self) -> float:

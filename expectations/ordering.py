@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from funnel.alphabet import Alphabet
+from funnel.drawn import DrawnCounts
 from funnel.joint import IntArray
 from funnel.tables import open_paged
 
@@ -167,11 +168,14 @@ def order_tables(
     return pd.DataFrame({"labels": list(tables), "table": [table.counts for table in tables.values()]})
 
 
-def source_order(released: Path, outputs: Alphabet, snapshot: Path, inputs: Alphabet) -> IntArray:
-    """Records by the input at their place of the source and by their output, shape (a + 1, b + 1)."""
+def source_order(released: Path, outputs: Alphabet, snapshot: Path, inputs: Alphabet) -> DrawnCounts:
+    """Records by the input at their place of the source and by their output, shape (1, a + 1, b + 1)."""
     a, b = len(inputs), len(outputs)
-    table = np.zeros((a + 1) * (b + 1), dtype=np.int64)
-    for y, x in zip(coded(released, outputs), coded(snapshot, inputs), strict=False):
-        size = min(len(y), len(x))
-        table += np.bincount(x[:size] * (b + 1) + y[:size], minlength=len(table))
-    return table.reshape(a + 1, b + 1)
+
+    def parts() -> Iterator[tuple[IntArray, IntArray]]:
+        for y, x in zip(coded(released, outputs), coded(snapshot, inputs), strict=False):
+            size = min(len(y), len(x))
+            cells, records = np.unique(x[:size] * (b + 1) + y[:size], return_counts=True)
+            yield cells, records.astype(np.int64)
+
+    return DrawnCounts.total((1, a + 1, b + 1), parts())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from scipy.special import chdtri
@@ -12,7 +14,7 @@ from scipy.special import chdtri
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.laws import Laws, share_step
-from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
@@ -44,7 +46,6 @@ PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
-_OF_PEOPLE: dict[str | None, tuple[str, ...]] = {None: (), "different": ("people",), "same": ("people", "versions")}
 _FIELD = (
     "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
@@ -54,8 +55,15 @@ _CSV = (
     "before it in this file, so that no spreadsheet runs it as a formula; so has one that begins so after apostrophes. "
     "Take one apostrophe away to get the value, which is the one in the parquet file."
 )
+_RECIPE = (
+    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
+    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
+    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
 _PRIVACY = (
+    "schema",
     "guarantee",
+    "meaning",
     "level",
     "unit",
     "secret",
@@ -65,12 +73,16 @@ _PRIVACY = (
     "protocol",
     "protocolDigest",
     "report",
+    "estimation",
     "utilityShare",
+    "varianceExplained",
     "records",
     "rowOrder",
     "disclosureControl",
     "confidence",
     "frequencies",
+    "people",
+    "versions",
     "scope",
 )
 
@@ -87,6 +99,7 @@ def package_claims(
     versions: int | None = None,
     rows: int = 0,
     public: PublicFrequencies | None = None,
+    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -110,18 +123,25 @@ def package_claims(
         Records of the table.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
+    intervals : mapping of column to mapping of category to (least, largest)
+        The intervals that categories of numbers stand for.
     """
     privacy = content["funnel:privacy"]
     texts = texts_of(version, said)
     of_column = _of_outputs(protocol)
     resources = [
-        resource(said.settings["name"], described(path, of_column, _FIELD), path, *files[path])
+        resource(
+            said.settings["name"],
+            _with_numbers(described(path, of_column, _FIELD), said, intervals),
+            path,
+            *files[path],
+        )
         for path in sorted(files)
         if path.startswith("data/")
     ]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
-    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY, *_OF_PEOPLE[said.people]}}
+    further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY}}
     return [
         claim("canonical text", canonical, "holds more than its content"),
         all_of(
@@ -179,10 +199,9 @@ def resource(name: str, fields: list[dict[str, Any]], path: str, digest: str, si
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8", "description": _CSV} if is_csv else {}),
-        "bytes": size,
+        **({"encoding": "utf-8", "description": _CSV, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
-        "schema": {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []},
+        "schema": {"fieldsMatch": "exact", "fields": fields, "missingValues": []},
     }
 
 
@@ -204,6 +223,26 @@ def described(path: str, texts: Mapping[str, Sequence[str]], meaning: str) -> li
     return fields
 
 
+def _with_numbers(
+    fields: list[dict[str, Any]], said: Said, intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]]
+) -> list[dict[str, Any]]:
+    """The fields of the published columns, with what is said of their numbers."""
+    return [
+        {**field, **_numbers(column, said, intervals.get(column, {}))}
+        for column, field in zip(said.publish, fields, strict=True)
+    ]
+
+
+def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any]:
+    """What the text of the spec says of the numbers of a column, and the intervals that follow."""
+    told = said.section("numbers").get(column)
+    if told is None:
+        return {}
+    known = {key: told[key] for key in ("unit", "range") if key in told}
+    ends = {label: [float(low), float(high)] for label, (low, high) in intervals.items()}
+    return {"funnel:numbers": {**known, "whole": told.get("whole", False), **({"intervals": ends} if ends else {})}}
+
+
 def _of_outputs(protocol: Mapping[str, Any]) -> dict[str, list[str]]:
     """Texts of every column of the outputs of a protocol."""
     return {
@@ -221,6 +260,9 @@ def _channel(
 ) -> list[Claim]:
     report = {"path": NUMBERS, "hash": f"sha256:{files[NUMBERS][0]}", "page": "report.html"}
     return [
+        same("schema", privacy.get("schema"), "funnel/privacy/1"),
+        same("meaning", privacy.get("meaning"), said.guarantee.meaning),
+        same("estimation", privacy.get("estimation"), {"path": "protocol.csv", "recipe": _RECIPE}),
         same("unit", privacy["unit"], "nats"),
         same("secret", privacy["secret"], list(said.secret)),
         same("published", privacy["published"], list(said.publish)),
@@ -250,7 +292,8 @@ def _frequencies(
     versions: int | None,
 ) -> Claim:
     protection = said.frequencies.protection
-    expected: dict[str, Any] = {"protection": protection, "meaning": PROTECTED[protection]}
+    noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
+    expected: dict[str, Any] = {"protection": protection, "meaning": PROTECTED[protection], **dict.fromkeys(noisy)}
     if public is not None:
         expected |= {"path": FREQUENCIES, "hash": f"sha256:{files[FREQUENCIES][0]}"}
         expected |= {key: getattr(public, key) for key in ("epsilon", "delta", "beta", "spent")}
@@ -264,6 +307,7 @@ def _figures(privacy: Mapping[str, Any], laws: Laws, said: Said, rows: int) -> l
     cells = len(laws.recount.secret) * len(laws.recount.inputs)
     return [
         near("utilityShare", privacy["utilityShare"], laws.share, share_step(laws.recount.rows)),
+        explained_claim("varianceExplained", privacy.get("varianceExplained"), laws, share_step(laws.recount.rows)),
         same("records", privacy["records"], rows),
         same("confidence", sorted(confidence), ["alpha", "radius"]),
         same("confidence.alpha", confidence["alpha"], said.alpha),

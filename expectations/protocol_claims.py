@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from funnel.errors import SpecError
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
-from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
+from funnel.pipeline.expectations.laws import Laws, Symbol, prior_law, share_step
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel, read_promise
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.sparse_row import entries_of
 
 # Posteriors and probabilities of outputs are told to four decimals.
 _DECIMALS = 4
@@ -69,7 +70,7 @@ def protocol_claims(
         level_claim("level", stated["level"], level),
         _columns(content, said, laws),
         same("records outside the alphabet", laws.outside, 0),
-        utility_claim("utility", content["utility"], laws, step),
+        utility_claim("utility", content["utility"], laws, step, content["prior"]["symbols"]),
         _prior(content["prior"], laws, step),
         *_outputs(content, laws, step),
         _marginal(laws, content["prior"], step),
@@ -145,16 +146,39 @@ def level_claim(name: str, stated: object, level: PlainLevel) -> Claim:
     return claim(name, not level.holds or stated <= budget, f"is {stated!r}, beyond the bound of {budget!r} that holds")
 
 
-def utility_claim(name: str, stated: Mapping[str, Any], laws: Laws, step: float) -> Claim:
-    """That utility, entropy and share are the exact ones, rounded."""
+def utility_claim(
+    name: str, stated: Mapping[str, Any], laws: Laws, step: float, symbols: Sequence[Sequence[str]]
+) -> Claim:
+    """That utility, entropy and share are the exact ones, rounded, and numbers those of the published values."""
     return all_of(
         name,
         [
-            near("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
-            near("entropy", stated["entropy_nats"], laws.information.entropy, step),
+            near_nats("mutual information", stated["mutual_information_nats"], laws.information.utility, step),
+            near_nats("entropy", stated["entropy_nats"], laws.information.entropy, step),
             near("share", stated["share"], laws.share, step),
+            *_explained(stated["explained"], laws, step, symbols),
         ],
     )
+
+
+def _explained(
+    stated: Mapping[str, Any] | None, laws: Laws, step: float, symbols: Sequence[Sequence[str]]
+) -> Iterator[Claim]:
+    """The share of the variance, and the number that every value stands for."""
+    if laws.numbers is None or stated is None:
+        yield same("explained", stated is None, laws.numbers is None)
+        return
+    yield explained_claim("explained", stated["variance_share"], laws, step)
+    known = [laws.numbers.get(tuple(symbol)) for symbol in symbols]
+    numbers = [None if number is None else float(number) for number in known]
+    yield same("numbers", list(stated["numbers"]), numbers)
+
+
+def explained_claim(name: str, stated: object, laws: Laws, step: float) -> Claim:
+    """That a share of the variance is the exact one, rounded; that none is told where the spec asks for none."""
+    if laws.explained is None or stated is None:
+        return same(name, stated, laws.explained)
+    return near(name, stated, laws.explained, step)
 
 
 def _columns(content: Mapping[str, Any], said: Said, laws: Laws) -> Claim:
@@ -193,53 +217,61 @@ def _named(symbol: Sequence[str]) -> str:
 
 def _outputs(content: Mapping[str, Any], laws: Laws, step: float) -> Iterator[Claim]:
     """Probability and posterior of every output, within what the rounding of shares leaves open."""
+    from funnel.alphabet import SEPARATOR
+
     low, high = _public_pairs(content["prior"], laws, step)
-    least = math.fsum(map(math.fsum, low.values()))
-    most = math.fsum(map(math.fsum, high.values()))
+    least = math.fsum(math.fsum(masses.values()) for masses in low)
+    most = math.fsum(math.fsum(masses.values()) for masses in high)
+    labels = {SEPARATOR.join(symbol): tuple(symbol) for symbol in content["prior"]["symbols"]}
     probabilities: list[Claim] = []
     posteriors: list[Claim] = []
-    for y, entry in enumerate(content["posterior"]):
+    for entry, lowest, highest in zip(content["posterior"], low, high, strict=True):
         name = _named(entry["output"])
-        below = math.fsum(masses[y] for masses in low.values())
-        above = math.fsum(masses[y] for masses in high.values())
+        below, above = math.fsum(lowest.values()), math.fsum(highest.values())
         probabilities.append(_between(name, entry["probability"], below / most, above / least))
-        posteriors += _posterior(entry, y, low, high, below, above)
+        posteriors += _posterior(entry, labels, lowest, highest, below, above)
     yield all_of("probabilities of outputs", probabilities)
     yield all_of("posteriors", posteriors)
 
 
 def _posterior(
     entry: Mapping[str, Any],
-    y: int,
-    low: Mapping[Symbol, list[float]],
-    high: Mapping[Symbol, list[float]],
+    labels: Mapping[str, Symbol],
+    low: Mapping[Symbol, float],
+    high: Mapping[Symbol, float],
     below: float,
     above: float,
 ) -> Iterator[Claim]:
+    """What is told of an output, and what of the values that it may come from is not."""
     from funnel.alphabet import SEPARATOR
 
-    labels = {SEPARATOR.join(x): x for x in low}
     for label in entry["inputs"]:
         if label not in labels:
             yield Claim(_named(entry["output"]), "may come from a value that does not occur")
-    for label, x in labels.items():
-        most, least = high[x][y], low[x][y]
+    told = {labels[label] for label in entry["inputs"] if label in labels}
+    for x in {*told, *high}:
+        most, least = high.get(x, 0.0), low.get(x, 0.0)
         # The rest of an output's mass goes the other way.
         bottom = least / (least + above - most) if least else 0.0
         top = most / (most + below - least) if most else 0.0
-        yield _between(_named(entry["output"]), entry["inputs"].get(label, 0.0), bottom, top)
+        yield _between(_named(entry["output"]), entry["inputs"].get(SEPARATOR.join(x), 0.0), bottom, top)
 
 
 def _public_pairs(
     prior: Mapping[str, Any], laws: Laws, step: float
-) -> tuple[dict[Symbol, list[float]], dict[Symbol, list[float]]]:
-    """Least and largest public shares of (x, y): they are computed from rounded ones, and a tie may go either way."""
+) -> tuple[list[dict[Symbol, float]], list[dict[Symbol, float]]]:
+    """Least and largest public shares of (x, y), by output: of rounded ones, and a tie may go either way."""
+    low: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
+    high: list[dict[Symbol, float]] = [{} for _ in laws.outputs]
     if not laws.reads_secret:
         shares = {tuple(x): p for x, p in zip(prior["symbols"], prior["probabilities"], strict=True)}
-        told = {x: [p * w / laws.denominator for w in laws.column((), x)] for x, p in shares.items()}
-        return told, told
-    low = {x: [_told(mass, step, -NOISE) for mass in masses] for x, masses in laws.pairs.items()}
-    high = {x: [_told(mass, step, NOISE) for mass in masses] for x, masses in laws.pairs.items()}
+        for symbol, p in prior_law(shares, step, laws.released.sparse).items():
+            for y, weight in entries_of(laws.column((), symbol)):
+                low[y][symbol] = p * weight / laws.denominator
+        return low, low
+    for x, masses in laws.pairs.items():
+        for y, mass in masses.items():
+            low[y][x], high[y][x] = _told(mass, step, -NOISE), _told(mass, step, NOISE)
     return low, high
 
 
@@ -255,10 +287,10 @@ def _between(name: str, stated: object, low: float, high: float) -> Claim:
 
 def _marginal(laws: Laws, prior: Mapping[str, Any], step: float) -> Claim:
     """What a record outside the alphabet draws from is the law of outputs: the exact one, or that of public shares."""
-    every = [*laws.marginal, *(weight for column in laws.weights.values() for weight in column)]
+    every = [weight for row in (laws.marginal, *laws.released.weights) for _, weight in entries_of(row)]
     # Weights are on a grid: the largest power of two that divides all of them. The law is that of the weights from
     # before they were moved to the grid, each by less than three steps of it (`funnel.release.coarse`).
-    unit = min((weight & -weight for weight in every if weight), default=1)
+    unit = min((weight & -weight for weight in every), default=1)
     slack = 4 * unit + laws.denominator * NOISE
     exact = _law(laws, {symbol: float(count) for symbol, count in laws.reads.items()})
     if laws.reads_secret:
@@ -280,8 +312,8 @@ def _marginal(laws: Laws, prior: Mapping[str, Any], step: float) -> Claim:
 
 def _law(laws: Laws, shares: Mapping[Symbol, float]) -> list[float]:
     whole = math.fsum(shares.values())
-    columns = [(share, laws.weights.get(symbol, laws.marginal)) for symbol, share in shares.items()]
-    return [
-        math.fsum(share * column[y] for share, column in columns) / whole / laws.denominator
-        for y in range(len(laws.outputs))
-    ]
+    parts: list[list[float]] = [[] for _ in laws.outputs]
+    for symbol, share in shares.items():
+        for y, weight in entries_of(laws.weights.get(symbol, laws.marginal)):
+            parts[y].append(share * weight)
+    return [math.fsum(some) / whole / laws.denominator for some in parts]

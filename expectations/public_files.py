@@ -13,7 +13,8 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
 CSV, NUMBERS, FREQUENCIES = "data/records.csv", "report.json", "frequencies.json"
 CHANNELS = "channels.parquet"
-ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS})
+HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"})
+ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS}) | HANDOUTS
 FOLDERS = frozenset({"data", "audit"})
 INTERNAL = "audit"
 CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")

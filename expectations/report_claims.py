@@ -8,11 +8,12 @@ from html.parser import HTMLParser
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
-from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, same
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
+from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, near, near_nats, same
 from funnel.pipeline.expectations.frequency_claims import protection_claim
 from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
-from funnel.pipeline.expectations.protocol_claims import guarantee_claim, level_claim
+from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainInformation, PlainLevel
 from funnel.recount.frequencies import PublicFrequencies
@@ -27,6 +28,7 @@ CLAIMS = (
     "channel",
     "figures",
     "frequencies",
+    "accuracy",
     "lifts",
     "comparison",
     "checks",
@@ -137,6 +139,7 @@ def report_claims(
             ],
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
+        all_of("accuracy", accuracy_claims(numbers, laws)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
@@ -214,8 +217,10 @@ def _figures(
     yield same("records", numbers["source"]["records"], rows)
     yield same("rows", figures["rows"], rows)
     yield same("outside", figures["outside"], laws.outside if public is None else None)
-    yield near("utility", figures["utility"], laws.information.utility, step)
-    yield near("entropy", figures["entropy"], laws.information.entropy, step)
+    yield same("chosen by", numbers["utility"], said.settings.get("utility", "information"))
+    yield explained_claim("explained", figures["explained"], laws, step)
+    yield near_nats("utility", figures["utility"], laws.information.utility, step)
+    yield near_nats("entropy", figures["entropy"], laws.information.entropy, step)
     yield near("share", figures["share"], laws.share, step)
     yield near("guess_accuracy", figures["guess_accuracy"], laws.guess, step)
     yield near("prior_guess_accuracy", figures["prior_guess_accuracy"], laws.prior_guess, step)
@@ -236,8 +241,10 @@ def _chosen(numbers: Mapping[str, Any], laws: Laws, told: PlainInformation) -> I
     chosen = [row for row in numbers["compared"] if row["mechanism"] == numbers["mechanism"]["name"]]
     yield same("rows about the chosen one", len(chosen), 1)
     for row in chosen:
-        yield near("utility", row["utility"], told.utility, step)
-        yield near("share", row["share"], _share(told), step)
+        # By anything else, what is told of mechanisms is its share, whichever of the two is read.
+        explained = worth_of(laws) if numbers["utility"] == "estimation" else laws.explained
+        yield near_nats("utility", row["utility"], told.utility if explained is None else explained, step)
+        yield near("share", row["share"], _share(told) if explained is None else explained, step)
 
 
 def _frequencies(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
@@ -293,7 +300,7 @@ def _coarseness(lift: float, laws: Laws, s: tuple[str, ...], y: int) -> float:
     """How far a lift may be from the exact one: two digits, and ten of the records expected with both."""
     if lift == 0:
         return 0.0
-    whole = sum(masses[y] for masses in laws.masses.values()) / (laws.recount.rows * laws.denominator)
+    whole = laws.output_masses[y] / (laws.recount.rows * laws.denominator)
     expected = laws.secrets[s] * whole
     digits = 10.0 ** (math.floor(math.log10(lift)) - 1)
     # The step is that of the public frequencies, which may be off by half.

@@ -111,7 +111,7 @@ def _on_the_channel(evidence: Evidence) -> list[ReleaseExpectation]:
     return [
         ExpectReleasedCountsToEqualDrawn(
             labels=list(outputs.labels),
-            drawn=evidence.pair_counts.sum(axis=0).tolist(),
+            drawn=evidence.pair_counts.by_output.tolist(),
             description="The file holds every output exactly as often as it was drawn.",
         ),
         ExpectDrawnInputsToEqualSnapshot(

@@ -78,14 +78,19 @@ class StatedEvidence(TableEvidence):
         protocol = document.protocol
         if protocol.inputs.columns != document.prior.columns:
             return cls(released, protocol, None)
-        weights = protocol.weights_for(Alphabet(document.prior.columns, document.prior.symbols))
+        weights = protocol.sparse_for(Alphabet(document.prior.columns, document.prior.symbols))
         shares = document.prior.probabilities
         step = _step(shares)
         law = []
-        for row in (weights.astype(float) / float(protocol.denominator)).tolist():
+        for y in range(weights.shape[0]):
+            inputs, values = weights.row(y)
+            row = [
+                (weight / protocol.denominator, shares[x])
+                for x, weight in zip(inputs.tolist(), values.tolist(), strict=True)
+            ]
             # A share of one step may stand for a single record.
-            least = sum(w * (p - step / 2) for w, p in zip(row, shares, strict=True) if p > step)
-            most = sum(w * (p + step / 2) for w, p in zip(row, shares, strict=True) if p > 0)
+            least = sum(w * (p - step / 2) for w, p in row if p > step)
+            most = sum(w * (p + step / 2) for w, p in row if p > 0)
             law.append((max(0.0, least), min(1.0, most)))
         return cls(released, protocol, tuple(law))
 

@@ -17,6 +17,9 @@ from funnel.release.grouped_public import GroupedPublic
 from funnel.release.public import PublicFindings, PublicRelease
 from funnel.spec import ReleaseSpec
 
+# Of utilities, as tables of mechanisms tell them.
+_UNIT = {"information": "in nats", "variance": "as a share of the variance", "estimation": "as a share of the records"}
+
 
 def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, public: PublicRelease) -> None:
     """Create the artifacts of one published release.
@@ -35,7 +38,9 @@ def describe_run(spec: ReleaseSpec, published: Published, protocol: Protocol, pu
     ]
     create_table_artifact(lifts, key=f"{spec.name}-lift", description=f"P(secret | output) / P(secret), {spec.title}")
     create_table_artifact(
-        list(public.mechanisms), key=f"{spec.name}-mechanisms", description="Utility of every mechanism, in nats"
+        list(public.mechanisms),
+        key=f"{spec.name}-mechanisms",
+        description=f"Utility of every mechanism, {_UNIT[spec.utility]}",
     )
     _link_report(spec, published)
 
@@ -104,7 +109,9 @@ def describe_grouped_plan(columns: list[dict[str, Any]], said: str) -> list[dict
 
 def describe_plan(told: ToldPlan) -> list[dict[str, Any]]:
     """Create the artifacts of a plan; the comparison of mechanisms is returned too."""
-    create_table_artifact(told.mechanisms, key="funnel-plan", description="Utility of every mechanism, in nats")
+    create_table_artifact(
+        told.mechanisms, key="funnel-plan", description=f"Utility of every mechanism, {_UNIT[told.utility]}"
+    )
     if told.history is not None:
         create_table_artifact(
             told.history,
@@ -140,6 +147,11 @@ def _summary(spec: ReleaseSpec, published: Published, protocol: Protocol, findin
             "",
             f"- **Bound**: {findings.guarantee} on {plain(', '.join(spec.secret))}",
             f"- **Level at most**: {findings.level:.12g} nats",
+            *(
+                []
+                if findings.explained is None
+                else [f"- **Variance explained**: {findings.explained.share:.1%}, what the protocol was chosen by"]
+            ),
             f"- **Utility**: {findings.utility:.4g} nats, {findings.share:.1%} of what there is to know",
             *_together(findings),
             f"- **Mechanism**: {protocol.mechanism}",

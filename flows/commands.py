@@ -148,8 +148,11 @@ def _sentence(result: dict[str, Any]) -> str:
     reused = ""
     if not result["fresh"] and "approved_by" not in result:
         reused = "; records keep their answers" if result["drawn"] else "; rows taken over from the version before"
+    explained = result.get("explained")
+    of_numbers = "" if explained is None else f"{explained:.1%} of the variance explained, "
     what = (
-        f"{result['rows']:,} records by {result['mechanism']}, {result['share']:.1%} of the information kept, exact "
+        f"{result['rows']:,} records by {result['mechanism']}, {of_numbers}{result['share']:.1%} of the information "
+        "kept, exact "
         f"level {result['level']:.12g} within {result['guarantee']}{reused}"
     )
     if (history := result.get("history")) is not None:

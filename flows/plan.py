@@ -10,6 +10,7 @@ from funnel.disclosure.outlook import disclosure_outlook
 from funnel.errors import SpecError
 from funnel.frequencies.outlook import noise_outlook
 from funnel.guarantees import parse_guarantee
+from funnel.numbers import utility_for
 from funnel.pipeline.flows.artifacts import describe_grouped_plan, describe_plan
 from funnel.pipeline.flows.planned import Planned, told_groups, told_plan
 from funnel.pipeline.tasks.step import plain_errors, tell
@@ -63,11 +64,16 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
                 "neither suggest nor frequencies"
             )
         return plan_groups(spec, joint, guarantee, tell), joint.n
-    mechanism = spec.mechanism
+    mechanism, useful = spec.mechanism, utility_for(found.settled or spec, joint)
     rows = compare(
-        joint, guarantee, reads_secret=mechanism.reads_secret, time_limit=mechanism.time_limit, progress=tell
+        joint,
+        guarantee,
+        reads_secret=mechanism.reads_secret,
+        time_limit=mechanism.time_limit,
+        progress=tell,
+        utility=useful,
     )
-    for warning in warnings(joint, guarantee, rows):
+    for warning in warnings(joint, guarantee, rows, useful):
         tell(f"warning: {warning}")
     (outlook,) = plan_version(spec, found, ((str(guarantee), rows),), tell, read_from_vault)
     settings, part = spec.frequencies, found.protected.frequencies.part
@@ -77,7 +83,7 @@ def _plan(spec_path: str, suggest: bool, frequencies: bool) -> Planned | tuple[P
         n=joint.n,
         rows=rows,
         history=outlook,
-        disclosure=disclosure_outlook(spec, joint, ((str(guarantee), rows),), suggest, tell),
+        disclosure=disclosure_outlook(found.settled or spec, joint, ((str(guarantee), rows),), suggest, tell),
         costing=frequencies,
         noise=noise_outlook(joint, guarantee, settings.epsilon, settings.beta, part, progress=tell)
         if frequencies

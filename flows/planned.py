@@ -68,6 +68,8 @@ class ToldPlan:
     costs : list of rows or None
     costs_said : str
         What these are; why there are none, where they were asked for; else empty.
+    utility : str
+        What mechanisms are compared by.
     """
 
     mechanisms: list[dict[str, Any]]
@@ -75,6 +77,7 @@ class ToldPlan:
     disclosure: str
     costs: list[dict[str, Any]] | None
     costs_said: str
+    utility: str = "information"
 
 
 def told_plan(planned: Planned) -> ToldPlan:
@@ -86,6 +89,7 @@ def told_plan(planned: Planned) -> ToldPlan:
         _disclosed(planned, step),
         None if noise is None else costed(noise.to_dict(), step, guarantee),
         _costs(noise, step, guarantee, planned.is_noisy) if noise is not None else NO_COST if planned.costing else "",
+        planned.spec.utility,
     )
 
 

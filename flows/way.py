@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from funnel.audit import Audited, Findings
+from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
-from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.guarantees import parse_guarantee
+from funnel.joint import Joint
+from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
 from funnel.pipeline.flows.wide import DoneGroups, PreparedGroups, prepare_groups, release_groups
@@ -186,7 +189,7 @@ def _go(
     if estimated.grouped:
         prepared = prepare_groups(spec, series, snapshot, estimated, workspace)
     else:
-        prepared = _prepare(spec, series, register, estimated, workspace)
+        prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
     cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
     head = None if register is None else register.head_sha256
     decision = decide(
@@ -215,7 +218,7 @@ def _go(
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
-    warnings = [] if estimated.grouped else list(doubts(prepared.protected.frequencies.joint, _guarantee(spec)))
+    warnings = [] if isinstance(prepared, PreparedGroups) else _doubtful(spec, estimated.joint, prepared)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
@@ -258,7 +261,12 @@ class _Prepared:
 
 
 def _prepare(
-    spec: ReleaseSpec, series: Series, register: Register | None, estimated: Estimated, workspace: Path
+    spec: ReleaseSpec,
+    series: Series,
+    register: Register | None,
+    snapshot: Snapshot,
+    estimated: Estimated,
+    workspace: Path,
 ) -> _Prepared:
     """Protect the counts, and make the protocol."""
     waiting = series.held.waiting
@@ -267,7 +275,19 @@ def _prepare(
     if not series.earlier and not series.held.all:
         # Nothing can be unchanged: refuse before the optimisation, which may take long.
         disclose(spec, protected.frequencies, workspace)
-    return _Prepared(protected, optimise(spec, protected.frequencies, workspace))
+    settled = snapshot.read_codings().settled(spec)
+    useful = utility_for(settled, protected.frequencies.joint)
+    return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
+
+
+def _doubtful(spec: ReleaseSpec, counted: Joint, prepared: _Prepared) -> list[str]:
+    """What is doubtful about the estimate."""
+    guarantee, protocol = parse_guarantee(spec.guarantee.canonical), prepared.optimised.protocol
+    warnings = list(doubts(prepared.protected.frequencies.joint, guarantee))
+    if protocol.is_sparse and (worth := in_population(counted, protocol, guarantee)):
+        # Only counts without noise make so wide a table.
+        warnings.append(worth.sentence)
+    return warnings
 
 
 def _release(
@@ -310,7 +330,8 @@ def _release(
     drawn = followed.drawn
     with series.incoming() as folder:
         rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret)
-        findings, audited = audit(spec, counted, frequencies, followed, rows, folder)
+        settled = snapshot.read_codings().settled(spec)
+        findings, audited = audit(settled, counted, frequencies, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         content = describe(
             spec,
@@ -375,6 +396,7 @@ def _release(
         "level": audited.law.level,
         "utility": audited.law.utility,
         "share": audited.law.share,
+        **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
         "mechanism": optimised.protocol.mechanism,
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
@@ -386,10 +408,6 @@ def _release(
     if published is None:
         return told, None, late
     return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late
-
-
-def _guarantee(spec: ReleaseSpec) -> Guarantee:
-    return parse_guarantee(spec.guarantee.canonical)
 
 
 def _nothing_to_do(

@@ -17,6 +17,7 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
+from funnel.estimation import Estimate, estimate
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -41,9 +42,11 @@ from funnel.guarantees import (
 )
 from funnel.history import History
 from funnel.joint import Joint
+from funnel.measures.utilities import Estimation, Information, Utility, Variance
 from funnel.mechanisms import fit
 from funnel.planning import plan
 from funnel.protocol import Protocol
+from funnel.release.reading import open_release
 from funnel.sampling import RecordKey, sanitise
 from funnel.solver import Solution, optimal
 
@@ -62,11 +65,14 @@ __all__ = [
     "Chi2Lift",
     "DataError",
     "EntropyError",
+    "Estimate",
+    "Estimation",
     "FunnelError",
     "GroupedProtocol",
     "Guarantee",
     "History",
     "InfeasibleGuarantee",
+    "Information",
     "Joint",
     "L1Lift",
     "LeakageExceeded",
@@ -82,10 +88,14 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Utility",
+    "Variance",
     "Witness",
+    "estimate",
     "fit",
     "measures",
     "mechanisms",
+    "open_release",
     "optimal",
     "parse_guarantee",
     "plan",

@@ -12,6 +12,7 @@ from funnel.guarantees import Guarantee
 from funnel.guarantees.robust import Robust
 from funnel.guarantees.sided import over_set
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
 from funnel.planning import PlanRow, contenders
 from funnel.progress import Progress, quiet
@@ -32,11 +33,13 @@ class Certainty:
     why : str
         What the set is there for: ``"sample"``, ``"noise"`` or ``"sample and noise"``.
     kept, nominal_kept : float
-        Shares of H(X) that the best usable protocols keep.
+        Shares of H(X) that the best usable protocols keep, or of the variance that they explain.
     nominal_level : float
         What the nominal one's protocol reaches over the set, nats; may be infinite.
     missed : tuple of float
         Probabilities, at most, that the truth is not in the set: α of the sample, β of the noise, as far as there are.
+    utility : Utility
+        What the shares are of.
     """
 
     guarantee: str
@@ -46,10 +49,11 @@ class Certainty:
     nominal_kept: float
     nominal_level: float
     missed: tuple[float, ...]
+    utility: Utility = INFORMATION
 
     @property
     def cost(self) -> float:
-        """Share of H(X) that the certainty costs."""
+        """Share that the certainty costs."""
         return max(0.0, self.nominal_kept - self.kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,9 +82,11 @@ class Certainty:
             reached = (
                 f"reaches {self.nominal_level:.3g} under the worst of {what} ({confidence(*self.missed)} confidence)"
             )
-        costs = f"{self.cost:.1%} of H(X)" if self.cost > _SAME else "nothing that shows"
+        useful = self.utility
+        costs = f"{self.cost:.1%} of {useful.everything}" if self.cost > _SAME else "nothing that shows"
         return (
-            f"For the frequencies as they are, {self.nominal} would keep {self.nominal_kept:.1%} of H(X) instead of "
+            f"For the frequencies as they are, {self.nominal} would {useful.keep} {self.nominal_kept:.1%} of "
+            f"{useful.everything} instead of "
             f"{self.kept:.1%}, but that protocol {reached}. That {self.guarantee} holds under all of them costs "
             f"{costs}."
         )
@@ -93,6 +99,7 @@ def certainty(
     reads_secret: bool = False,
     time_limit: float | None = None,
     progress: Progress = quiet,
+    utility: Utility = INFORMATION,
 ) -> Certainty | None:
     """Fit the best protocol for the counts alone, and judge it over the set; None for a bound that has no set.
 
@@ -108,6 +115,8 @@ def certainty(
     time_limit : float, optional
         Seconds for the nominal optimum, as work that is counted.
     progress : callable
+    utility : Utility
+        What the plan compares mechanisms by.
 
     Notes
     -----
@@ -120,7 +129,9 @@ def certainty(
         return None
     nominal = guarantee.nominal if isinstance(guarantee, Robust) else guarantee
     try:
-        fitted = contenders(joint.as_published, nominal, best_for(nominal), reads_secret, time_limit, progress)
+        fitted = contenders(
+            joint.as_published, nominal, best_for(nominal), reads_secret, time_limit, progress, utility=utility
+        )
     except FunnelError:
         return None
     best = max((row for row in fitted if row.reason is None), key=lambda row: row.share or 0.0, default=None)
@@ -132,4 +143,4 @@ def certainty(
     if joint.bounds is not None:
         missed += (joint.bounds.beta,)
     level = over.level(joint, best.protocol).value
-    return Certainty(str(guarantee), str(nominal), why, max(kept), best.share, level, missed)
+    return Certainty(str(guarantee), str(nominal), why, max(kept), best.share, level, missed, utility)

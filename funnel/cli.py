@@ -150,6 +150,8 @@ def main() -> None:
       funnel release SPEC     sanitise, audit, validate and publish
       funnel approve SPEC     publish what waits for approval, where SPEC asks for it
       funnel audit RELEASE    check a published release again
+      funnel share RELEASE    put it at a URL or on a portal too
+      funnel estimate RELEASE estimate true frequencies from a published release
 
     Exit status: 0 done; 1 unexpected; 2 wrong usage; 3 the spec, 4 the source, 5 the guarantee cannot be met,
     6 the optimiser failed, 7 leakage above the bound, 8 validation refused, 9 the record of releases, 10 writing
@@ -257,7 +259,8 @@ def plan_command(
     from: the noise is drawn if it was not before, and kept in the private workspace, so that looking again, and the
     release itself, spend nothing more.
 
-    For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know; its exact level; the
+    For each mechanism: its utility I(X;Y) in nats and as a share of H(X), all there is to know, or the share that it
+    explains of the variance where SPEC has utility = "variance"; its exact level; the
     time it took; and why it cannot be used, where it cannot. The one that mechanism = "auto" would take comes first,
     and it is said how exactly its release would let shares be estimated: information that is kept is no accuracy.
     Ctrl-C during an optimisation ends it with the best protocol found so far.
@@ -285,6 +288,7 @@ def plan_command(
     from funnel.estimation import expected_errors
     from funnel.frequencies.outlook import noise_outlook
     from funnel.guarantees import parse_guarantee
+    from funnel.numbers import utility_for
     from funnel.planning import best_first, plan
     from funnel.register.planning import plan_version
     from funnel.release.grouping import plan_groups
@@ -314,6 +318,7 @@ def plan_command(
             planned = [plan_groups(described, joint, bound, console.progress) for bound in bounds]
             console.print_groups(described, joint.n, planned, found.protected.protection)
             return
+        useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
                 (
@@ -326,11 +331,12 @@ def plan_command(
                         progress=console.progress,
                         forbidden=everything,
                         told=partial(told, str(bound)),
+                        utility=useful,
                     ),
                 )
                 for bound in bounds
             ]
-        doubts = [warnings(joint, bound, rows) for bound, (_, rows) in zip(bounds, compared, strict=True)]
+        doubts = [warnings(joint, bound, rows, useful) for bound, (_, rows) in zip(bounds, compared, strict=True)]
         sure = [
             certainty(
                 joint,
@@ -339,13 +345,14 @@ def plan_command(
                 described.mechanism.reads_secret,
                 described.mechanism.time_limit,
                 console.progress,
+                useful,
             )
             for bound, (_, rows) in zip(bounds, compared, strict=True)
         ]
         best = [next((row.protocol for row in best_first(rows) if row.reason is None), None) for _, rows in compared]
         errors = [None if protocol is None else expected_errors(joint, protocol) for protocol in best]
         outlooks = plan_version(described, found, tuple(compared), console.progress)
-        disclosure = disclosure_outlook(described, joint, compared, suggesting, console.progress)
+        disclosure = disclosure_outlook(found.settled or described, joint, compared, suggesting, console.progress)
         settings, part = described.frequencies, found.protected.frequencies.part
         noise = [
             noise_outlook(joint, bound, settings.epsilon, settings.beta, part, progress=console.progress)
@@ -373,6 +380,41 @@ def plan_command(
         written,
         errors,
     )
+
+
+@main.command("share")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("target")
+@click.option("--ckan", is_flag=True, help="TARGET is a CKAN portal; its token is in FUNNEL_CKAN_TOKEN.")
+@click.option("--organisation", metavar="NAME", help="The organisation of the portal that owns the dataset.")
+@json_option
+def share_command(release: Path, target: str, ckan: bool, organisation: str | None, as_json: bool) -> None:
+    """Put the public files of a published RELEASE somewhere else too, whole or not at all.
+
+    RELEASE is the folder of a version, or of a series, whose latest version is meant. TARGET is a URL of any storage
+    that fsspec knows, where the version appears as TARGET/NAME/VERSION; or, with --ckan, a portal, where it becomes a
+    dataset. Only what was signed is shared. Running again finishes what was interrupted, and changes nothing else.
+    """
+    from funnel.release.sharing import share_at, whole_release
+    from funnel.storage import check_address, is_url
+
+    if organisation is not None and not ckan:
+        raise SpecError("an organisation is one of a portal; add --ckan, or leave it out")
+    with Console(as_json) as console:
+        if ckan:
+            from funnel.release.ckan import open_portal, share_on_portal
+
+            portal = open_portal(target, os.environ.get("FUNNEL_CKAN_TOKEN"))
+            shared = share_on_portal(whole_release(release), portal, organisation, console.progress)
+        else:
+            try:
+                if not is_url(check_address(target)):
+                    raise SpecError(f"{target} is no URL; name one, such as s3://bucket/open or file:///srv/open")
+            except ValueError as error:
+                raise SpecError(f"the address {error}") from None
+            shared = share_at(whole_release(release), target, console.progress)
+    said = f"{'shared' if shared.changed else 'already there'}: {shared.place}"
+    click.echo(json_line({"place": shared.place, "changed": shared.changed}) if as_json else said)
 
 
 @main.command("audit")
@@ -434,3 +476,35 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
     console.print_checks(root, checks)
     if (complaint := complaint_of(root, checks)) is not None:
         raise complaint
+
+
+@main.command("estimate")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--by", "by", multiple=True, metavar="COLUMN", help="Estimate this column; several are crossed.")
+@click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
+@click.option(
+    "--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True, help="How shares are estimated."
+)
+@json_option
+def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str, as_json: bool) -> None:
+    """Estimate how common true values are, from the records of a published RELEASE.
+
+    RELEASE is the folder of a version, or of a series (then its latest version is read); its records and protocol.json
+    are all that is read. Each share comes with a standard error and an interval that holds the true one in 95 of 100
+    draws. By default they are about these records: only the random answers err.
+
+    Values that the records can tell only in sum are listed so, with what is left of each of them.
+    """
+    from funnel.estimation import estimate
+    from funnel.protocol import Protocol
+    from funnel.release.layout import find_release
+
+    folder = find_release(release)
+    with Console(as_json) as console:
+        console.progress("counting records", 0, None)
+        protocol = Protocol.from_json(folder.protocol.read_bytes())
+        found = estimate(
+            folder.data, protocol, by or None, method="em" if method == "em" else "inverse", sampling=sampling
+        )
+    for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
+        click.echo(line)

@@ -157,9 +157,11 @@ class Console:
         # One display at a time: what is being done is shown below the table.
         self._progress.stop()
         self._print_head(spec, joint, guarantees, protection)
-        with Live(console=self._out, get_renderable=lambda: Group(_table(compared), self._progress)) as view:
+        with Live(
+            console=self._out, get_renderable=lambda: Group(_table(compared, spec.utility), self._progress)
+        ) as view:
             yield told
-            view.update(_table(compared))
+            view.update(_table(compared, spec.utility))
         self._shown = True
 
     def print_plan(
@@ -199,6 +201,7 @@ class Console:
                         "secret": list(spec.secret),
                         "publish": list(spec.publish),
                         "entropy": joint.entropy,
+                        "utility": spec.utility,
                         "frequencies": {
                             **protection.model_dump(),
                             "outlook": None if cost is None else cost.to_dict(),
@@ -218,18 +221,18 @@ class Console:
             self._print_head(spec, joint, [guarantee for guarantee, _ in compared], protection)
             # A terminal too narrow breaks lines; rich itself would cut columns off.
             wide = RichConsole(width=max(out.width, _WIDE), file=out.file) if several else out
-            wide.print(_table(dict(compared)))
+            wide.print(_table(dict(compared), spec.utility))
         if several:
             out.print(
                 Text(
-                    "Share of H(X) kept; in brackets, what may not be used as the spec is (with --all). Give one "
+                    f"{_SHARES[spec.utility]}; in brackets, what may not be used as the spec is (with --all). Give one "
                     "--guarantee to see levels, times and why a mechanism is not used."
                 ),
                 soft_wrap=True,
             )
         for (guarantee, rows), warnings, beside in zip(compared, doubts, sure, strict=True):
             for row in () if several else rows:
-                self._print_notes(row)
+                self._print_notes(row, spec.utility)
             if beside is not None:
                 out.print(Text(beside.sentence), soft_wrap=True)
                 if not noise and "noise" in beside.why and beside.kept < beside.nominal_kept / 2:
@@ -266,14 +269,14 @@ class Console:
         if len(guarantees) == 1:
             self._out.print(Text(f"bound {guarantees[0]}"))
 
-    def _print_notes(self, row: PlanRow) -> None:
+    def _print_notes(self, row: PlanRow, utility: str) -> None:
         """Why a mechanism is not used, and what its time was not enough for."""
         if row.reason is not None:
             self._out.print(Text(f"{row.mechanism} is not used: {row.reason}"), soft_wrap=True)
         if row.finished or row.utility is None:
             return
         within = (
-            f"within {row.bound - row.utility:.2g} nats of the optimum"
+            f"within {row.bound - row.utility:.2g} {_UNITS[utility]} of the optimum"
             if row.bound is not None
             else "what it found until then holds; a larger time_limit may find better"
         )
@@ -339,25 +342,34 @@ def _costs(noise: Sequence[NoiseOutlook | None]) -> Iterator[str]:
         yield from (NO_COST,) if cost is None else cost.lines()
 
 
-def _table(compared: Mapping[str, Sequence[PlanRow]]) -> Table:
+_SHARES = {
+    "information": "Share of H(X) kept",
+    "variance": "Share of the variance explained",
+    "estimation": "Share of the records that would tell estimates as much",
+}
+_UNITS = {"information": "nats", "variance": "of the variance", "estimation": "of the records"}
+
+
+def _table(compared: Mapping[str, Sequence[PlanRow]], utility: str) -> Table:
     """Of one guarantee everything about its rows, of several the shares that are kept."""
     from funnel.planning import best_first
 
     if len(compared) > 1:
         return _comparison_table(compared)
-    return _plan_table(best_first(next(iter(compared.values()))))
+    return _plan_table(best_first(next(iter(compared.values()))), utility)
 
 
-def _plan_table(rows: Sequence[PlanRow]) -> Table:
+def _plan_table(rows: Sequence[PlanRow], utility: str) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("mechanism", no_wrap=True)
-    for title in ("utility (nats)", "of H(X)", "exact level", "time (s)"):
+    told = ("utility (nats)", "of H(X)") if utility == "information" else (_UNITS[utility],)
+    for title in (*told, "exact level", "time (s)"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         share = "-" if row.share is None else f"{row.share:.1%}"
         table.add_row(
             row.mechanism,
-            "-" if row.utility is None else f"{row.utility:.4f}",
+            *(("-" if row.utility is None else f"{row.utility:.4f}",) if utility == "information" else ()),
             share,
             "-" if row.level is None else f"{row.level:.6g}",
             f"{row.seconds:.2f}",

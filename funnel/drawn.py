@@ -58,6 +58,14 @@ class DrawnCounts:
         return cls((c, a, b), cells, flat[cells])
 
     @classmethod
+    def of_pairs(cls, pairs: IntArray | DrawnCounts) -> DrawnCounts:
+        """Records by input and output alone, shape (1, a + 1, b), of such a table (a + 1, b) or of counts by secret."""
+        if not isinstance(pairs, DrawnCounts):
+            return cls.of(pairs[np.newaxis])
+        c, a, b = pairs.shape
+        return pairs if c == 1 else cls.total((1, a, b), [(pairs.cells % (a * b), pairs.records)])
+
+    @classmethod
     def total(cls, shape: tuple[int, int, int], parts: Iterable[tuple[IntArray, IntArray]]) -> DrawnCounts:
         """The sum of counts of parts, each as cells and their records, in any order."""
         some = [*parts, (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
@@ -74,9 +82,26 @@ class DrawnCounts:
 
     @property
     def pairs(self) -> IntArray:
-        """Records by input and output, shape (a + 1, b)."""
+        """Records by input and output, shape (a + 1, b): a table that only small alphabets have memory for."""
         _, a, b = self.shape
         return self._margin(self.cells % (a * b), (a, b))
+
+    @property
+    def by_input(self) -> IntArray:
+        """Records by input, shape (a + 1,)."""
+        _, a, b = self.shape
+        return self._margin(self.cells // b % a, (a,))
+
+    @property
+    def by_output(self) -> IntArray:
+        """Records by output, shape (b,)."""
+        b = self.shape[2]
+        return self._margin(self.cells % b, (b,))
+
+    @property
+    def outside(self) -> int:
+        """Records whose input was outside the alphabet."""
+        return int(self.by_input[-1])
 
     @property
     def inputs(self) -> IntArray:
@@ -84,17 +109,23 @@ class DrawnCounts:
         c, a, b = self.shape
         return self._margin(self.cells // b, (c, a))
 
-    def rows(self) -> Iterator[tuple[int, int, IntArray]]:
-        """Secret, input and, as shape (b,), records by output, of every (secret, input) that was drawn for."""
+    def rows(self) -> Iterator[tuple[int, int, IntArray, IntArray]]:
+        """Secret, input, the outputs drawn, rising, and their records, of every (secret, input) that was drawn for."""
         _, a, b = self.shape
         groups, starts = np.unique(self.cells // b, return_index=True)
         bounds = [*starts.tolist(), len(self.cells)]
         for group, (start, end) in zip(groups.tolist(), pairwise(bounds), strict=True):
-            row = np.zeros(b, dtype=np.int64)
-            row[self.cells[start:end] % b] = self.records[start:end]
-            yield group // a, group % a, row
+            yield group // a, group % a, self.cells[start:end] % b, self.records[start:end]
 
-    def _margin(self, places: IntArray, shape: tuple[int, int]) -> IntArray:
+    def agrees_with(self, other: DrawnCounts) -> bool:
+        """Whether these are the same counts."""
+        return (
+            self.shape == other.shape
+            and np.array_equal(self.cells, other.cells)
+            and np.array_equal(self.records, other.records)
+        )
+
+    def _margin(self, places: IntArray, shape: tuple[int, ...]) -> IntArray:
         table = np.zeros(math.prod(shape), dtype=np.int64)
         np.add.at(table, places, self.records)
         return table.reshape(shape)

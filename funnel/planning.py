@@ -13,7 +13,7 @@ import numpy as np
 from funnel.errors import FunnelError, InfeasibleGuarantee, SolverError, SpecError
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
-from funnel.measures import mutual_information, normalised_mutual_information
+from funnel.measures.utilities import INFORMATION, Utility, utility_of
 from funnel.mechanisms import mechanism, names
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import check_size, require_memory
@@ -40,16 +40,16 @@ class PlanRow:
     protocol : Protocol or None
         None where the mechanism is not applicable.
     utility : float or None
-        I(X;Y), nats.
+        I(X;Y), nats; or the share of the variance that is explained, where that was asked for.
     share : float or None
-        I(X;Y) / H(X).
+        The same of all there is: I(X;Y) / H(X), or the share of the variance.
     level : float or None
         Exact level (nats) of the protocol, or the best level the mechanism can reach where it is not applicable.
     seconds : float
     reason : str or None
         Why the mechanism is not applicable, not allowed or not fitted; None if it may be used.
     bound : float or None
-        Where it is certified: no protocol that reads the same and meets the guarantee has a larger I(X;Y), in nats.
+        Where it is certified: no protocol that reads the same and meets the guarantee has a larger utility.
     finished : bool
         False if a search ended before it was done: by the time limit, or because it gave up. The protocol holds all
         the same.
@@ -96,6 +96,7 @@ def plan(
     forbidden: bool = False,
     told: Callable[[PlanRow], None] | None = None,
     clock: Clock = time.perf_counter,
+    utility: str | Utility = INFORMATION,
 ) -> tuple[PlanRow, ...]:
     """Fit every mechanism that may be used and report its utility, exact level and time, best first.
 
@@ -117,6 +118,8 @@ def plan(
         Given each row as soon as it is there.
     clock : callable
         Seconds; for the times in the rows and the safety stop of budgets.
+    utility : "information", "variance" or Utility
+        What protocols are chosen by.
 
     Raises
     ------
@@ -132,7 +135,7 @@ def plan(
     grr 0.5 True
     identity 0.8755 False
     """
-    fitting = _Fitting(joint, guarantee, progress, clock)
+    fitting = _Fitting(joint, guarantee, progress, clock, utility_of(utility, joint.inputs))
     rows = []
     for name in mechanisms if mechanisms is not None else names():
         allowed = reads_secret or not mechanism(name).reads_secret
@@ -154,6 +157,7 @@ def contenders(
     time_limit: float | None = None,
     progress: Progress = quiet,
     clock: Clock = time.perf_counter,
+    utility: str | Utility = INFORMATION,
 ) -> tuple[PlanRow, ...]:
     """What a release has to fit: the mechanism that its spec names, or with "auto" every one that can still win.
 
@@ -171,7 +175,7 @@ def contenders(
         Whether a protocol that reads the secret may be chosen.
     time_limit : float, optional
         Seconds for an optimum, and again for all that is fitted if that does not finish, as work that is counted.
-    progress, clock
+    progress, clock, utility
         As of `plan`.
 
     Returns
@@ -184,7 +188,8 @@ def contenders(
     SpecError
         As of `plan`.
     """
-    fitting = _Fitting(joint, guarantee, progress, clock)
+    useful = utility_of(utility, joint.inputs)
+    fitting = _Fitting(joint, guarantee, progress, clock, useful)
     rows: list[PlanRow] = []
     rest = Budget.of(time_limit, clock)
     certain = _certifying(guarantee)
@@ -194,7 +199,7 @@ def contenders(
             rows.append(_untried(other, f"not fitted: the spec asks for {name}"))
         elif needs and not reads_secret:
             rows.append(_untried(other, _FORBIDDEN))
-        elif name == AUTO and (lost := _lost(rows, joint, needs)) is not None:
+        elif name == AUTO and (lost := _lost(rows, joint, needs, useful)) is not None:
             rows.append(_untried(other, *lost))
         else:
             alone = name == other or other in certain
@@ -235,21 +240,22 @@ def _in_turn(first: tuple[str, ...]) -> tuple[str, ...]:
     return (*first, *sorted(others, key=lambda name: mechanism(name).optimises))
 
 
-def _lost(rows: Sequence[PlanRow], joint: Joint, needs: bool) -> tuple[str, float] | None:
+def _lost(rows: Sequence[PlanRow], joint: Joint, needs: bool, useful: Utility) -> tuple[str, float] | None:
     """Why a mechanism cannot win, and the bound that says so; None if it can. needs: whether it reads the secret."""
     usable = [row for row in rows if row.reason is None]
     if not usable:
         return None
     # A bound on those that read the secret is one on all; without any there is only so much to tell.
     bounds = [row.bound for row in usable if row.bound is not None and row.reads_secret >= needs]
-    bound = min([joint.entropy, *bounds])
+    whole = useful.whole(joint)
+    bound = min([whole, *bounds])
     best = choose(usable)
-    if best.utility is None or bound > best.utility + WORTHWHILE * joint.entropy:
+    if best.utility is None or bound > best.utility + WORTHWHILE * whole:
         return None
     bound = max(bound, best.utility)
     return (
-        f"not fitted: {best.mechanism} keeps {best.utility:.5f} nats, and no protocol of this kind can keep more than "
-        f"{bound:.5f}",
+        f"not fitted: {best.mechanism} {useful.keeps} {best.utility:.5f} {useful.unit}, and no protocol of this kind "
+        f"can {useful.keep} more than {bound:.5f}",
         bound,
     )
 
@@ -261,11 +267,12 @@ def _untried(name: str, reason: str, bound: float | None = None) -> PlanRow:
 class _Fitting:
     """One joint law and guarantee, for which mechanisms are fitted one after another."""
 
-    def __init__(self, joint: Joint, guarantee: Guarantee, progress: Progress, clock: Clock) -> None:
-        check_size(joint)
+    def __init__(self, joint: Joint, guarantee: Guarantee, progress: Progress, clock: Clock, useful: Utility) -> None:
+        check_size(joint, guarantee)
         # What no mechanism could do is an error here, not a reason in every row.
         guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
         self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock
+        self._useful = useful
 
     def row(self, name: str, budget: Budget, reason: str | None = None) -> PlanRow:
         """A mechanism fitted within a budget; reason: why it may not be used, whatever it gives."""
@@ -275,7 +282,7 @@ class _Fitting:
         try:
             require_memory(name, chosen.memory(joint, guarantee), joint)
             with budget.interruptible():
-                fitted = chosen.fitted(joint, guarantee, budget, self._steps(name))
+                fitted = chosen.fitted_to(joint, guarantee, self._useful, budget, self._steps(name))
         except (InfeasibleGuarantee, SolverError, SpecError) as error:
             return self._failed(name, error, started)
         except MemoryError:
@@ -287,8 +294,8 @@ class _Fitting:
             name,
             chosen.reads_secret,
             protocol,
-            mutual_information(joint, protocol),
-            normalised_mutual_information(joint, protocol),
+            self._useful.told(joint, protocol),
+            self._useful.share(joint, protocol),
             guarantee.level(joint, protocol).value,
             seconds,
             reason,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
-from funnel.sparse_weights import SparseWeights
+from funnel.sparse_weights import Places, SparseWeights
 
 FloatArray = npt.NDArray[np.float64]
 WeightArray = npt.NDArray[np.uint64]
@@ -125,10 +125,34 @@ class Protocol:
         """
         return cls(cast(WeightArray, weights), marginal, inputs, outputs, mechanism, guarantee, SPARSE_FORMAT)
 
+    def named(self, mechanism: str | None = None, guarantee: str | None = None) -> Protocol:
+        """The same channel as one of another mechanism, or for another text of its bound."""
+        weights = self.sparse if self.is_sparse else self.weights
+        return Protocol(
+            cast(WeightArray, weights),
+            self.marginal,
+            self.inputs,
+            self.outputs,
+            self.mechanism if mechanism is None else mechanism,
+            self.guarantee if guarantee is None else guarantee,
+            self.format,
+        )
+
     @cached_property
     def sparse(self) -> SparseWeights:
         """The weights that are not zero, output by output."""
         return SparseWeights.of(self.weights)
+
+    @cached_property
+    def _by_input(self) -> SparseWeights:
+        return self.sparse.transposed
+
+    def law(self, x: int) -> tuple[Places, WeightArray]:
+        """The outputs that an input can become, rising, and their weights; x = a for records outside the alphabet."""
+        if x == len(self.inputs):
+            seen = np.flatnonzero(self.marginal)
+            return seen, self.marginal[seen]
+        return self._by_input.row(x)
 
     @property
     def is_sparse(self) -> bool:

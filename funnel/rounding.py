@@ -46,7 +46,8 @@ def integer_weights(matrix: FloatArray) -> WeightArray:
     sums = clipped.sum(axis=0)
     if (np.abs(sums - 1) > 1e-6).any():
         raise SolverError("the optimiser returned a matrix that is not a channel (a column does not sum to 1)")
-    weights = np.ldexp(np.minimum(clipped / sums, 1.0), WORD_BITS).astype(np.uint64)
+    # No entry is above the sum of its column, rounded or not.
+    weights = np.ldexp(clipped / sums, WORD_BITS).astype(np.uint64)
     return _balanced(weights)
 
 
@@ -72,7 +73,7 @@ def sparse_integer_weights(
     sums = np.bincount(inputs, weights=values, minlength=shape[1])
     if (np.abs(sums - 1) > 1e-6).any():
         raise SolverError("the optimiser returned a matrix that is not a channel (a column does not sum to 1)")
-    weights = np.ldexp(np.minimum(values / sums[inputs], 1.0), WORD_BITS).astype(np.uint64)
+    weights = np.ldexp(values / sums[inputs], WORD_BITS).astype(np.uint64)
     # What a column lacks goes to its largest entry, the first of the entries in this order.
     order = np.lexsort((np.arange(len(weights)), -weights.astype(np.float64), inputs))
     _, first = np.unique(inputs[order], return_index=True)

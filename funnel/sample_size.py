@@ -20,6 +20,7 @@ from funnel.guarantees.sided import over_set
 from funnel.guarantees.worst_case import Neighbourhood, within
 from funnel.joint import MAX_ROWS, FloatArray, IntArray, Joint
 from funnel.measures.information import information_of
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms import calibrate
 from funnel.mechanisms.grr import grr_matrix
 from funnel.planning import PlanRow
@@ -160,12 +161,12 @@ def _enough(joint: Joint, guarantee: Guarantee, matrix: FloatArray) -> Callable[
     return lambda factor: _met(_times(joint, factor), guarantee, matrix)
 
 
-def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> str | None:
+def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow], utility: Utility = INFORMATION) -> str | None:
     """One sentence if a robust bound, or noise, leaves nothing of use because the records are few, else None.
 
-    Nothing of use is left if the best usable mechanism keeps less than 1 % of H(X). The records are too few if more of
-    them would help: GRR does not keep half of what it could under known frequencies. A bound so strict that more
-    records would not help gives None.
+    Nothing of use is left if the best usable mechanism keeps less than 1 % of H(X), or explains as little of the
+    variance. The records are too few if more of them would help: GRR does not keep half of what it could under known
+    frequencies. A bound so strict that more records would not help gives None.
     """
     usable = [row for row in rows if row.reason is None]
     uncertain = isinstance(guarantee, Robust) or over_set(guarantee, joint) is not None
@@ -183,11 +184,12 @@ def too_few(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> str 
     noise = " and the noise on their frequencies" if joint.bounds is not None else ""
     together = values_to_group(joint, guarantee)
     columns = ", ".join(joint.secret.columns)
+    told = "" if utility == INFORMATION else " of the information"
     instead = f", and so it would with the values {', '.join(together)} of {columns} made one" if together else ""
     return (
         f"the data are too few for this bound{noise}: from {joint.n:,} records the best protocol under {guarantee} "
-        f"keeps {kept:.2%} of the information; with the same frequencies in about {need.n:,} records grr would keep "
-        f"{need.share:.2%}, half of what it could if they were known exactly{instead}"
+        f"{utility.keeps} {kept:.2%} of the {utility.name}; with the same frequencies in about {need.n:,} records grr "
+        f"would keep {need.share:.2%}{told}, half of what it could if they were known exactly{instead}"
     )
 
 
@@ -200,9 +202,11 @@ def doubts(joint: Joint, guarantee: Guarantee) -> tuple[str, ...]:
     return () if doubt is None else (doubt,)
 
 
-def warnings(joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow]) -> tuple[str, ...]:
+def warnings(
+    joint: Joint, guarantee: Guarantee, rows: Sequence[PlanRow], utility: Utility = INFORMATION
+) -> tuple[str, ...]:
     """Sentences on what makes a plan under a robust bound doubtful or useless; none for other guarantees."""
-    few = too_few(joint, guarantee, rows)
+    few = too_few(joint, guarantee, rows, utility)
     return doubts(joint, guarantee) + (() if few is None else (few,))
 
 

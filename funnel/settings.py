@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date, datetime
-from itertools import pairwise
+from fractions import Fraction
+from itertools import count, pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 # Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
 MAX_EPSILON = 100.0
+
+# Bins of a declared range have at most so many edges.
+MOST_ROUND_EDGES = 9
 
 # The category of values without a name of their own.
 OTHER = "Other"
@@ -245,8 +249,9 @@ class Recode(Section):
 
     Attributes
     ----------
-    bins : tuple of numbers or None
-        Strictly increasing edges; ``[25, 65]`` makes "under 25", "25 to under 65" and "65 and over".
+    bins : tuple of numbers, "auto" or None
+        Strictly increasing edges; ``[25, 65]`` makes "under 25", "25 to under 65" and "65 and over". With "auto" they
+        are chosen (`funnel.binning`).
     period : "year", "quarter", "month" or None
         What of dates and points in time becomes the category: ``2026``, ``2026-Q3`` or ``2026-07``.
     groups : mapping of str to tuple of str, or None
@@ -260,7 +265,7 @@ class Recode(Section):
         names or where they are learned under noise.
     """
 
-    bins: tuple[int | float, ...] | None = None
+    bins: tuple[int | float, ...] | Literal["auto"] | None = None
     period: Literal["year", "quarter", "month"] | None = None
     groups: Groups | None = None
     minimum_count: Annotated[StrictInt, Field(ge=1)] | None = None
@@ -269,8 +274,10 @@ class Recode(Section):
     @field_validator("bins", mode="before")
     @classmethod
     def _increasing(cls, value: object) -> object:
+        if value is None or value == "auto":
+            return value
         if not isinstance(value, (list, tuple)) or not value or not all(_is_number(edge) for edge in value):
-            raise ValueError("must be a list of at least one finite number, such as [25, 45, 65]")
+            raise ValueError('must be a list of at least one finite number, such as [25, 45, 65], or "auto"')
         for low, high in pairwise(value):
             if not low < high:
                 raise ValueError(f"must increase from edge to edge, but {high} follows {low}")
@@ -280,6 +287,8 @@ class Recode(Section):
     def _something_to_do(self) -> Self:
         if self.bins is not None and self.period is not None:
             raise ValueError("gives bins and a period; numbers have the one, dates the other")
+        if self.bins == "auto" and self.groups is not None:
+            raise ValueError('gives groups of bins that are yet to be found; take groups out, or bins = "auto"')
         given = (self.bins, self.minimum_count, self.groups, self.period)
         if not any(setting is not None for setting in given) and "other" not in self.model_fields_set:
             raise ValueError("says nothing to do; give bins = [...], period, groups or minimum_count = ...")
@@ -290,18 +299,87 @@ class Recode(Section):
         """The group of every value that is in one."""
         return {value: name for name, values in (self.groups or {}).items() for value in values}
 
+    def with_edges(self, edges: tuple[int | float, ...]) -> Self:
+        """The same with these edges in place of those that are to be found."""
+        return self.model_copy(update={"bins": edges})
+
+    @property
+    def edges(self) -> tuple[int | float, ...]:
+        """The edges of the bins as far as they are known; empty without bins."""
+        return self.bins if isinstance(self.bins, tuple) else ()
+
     @property
     def bin_labels(self) -> tuple[str, ...]:
-        """Names of the bins from the lowest to the highest, one more than edges; empty without bins."""
-        if self.bins is None:
+        """Names of the bins from the lowest to the highest, one more than edges; empty without edges."""
+        if not self.edges:
             return ()
-        edges = [plain_number(edge) for edge in self.bins]
+        edges = [plain_number(edge) for edge in self.edges]
         between = [f"{low} to under {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *between, f"{edges[-1]} and over")
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class NumberSettings(Section):
+    """``[numbers.COLUMN]``: what the numbers of a column are.
+
+    Attributes
+    ----------
+    range : pair of numbers or None
+        The least number there can be and the largest: known before the source is read, not found in it. It closes the
+        first and the last interval.
+    whole : bool
+        Whether there are whole numbers only: then "25 to under 45" is from 25 to 44.
+    unit : str or None
+        What is counted or measured, such as "years" or "US dollars".
+    """
+
+    range: Annotated[tuple[int | float, int | float] | None, BeforeValidator(_as_tuple)] = None
+    whole: StrictBool = False
+    unit: Line | None = None
+
+    @field_validator("range", mode="before")
+    @classmethod
+    def _from_least_to_largest(cls, value: object) -> object:
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple)) or len(value) != 2 or not all(_is_number(end) for end in value):
+            raise ValueError("must be the least and the largest number there can be, such as [0, 120]")
+        if not value[0] < value[1]:
+            raise ValueError(f"must go from the least to the largest number, but {value[1]} follows {value[0]}")
+        return tuple(value)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("says nothing; give range, whole or unit")
+        return self
+
+    @property
+    def round_edges(self) -> tuple[int | float, ...]:
+        """Edges that are a function of the range: multiples of 1, 2 or 5 times a power of ten, at most nine of them.
+
+        Of the steps that make so few the least; of whole numbers one that is whole.
+        """
+        if self.range is None:
+            return ()
+        # As the decimals that were written.
+        low, high = (Fraction(str(end)) for end in self.range)
+        power = math.floor(math.log10(float(high - low))) - 2
+        for k in count():
+            step = Fraction((1, 2, 5)[k % 3]) * Fraction(10) ** (power + k // 3)
+            if self.whole and step.denominator > 1:
+                continue
+            first = math.floor(low / step) + 1
+            last = math.ceil(high / step) - 1
+            if last - first < MOST_ROUND_EDGES:
+                edges = [step * j for j in range(first, last + 1)]
+                # A range within one step is cut in its middle.
+                edges = edges or [(low + high) / 2]
+                return tuple(int(edge) if edge.denominator == 1 else float(edge) for edge in edges)
+        raise AssertionError("steps grow without end")
 
 
 class GuaranteeSettings(Section):
@@ -506,7 +584,7 @@ class LimitSettings(Section):
     """
 
     max_symbols: Annotated[StrictInt, Field(ge=2)] = 1000
-    max_inputs: Annotated[StrictInt, Field(ge=2)] = 20_000
+    max_inputs: Annotated[StrictInt, Field(ge=2)] = 1_000_000
 
 
 class ConfidenceSettings(Section):

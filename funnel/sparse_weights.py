@@ -115,6 +115,11 @@ class SparseWeights:
         whole[self.outputs, self.inputs] = self.values
         return whole
 
+    @property
+    def transposed(self) -> SparseWeights:
+        """The same by input, shape (a, b): of every input its outputs."""
+        return SparseWeights.of_entries(self.inputs, self.outputs, self.values, (self.width, len(self.starts) - 1))
+
     def chosen(self, outputs: Places) -> SparseWeights:
         """The weights of these outputs, in this order."""
         sizes = np.diff(self.starts)[outputs]

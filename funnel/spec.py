@@ -8,7 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_validator, model_validator
 
@@ -31,6 +31,7 @@ from funnel.settings import (
     LimitSettings,
     MechanismSettings,
     MetadataSettings,
+    NumberSettings,
     OutputSettings,
     Recode,
     Section,
@@ -82,6 +83,11 @@ class ReleaseSpec(Section):
         For secret and published columns only.
     categories : mapping of column name to tuple of str
         The values that a secret or published column may have, in order; all others are one category.
+    utility : "information", "variance" or "estimation"
+        What a protocol is chosen by: the information that is kept, or the share that is explained of the variance of
+        the one published column, which then holds numbers.
+    numbers : mapping of column name to NumberSettings
+        What the numbers of a secret or published column are.
     """
 
     name: StrictStr
@@ -96,6 +102,8 @@ class ReleaseSpec(Section):
     recode: Mapping[str, Recode] = Field(default_factory=dict)
     categories: Categories = Field(default_factory=dict)
     guarantee: GuaranteeSettings
+    utility: Literal["information", "variance", "estimation"] = "information"
+    numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
@@ -161,9 +169,20 @@ class ReleaseSpec(Section):
             spec = cls.model_validate(with_hierarchies(settings, Path(folder)))
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
+        spec = spec.with_declared_bins()
         spec._folder = Path(folder).absolute()
         spec._require_apart()
         return spec
+
+    def with_declared_bins(self) -> Self:
+        """Where noise protects the frequencies, bins that are to be found are a function of the range that is declared.
+
+        Nothing in the source has a part in it, so it costs no epsilon.
+        """
+        if self.frequencies.protection != "noise" or not self.automatic:
+            return self
+        made = {column: self.recode[column].with_edges(self.numbers[column].round_edges) for column in self.automatic}
+        return self.model_copy(update={"recode": {**self.recode, **made}})
 
     def _require_apart(self) -> None:
         """Refuse an output folder that would publish what releases are made from."""
@@ -306,12 +325,19 @@ class ReleaseSpec(Section):
             return
         near = nearest(column, self.columns)
         if near is None:
-            raise ValueError(f"[{section}] {column!r} is neither secret nor published")
+            raise ValueError(
+                f"[{section}] {column!r} is neither secret nor published; add it to publish, or leave the section out"
+            )
         listing = "secret" if near in self.secret else "publish"
         raise ValueError(
             f"{listing} names {near!r} and [{section}] {column!r}, which is neither secret nor published; if they are "
             "one column, write its name in the source in both"
         )
+
+    @property
+    def automatic(self) -> tuple[str, ...]:
+        """Columns whose bins are yet to be found."""
+        return tuple(column for column in self.columns if column in self.recode and self.recode[column].bins == "auto")
 
     def has_bins(self, column: str) -> bool:
         """Whether the categories of a column are bins."""
@@ -359,6 +385,8 @@ class ReleaseSpec(Section):
                 'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
                 "fewer columns"
             )
+        if self.utility != "information":
+            return f'utility = "{self.utility}" is for columns that are published together, not in groups; take it out'
         if self.mechanism.name != "auto" or self.mechanism.reads_secret:
             asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
             return f"{asked} is for columns that are published together, not in groups; take it out"
@@ -368,6 +396,53 @@ class ReleaseSpec(Section):
                 "[disclosure] minimum_cell, which holds for what a record shows as well; raise people"
             )
         return None
+
+    @model_validator(mode="after")
+    def _numbers_agree(self) -> Self:
+        for column, numbers in self.numbers.items():
+            self._require_listed("numbers", column)
+            edges = self.recode[column].edges if column in self.recode else ()
+            if numbers.range is not None and edges:
+                low, high = numbers.range
+                if not low < edges[0] or not edges[-1] < high:
+                    raise ValueError(
+                        f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
+                        "inside; change one of the two"
+                    )
+        if self.utility == "estimation" and self.register is not None:
+            raise ValueError(
+                'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
+                '[history] people = "different" if no person is in two versions'
+            )
+        for column in self.automatic:
+            if column in self.secret:
+                raise ValueError(
+                    f'[recode] {column!r} is secret, and bins = "auto" finds what to publish; list its edges'
+                )
+            ranged = column in self.numbers and self.numbers[column].range is not None
+            if self.frequencies.protection == "noise" and not ranged:
+                raise ValueError(
+                    f'[recode] bins = "auto" of {column!r} is made of its range alone where noise protects the '
+                    f"frequencies; give range = [least, largest] under [numbers.{toml_key(column)}], or list the edges"
+                )
+        if self.utility != "variance":
+            return self
+        if len(self.publish) != 1:
+            raise ValueError(
+                'utility = "variance" is for one published column of numbers; publish one column, or take utility out'
+            )
+        (column,) = self.publish
+        if self.register is not None:
+            raise ValueError(
+                'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
+                '[history] people = "different" if no person is in two versions'
+            )
+        if self.has_bins(column) and (column not in self.numbers or self.numbers[column].range is None):
+            raise ValueError(
+                f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand for; '
+                f"give range = [least, largest] under [numbers.{toml_key(column)}]"
+            )
+        return self
 
     @model_validator(mode="after")
     def _order_is_of_the_source(self) -> Self:
@@ -562,9 +637,12 @@ class ReleaseSpec(Section):
         said = self.model_dump(
             mode="json",
             exclude_defaults=True,
-            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits"},
+            include={"secret", "publish", "record_key", "unit", "source", "recode", "categories", "limits", "numbers"},
         )
         del said["source"]["path"]
+        if self.automatic:
+            # What bins are chosen for.
+            said["chosen for"] = [self.guarantee.canonical, self.utility]
         if self.frequencies.protection == "noise":
             # What of the noise decides which values have a name.
             said["noise"] = [self.frequencies.epsilon, self.frequencies.delta]

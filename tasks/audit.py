@@ -6,6 +6,7 @@ from funnel.audit import Audited, Findings, audit_release
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
+from funnel.numbers import utility_for
 from funnel.pipeline.tasks.follow import Followed
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.files import write_whole
@@ -37,7 +38,14 @@ def audit(
     drawn = followed.drawn
     alpha = spec.confidence.alpha
     audited = Audited.of(
-        frequencies, drawn.channel, guarantee, rows.pairs, alpha, drawn_with=drawn.drawing, history=drawn.history
+        frequencies,
+        drawn.channel,
+        guarantee,
+        rows.pairs,
+        alpha,
+        drawn_with=drawn.drawing,
+        history=drawn.history,
+        utility=utility_for(spec, frequencies.joint),
     )
     findings = audit_release(
         counted,
@@ -49,6 +57,7 @@ def audit(
         history=drawn.history,
         drift=followed.drift,
         audited=audited,
+        utility=utility_for(spec, counted),
     )
     write_whole(folder.findings, findings_document(findings).to_bytes())
     return findings, audited

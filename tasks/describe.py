@@ -10,13 +10,13 @@ from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.approval import Approval
 from funnel.release.comparison import ComparisonDocument
-from funnel.release.decision import Draw, TakeOver
+from funnel.release.decision import Draw, TakeOver, newest_found
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.evidence import write_evidence
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
 from funnel.release.public import PublicRelease
-from funnel.release.publication import write_documents, write_package
+from funnel.release.publication import write_documents, write_handouts, write_package
 from funnel.release.rows import Rows
 from funnel.release.series import Series
 from funnel.release.snapshot import Snapshot
@@ -99,5 +99,7 @@ def describe(
         approval=approval,
     )
     write_report(content, folder)
-    write_package(spec, protocol, public.findings, protection, decision.version, created, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_package(settled, protocol, public.findings, protection, decision.version, created, folder)
+    write_handouts(folder, newest_found(series.earlier))
     return content

@@ -321,7 +321,7 @@ def entry_of(
     key = secret.record_key(spec.record_key, read_from_vault)
     words = words_for(WordKeys.of(key, drawn.drawing, decided=True))
     if followed.units is not None:
-        noted = drawn_units(*followed.units, found, rows.pairs, workspace / FOLDER)
+        noted = drawn_units(*followed.units, found, rows.pairs.pairs, workspace / FOLDER)
     else:
         forecast = followed.forecast
         noted = drawn_people(
@@ -330,7 +330,7 @@ def entry_of(
             followed.people,
             found,
             words,
-            rows.pairs,
+            rows.pairs.pairs,
             workspace / FOLDER,
             tell,
             predicted=None if forecast is None else (forecast.nodes, forecast.outputs),

@@ -9,7 +9,7 @@ from funnel.errors import InfeasibleGuarantee
 from funnel.frequencies import Frequencies
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
-from funnel.measures import mutual_information, normalised_mutual_information
+from funnel.measures.utilities import Utility
 from funnel.pipeline.tasks.step import step, tell
 from funnel.planning import choose, contenders
 from funnel.protocol import Protocol
@@ -43,8 +43,8 @@ class Optimised:
 
 
 @step
-def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Optimised:
-    """Fit what the spec asks for, and choose; cached by content.
+def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path, useful: Utility) -> Optimised:
+    """Fit what the spec asks for, and choose by the utility that it asks for; cached by content.
 
     Raises
     ------
@@ -61,10 +61,11 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Op
         asked.name,
         asked.reads_secret,
         asked.time_limit,
+        *useful.content,
     )
     found = cache.find(key)
     if found is None:
-        found = _fit(spec, joint)
+        found = _fit(spec, joint, useful)
         cache.keep(key, found)
         cached = False
     else:
@@ -75,30 +76,30 @@ def optimise(spec: ReleaseSpec, frequencies: Frequencies, workspace: Path) -> Op
     )
 
 
-def _fit(spec: ReleaseSpec, joint: Joint) -> dict[str, bytes]:
+def _fit(spec: ReleaseSpec, joint: Joint, useful: Utility) -> dict[str, bytes]:
     bound, asked = parse_guarantee(spec.guarantee.canonical), spec.mechanism
     declared, share = bound, _reserve(spec)
     if share < 1 and not bound.is_perfect:
         # What is published first takes no more than what comes later: else there is nothing left to be moved by.
         bound = bound.with_budget(bound.budget * share * (1 - _INSIDE))
-    rows = contenders(joint, bound, asked.name, asked.reads_secret, asked.time_limit, tell)
+    rows = contenders(joint, bound, asked.name, asked.reads_secret, asked.time_limit, tell, utility=useful)
     chosen = choose(rows)
     # A draw spends what may be told of people, so one that is of no use is not made.
-    if (useless := too_few(joint, bound, [chosen])) is not None:
+    if (useless := too_few(joint, bound, [chosen], useful)) is not None:
         raise InfeasibleGuarantee(useless)
     if chosen.protocol is None:
         raise ValueError("a usable mechanism has a protocol")
     tell("fewer digits")
-    protocol = replace(coarsened(joint, bound, chosen.protocol), guarantee=str(declared))
+    protocol = coarsened(joint, bound, chosen.protocol, useful).named(guarantee=str(declared))
     drawn = replace(
         chosen,
         protocol=protocol,
-        utility=mutual_information(joint, protocol),
-        share=normalised_mutual_information(joint, protocol),
+        utility=useful.told(joint, protocol),
+        share=useful.share(joint, protocol),
         level=declared.level(joint, protocol).value,
     )
     told = [drawn if row is chosen else row for row in rows]
-    return {PROTOCOL: protocol.to_json().encode(), COMPARISON: comparison_document(told).to_bytes()}
+    return {PROTOCOL: protocol.to_json().encode(), COMPARISON: comparison_document(told, useful.name).to_bytes()}
 
 
 def _bounds(joint: Joint) -> tuple[object, ...]:

@@ -51,7 +51,7 @@ def protect(
         spec, counted, learned, earlier, workspace, estimated.values, held, moving, several=units is not None
     )
     if units is not None:
-        found = public_rows(spec, found, units, learned, earlier, workspace, held)
+        found = public_rows(spec, found, units, learned, earlier, workspace, held, moving)
     tell("taken from before" if found.reused else "done")
     return found
 

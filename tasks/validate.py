@@ -63,8 +63,20 @@ def validate(
     before = () if taken_over else there
     derivation = decision.origin.derivation or DERIVATION
     prepared = None if register is None or coming is None else Prepared(register, coming)
+    found = [one.version for one in earlier if one.published and not one.withdrawn]
     finished = Finished(
-        spec, folder, str(decision.version), snapshot, taken_over, before, key, followed, derivation, prepared, there
+        spec,
+        folder,
+        str(decision.version),
+        snapshot,
+        taken_over,
+        before,
+        key,
+        followed,
+        derivation,
+        prepared,
+        there,
+        previous=str(max(found)) if found else None,
     )
     return Verdict.of(judge(finished).results, files)
 

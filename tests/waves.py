@@ -12,6 +12,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 WAVES = (1984, 1985, 1986, 1987, 1988)
+FOLLOWED = """
+name = "panel"
+title = "A panel"
+secret = ["outwork"]
+publish = ["kids"]
+record_key = ["id"]
+guarantee = "lip:1.0"
+
+[source]
+path = "people.parquet"
+
+[mechanism]
+name = "grr"
+
+[frequencies]
+epsilon = 2.0
+
+[categories]
+outwork = ["in", "out"]
+kids = ["no", "yes"]
+
+[history]
+people = "same"
+
+[metadata]
+licence = "CC-BY-4.0"
+"""
+"""The spec of a panel of people who are the same in every wave, under noise."""
 _COLUMNS = ("id", "year", "age", "outwork", "married", "kids", "edlevel", "hhninc")
 _BESIDE = Path(__file__).parents[2] / "shared" / "data" / "health_panel.parquet"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from funnel.drawn import DrawnCounts
 from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 
@@ -21,13 +22,13 @@ class Channel:
     protocol : Protocol
     joint : Joint
         Counts of (secret, input) in the snapshot.
-    drawn : ndarray of int64, shape (a + 1, b)
+    drawn : DrawnCounts, shape (1, a + 1, b)
         Records by input and output; the last row is for inputs outside the alphabet.
     """
 
     protocol: Protocol
     joint: Joint
-    drawn: IntArray
+    drawn: DrawnCounts
 
     def table(self) -> pd.DataFrame:
         """A table of one line that holds the channel itself: it is handed on, not written down and read again."""

@@ -31,10 +31,10 @@ class DrawnInputs(EvidenceMetric):
     def measure(cls, table: pd.DataFrame, arguments: dict[str, Any]) -> MeasuredInputs:
         """Measure it on the channel table."""
         channel = Channel.read(table)
-        gaps = (channel.drawn.sum(axis=1) - snapshot_inputs(channel)).tolist()
+        gaps = (channel.drawn.by_input - snapshot_inputs(channel)).tolist()
         names = [*(f"input {label!r}" for label in channel.protocol.inputs.labels), OUTSIDE]
         different = {name: gap for name, gap in zip(names, gaps, strict=True) if gap}
-        return MeasuredInputs(int(channel.drawn.sum()), len(names), different)
+        return MeasuredInputs(channel.drawn.n, len(names), different)
 
 
 class ExpectDrawnInputsToEqualSnapshot(ReleaseExpectation):

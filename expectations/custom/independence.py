@@ -61,7 +61,7 @@ def _wrong_margin(counts: DrawnCounts, channel: Channel, secret: Alphabet) -> st
     same_secret = secret.columns == joint.secret.columns and sorted(places) == list(range(len(secret)))
     if not same_secret or counts.shape != (c + 1, a + 1, b):
         return "draws were counted by other secrets, inputs or outputs than those of the snapshot and the protocol"
-    if not np.array_equal(counts.pairs, channel.drawn):
+    if not DrawnCounts.of_pairs(counts).agrees_with(channel.drawn):
         return "the counts by secret do not add up to the drawn pairs"
     expected = np.zeros((c + 1, a + 1), dtype=np.int64)
     for x, symbol in enumerate(joint.inputs.symbols):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from funnel.audit.order import association
@@ -88,9 +87,13 @@ class OrderOfSource(EvidenceMetric):
     def measure(cls, table: pd.DataFrame, arguments: dict[str, Any]) -> int:
         """Measure it on the tables of what stands where, and of what was drawn."""
         found, drawn = table["table"].iloc[0], table["drawn"].iloc[0]
-        expected = np.zeros_like(found)
-        expected[:, :-1] = drawn
-        return int(np.abs(found - expected).sum())
+        b = drawn.shape[2]
+        # What stands there has one more column, of rows that hold no output.
+        expected = dict(
+            zip((drawn.cells // b * (b + 1) + drawn.cells % b).tolist(), drawn.records.tolist(), strict=True)
+        )
+        stands = dict(zip(found.cells.tolist(), found.records.tolist(), strict=True))
+        return sum(abs(stands.get(cell, 0) - expected.get(cell, 0)) for cell in {*stands, *expected})
 
 
 class ExpectRowsInSourceOrder(ReleaseExpectation):

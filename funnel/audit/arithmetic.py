@@ -7,14 +7,16 @@ limits; a figure outside of them was not computed from this release.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 from funnel.audit.check import Check, judged
+from funnel.audit.variance import explained_limits
 from funnel.errors import FunnelError
 from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.protocol import SPARSE_FORMAT
 from funnel.release.documents import ProtocolDocument
 
 WHOLE = 2**63
@@ -118,29 +120,46 @@ def check_posterior(document: ProtocolDocument) -> Check:
 
     For a protocol that reads published columns alone; otherwise they need the law of the secret (`audit.evidence`).
     """
-    total = sum(Fraction(repr(share)) for share in document.prior.probabilities)
-    if not total:
+    if not any(document.prior.probabilities):
         return judged("posterior", ["no value has a share"], "")
-    prior = [Fraction(repr(share)) / total for share in document.prior.probabilities]
-    law = [[Fraction(int(w), WHOLE) * p for w, p in zip(row, prior, strict=True)] for row in document.weights]
+    prior = _prior_law(document)
+    law = [{x: Fraction(weight, WHOLE) * prior[x] for x, weight in row} for row in document.entries]
     return judged("posterior", posterior_complaints(document, law), "as it follows from weights and prior")
 
 
-def posterior_complaints(document: ProtocolDocument, law: list[list[Fraction]]) -> Iterator[str]:
-    """What differs from a law of (output, published value)."""
+def _prior_law(document: ProtocolDocument) -> list[Fraction]:
+    """The law of the inputs that figures are made of: public shares by their sum.
+
+    In a wide table most are one step and add up to far more than one: these get what the others leave, alike.
+    """
+    shares = [Fraction(repr(share)) for share in document.prior.probabilities]
+    least = min((share for share in shares if share), default=Fraction(1))
+    rare = sum(share == least for share in shares)
+    left = 1 - sum((share for share in shares if share > least), Fraction())
+    if document.format == SPARSE_FORMAT and 0 < left < rare * least:
+        return [left / rare if share == least else share for share in shares]
+    total = sum(shares, Fraction()) or Fraction(1)
+    return [share / total for share in shares]
+
+
+def posterior_complaints(document: ProtocolDocument, law: Sequence[Mapping[int, Fraction]]) -> Iterator[str]:
+    """What differs from a law of (output, published value), which has of every output the values that it comes from."""
     labels = [_SEPARATOR.join(symbol) for symbol in document.prior.symbols]
+    known = set(labels)
     slack = _HALF_DIGIT + Fraction(1, 10**9)
     for number, (entry, row) in enumerate(zip(document.posterior, law, strict=True), 1):
-        mass = sum(row, Fraction())
+        mass = sum(row.values(), Fraction())
         if abs(Fraction(repr(entry.probability)) - mass) > slack:
             yield f"the probability of output {number} is not the one that follows"
-        if set(entry.inputs) - set(labels):
+        if entry.inputs.keys() - known:
             yield f"output {number} names a value that is not published"
         if not all(entry.inputs.values()):
             yield f"output {number} names a value that it does not come from"
-        for label, part in zip(labels, row, strict=True):
-            share = part / mass if mass else Fraction()
-            if abs(Fraction(repr(entry.inputs.get(label, 0.0))) - share) > slack:
+        shares = {label: (Fraction(), Fraction(repr(told))) for label, told in entry.inputs.items()}
+        for x, part in row.items():
+            shares[labels[x]] = (part / mass if mass else Fraction(), shares.get(labels[x], (0, Fraction()))[1])
+        for share, told in shares.values():
+            if abs(told - share) > slack:
                 yield f"a posterior of output {number} is not the one that follows"
                 break
 
@@ -156,8 +175,7 @@ def check_marginal(document: ProtocolDocument, rows: int) -> Check:
             if not limit.meets(int(weight) / WHOLE, float(slack))
         ]
     else:
-        total = sum(Fraction(repr(share)) for share in document.prior.probabilities) or Fraction(1)
-        prior = [Fraction(repr(share)) / total for share in document.prior.probabilities]
+        prior = _prior_law(document)
         widths = [Fraction(limit.high) - Fraction(limit.low) for limit in prior_limits(document, rows)]
         far = far_from_marginal(document, prior, widths)
     said = [f"the marginal weight of output {far[0]} is not the law of the output"] if far else []
@@ -177,13 +195,13 @@ def far_from_marginal(document: ProtocolDocument, prior: list[Fraction], widths:
     """
     grid = grid_of(document)
     far = []
-    for y, (weight, row) in enumerate(zip(document.marginal, document.weights, strict=True), 1):
-        channel = [Fraction(int(w), WHOLE) for w in row]
-        mass = sum((q * p for q, p in zip(channel, prior, strict=True)), Fraction())
+    for y, (weight, row) in enumerate(zip(document.marginal, document.entries, strict=True), 1):
+        channel = [(x, Fraction(one, WHOLE)) for x, one in row]
+        mass = sum((q * prior[x] for x, q in channel), Fraction())
         if grid >= _COARSE:
             reach = Fraction(_STEPS * grid, WHOLE) + _MIXED * mass
         else:
-            reach = sum((q * w for q, w in zip(channel, widths, strict=True)), _MIXED)
+            reach = sum((q * widths[x] for x, q in channel), _MIXED)
         if abs(Fraction(int(weight), WHOLE) - mass) > reach:
             far.append(y)
     return far
@@ -204,7 +222,7 @@ def output_limits(document: ProtocolDocument, rows: int) -> list[Interval]:
 
 def grid_of(document: ProtocolDocument) -> int:
     """The largest power of two that divides all weights."""
-    return math.gcd(WHOLE, *(int(weight) for row in document.weights for weight in row))
+    return math.gcd(WHOLE, *(weight for row in document.entries for _, weight in row))
 
 
 def check_utility(document: ProtocolDocument, rows: int) -> Check:
@@ -217,34 +235,59 @@ def check_utility(document: ProtocolDocument, rows: int) -> Check:
         for value in (said.entropy_nats, said.mutual_information_nats, said.share):
             if Fraction(repr(value)) % share_step(rows):
                 yield f"a figure is no multiple of {step:g}"
-        if not entropy.meets(said.entropy_nats, step / 2):
+        if not entropy.meets(said.entropy_nats, _told_to(said.entropy_nats, step) / 2):
             yield "H(X) is not the entropy of the prior"
         if said.mutual_information_nats > said.entropy_nats + step:
             yield "I(X;Y) is larger than H(X)"
         if reads_published_only(document) and not _information(document, limits).meets(
-            said.mutual_information_nats, step / 2
+            said.mutual_information_nats, _told_to(said.mutual_information_nats, step) / 2
         ):
             yield "I(X;Y) is not what these weights keep of this prior"
-        if not _quotient(said.mutual_information_nats, said.entropy_nats, step).meets(said.share, step / 2):
+        if not _quotient(said.mutual_information_nats, said.entropy_nats, _told_to(said.entropy_nats, step)).meets(
+            said.share, step / 2
+        ):
             yield "the share is not I(X;Y) / H(X)"
+        if said.explained is not None:
+            share = said.explained.variance_share
+            if Fraction(repr(share)) % share_step(rows):
+                yield f"the share of the variance is no multiple of {step:g}"
+            if reads_published_only(document) and not _explained(document, limits).meets(share, step / 2):
+                yield "the share of the variance is not what these weights explain of this prior and these numbers"
 
     return judged("utility", complaints(), f"{said.share:.12g} of H(X) = {said.entropy_nats:.12g} nats")
 
 
+def _told_to(nats: float, step: float) -> float:
+    """The step that an entropy is told to: no public figure has more than four digits."""
+    return max(step, 0.01) if nats >= 10 else step
+
+
 def _information(document: ProtocolDocument, limits: list[Interval]) -> Interval:
     """I(X;Y) = H(Y) - H(Y|X) for any prior within limits."""
-    table = [[int(w) / WHOLE for w in row] for row in document.weights]
-    noise = [sum(_surprise(row[x]) for row in table) for x in range(len(limits))]
+    table = [[(x, weight / WHOLE) for x, weight in row] for row in document.entries]
+    noise = [0.0] * len(limits)
+    for row in table:
+        for x, q in row:
+            noise[x] += _surprise(q)
     outputs = [
         Interval(
-            min(1.0, sum(q * p.low for q, p in zip(row, limits, strict=True))),
-            min(1.0, sum(q * p.high for q, p in zip(row, limits, strict=True))),
+            min(1.0, sum(q * limits[x].low for x, q in row)),
+            min(1.0, sum(q * limits[x].high for x, q in row)),
         )
         for row in table
     ]
     low = sum(map(_least, outputs)) - sum(h * p.high for h, p in zip(noise, limits, strict=True))
     high = sum(map(_most, outputs)) - sum(h * p.low for h, p in zip(noise, limits, strict=True))
     return Interval(low, high)
+
+
+def _explained(document: ProtocolDocument, limits: list[Interval]) -> Interval:
+    """The share of the variance for any prior within limits."""
+    if document.utility.explained is None:
+        raise ValueError("there are numbers to explain")
+    table = [[int(w) / WHOLE for w in row] for row in document.weights]
+    numbers = document.utility.explained.numbers
+    return Interval(*explained_limits(table, [(limit.low, limit.high) for limit in limits], numbers))
 
 
 def _quotient(part: float, whole: float, step: float) -> Interval:

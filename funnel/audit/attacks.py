@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from funnel.joint import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+# Q(y|x), shape (b, a): all of it, or of a wide table the entries that are not zero.
+Channel: TypeAlias = "FloatArray | csc_array"
 
 # Multiplications that a table of attacks is worth: about a second.
 _LARGEST = 2e9
@@ -39,14 +46,14 @@ class Attack:
         return self.after - self.before
 
 
-def attack(counts: IntArray, channel: FloatArray) -> Attack | None:
+def attack(counts: IntArray, channel: Channel) -> Attack | None:
     """The best guess of the secret from a published record and a column of the source.
 
     Parameters
     ----------
     counts : ndarray of int64, shape (c, a, k)
         Records by secret, input and value of the side column; k = 1 for an attacker who knows none.
-    channel : ndarray, shape (b, a)
+    channel : ndarray or sparse array, shape (b, a)
         Q(y|x).
 
     Returns
@@ -56,10 +63,10 @@ def attack(counts: IntArray, channel: FloatArray) -> Attack | None:
 
     Notes
     -----
-    ``P(s, y, z) = Σ_x P(s, x, z) Q(y|x)``, from which ``Σ_{y,z} max_s P(s, y, z)``; O(a b c k).
+    ``P(s, y, z) = Σ_x P(s, x, z) Q(y|x)``, from which ``Σ_{y,z} max_s P(s, y, z)``; O(c k) an entry of the channel.
     """
-    c, a, k = counts.shape
-    if float(c) * a * k * len(channel) > _LARGEST:
+    c, _, k = counts.shape
+    if float(c) * k * entries(channel) > _LARGEST:
         return None
     total = counts.sum()
     before = np.zeros(3)
@@ -71,14 +78,14 @@ def attack(counts: IntArray, channel: FloatArray) -> Attack | None:
     return Attack(float(before[0]), float(before[1]), float(before[2]))
 
 
-def both_versions(law: FloatArray, channel: FloatArray, other: FloatArray) -> Attack | None:
+def both_versions(law: FloatArray, channel: Channel, other: Channel) -> Attack | None:
     """The best guess from two records of one person that were drawn independently, one by each channel.
 
     Parameters
     ----------
     law : ndarray, shape (c, a)
         P(s, x).
-    channel, other : ndarray, shapes (b, a) and (b', a)
+    channel, other : ndarray or sparse array, shapes (b, a) and (b', a)
 
     Returns
     -------
@@ -86,16 +93,22 @@ def both_versions(law: FloatArray, channel: FloatArray, other: FloatArray) -> At
         None where there are too many pairs of outputs.
     """
     c, a = law.shape
-    if float(c) * a * len(channel) * len(other) > _LARGEST:
+    if float(c) * a * channel.shape[0] * other.shape[0] > _LARGEST:
         return None
+    one, two = (part if isinstance(part, np.ndarray) else part.toarray() for part in (channel, other))
     prior = law.sum(axis=1)
     right = 0.0
     informed = _entropy(prior)
-    for row in channel:
-        seen = (law * row) @ other.T
+    for row in one:
+        seen = (law * row) @ two.T
         right += float(seen.max(axis=0).sum())
         informed -= _entropy(seen) - _entropy(seen.sum(axis=0))
     return Attack(float(prior.max()), right, max(0.0, informed))
+
+
+def entries(channel: Channel) -> int:
+    """How many numbers a channel is made of."""
+    return int(channel.size if isinstance(channel, np.ndarray) else channel.nnz)
 
 
 def true_value(law: FloatArray) -> Attack:

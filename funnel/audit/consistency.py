@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from funnel.audit.tails import binomial_two_sided, fisher
+from funnel.drawn import DrawnCounts
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol, WeightArray
 
@@ -37,7 +38,7 @@ class Consistency:
     impossible: int
 
 
-def draw_consistency(pair_counts: IntArray, protocol: Protocol) -> Consistency:
+def draw_consistency(pair_counts: IntArray | DrawnCounts, protocol: Protocol) -> Consistency:
     """Test counts of (input, output) against ``Multinomial(n_x, Q(.|x))`` for every input symbol x.
 
     Two kinds of test for each x, with Bonferroni's correction over all of them: for each output an exact binomial
@@ -47,7 +48,7 @@ def draw_consistency(pair_counts: IntArray, protocol: Protocol) -> Consistency:
 
     Parameters
     ----------
-    pair_counts : ndarray of int64, shape (a + 1, b)
+    pair_counts : ndarray of int64, shape (a + 1, b), or DrawnCounts
         Records by input and output symbol; the last row is for inputs outside the alphabet.
     protocol : Protocol
 
@@ -65,25 +66,47 @@ def draw_consistency(pair_counts: IntArray, protocol: Protocol) -> Consistency:
        what was drawn. So the smallest p-value times their number satisfies the same (Bonferroni).
 
     Probabilities are quotients of integer weights, the smaller one of an output and its complement, so that neither
-    loses digits; tails are raised by a margin for rounding. O(a b).
+    loses digits; tails are raised by a margin for rounding. Time for the weights that are not zero.
     """
-    weights: WeightArray = np.column_stack([protocol.weights, protocol.marginal]).T
-    forbidden = np.where(weights == 0, pair_counts, 0)
-    drawn = pair_counts - forbidden
     p_values: list[tuple[float, int]] = []
-    for x in np.flatnonzero(drawn.any(axis=1)):
-        single, together, classes = law_p_values(drawn[x], weights[x])
-        p_values.extend((float(p), int(x)) for p in single)
+    impossible, most, most_at = 0, 0, 0
+    for _, x, outputs, records in DrawnCounts.of_pairs(pair_counts).rows():
+        drawn, weights, forbidden = drawn_by_law(protocol, x, outputs, records)
+        impossible += forbidden
+        if forbidden > most:
+            most, most_at = forbidden, x
+        if not drawn.any():
+            continue
+        single, together, classes = law_p_values(drawn, weights)
+        p_values.extend((float(p), x) for p in single)
         # One test of two classes is among the single ones, or as good as one of them.
         if classes > 2:
-            p_values.append((together, int(x)))
-    impossible = int(forbidden.sum())
+            p_values.append((together, x))
     if impossible:
-        return Consistency(0.0, int(forbidden.sum(axis=1).argmax()), len(p_values), impossible)
+        return Consistency(0.0, most_at, len(p_values), impossible)
     if not p_values:
         return Consistency(1.0, 0, 0, 0)
     smallest, worst = min(p_values)
     return Consistency(min(1.0, smallest * len(p_values)), worst, len(p_values), 0)
+
+
+def drawn_by_law(protocol: Protocol, x: int, outputs: IntArray, records: IntArray) -> tuple[IntArray, WeightArray, int]:
+    """Records of an input by the outputs that it can become, their weights, and the records with any other output.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    x : int
+        The input; a stands for those outside the alphabet.
+    outputs, records : ndarray of int64, shape (k,)
+        What was drawn, outputs rising.
+    """
+    possible, weights = protocol.law(x)
+    places = np.minimum(np.searchsorted(possible, outputs), len(possible) - 1)
+    allowed = possible[places] == outputs
+    drawn = np.zeros(len(possible), dtype=np.int64)
+    drawn[places[allowed]] = records[allowed]
+    return drawn, weights, int(records[~allowed].sum())
 
 
 def law_p_values(counts: IntArray, weights: WeightArray) -> tuple[FloatArray, float, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,11 +25,15 @@ from funnel.audit.consistency import draw_consistency
 from funnel.audit.encoding import Table
 from funnel.audit.files import canonical_difference, read_document
 from funnel.audit.protected import check_noise, public_joint
+from funnel.audit.variance import explained_exactly
+from funnel.drawn import DrawnCounts
 from funnel.errors import DataError, FunnelError
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
+from funnel.protocol import SPARSE_FORMAT
 from funnel.recount.count_box import CountBox
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.levels import PlainLevel, plain_level
+from funnel.recount.sparse_row import SparseRow
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
 from funnel.release.drawing_document import DrawingDocument
@@ -53,7 +57,7 @@ class Evidence:
 
     spec: ReleaseSpec
     joint: Joint
-    pairs: IntArray
+    pairs: DrawnCounts
     findings: FindingsDocument
     verdict: Verdict
     record: Record
@@ -145,7 +149,7 @@ def check_evidence(
         judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
     ]
     if table is not None:
-        rows, same = table.rows, bool(np.array_equal(evidence.pairs.sum(axis=0), table.counts))
+        rows, same = table.rows, bool(np.array_equal(evidence.pairs.by_output, table.counts))
         said = f"{rows:,} released, {evidence.joint.n:,} in the source"
         checks.append(judged("records", [said] if rows != evidence.joint.n else [], said))
         checks.append(
@@ -185,10 +189,16 @@ def _plain_level(joint: Joint, document: ProtocolDocument, box: CountBox | None 
     """
     reads, symbols = not reads_published_only(document), _symbols(joint, document)
     read = [symbol for row in (symbols if reads else symbols[:1]) for symbol in row]
-    weights = [
-        [int(marginal if symbol < 0 else row[symbol]) for symbol in read]
-        for row, marginal in zip(document.weights, document.marginal, strict=True)
+    becomes: dict[int, list[int]] = {}
+    for there, symbol in enumerate(read):
+        becomes.setdefault(symbol, []).append(there)
+    found = [
+        {there: weight for symbol, weight in (*row, (-1, int(marginal))) if weight for there in becomes.get(symbol, ())}
+        for row, marginal in zip(document.entries, document.marginal, strict=True)
     ]
+    weights: list[Sequence[int]] = [SparseRow(row, len(read)) for row in found]
+    if document.format != SPARSE_FORMAT:
+        weights = [tuple(row) for row in weights]
     return plain_level(
         document.guarantee.declared,
         joint.counts.tolist(),
@@ -225,24 +235,29 @@ def _law_complaints(joint: Joint, document: ProtocolDocument) -> Iterator[str]:
     if shares != [Fraction(repr(share)) for share in document.prior.probabilities]:
         yield "the prior is not that of the counts"
     law = _exact_law(joint, document)
-    mass = [sum(row, Fraction()) for row in law]
+    mass = [sum(row.values(), Fraction()) for row in law]
     information = math.fsum(
         float(part) * math.log(float(part / (mass[y] * Fraction(counts[x], joint.n))))
         for y, row in enumerate(law)
-        for x, part in enumerate(row)
-        if part
+        for x, part in row.items()
     )
     entropy = -math.fsum(count / joint.n * math.log(count / joint.n) for count in counts if count)
     figures = (document.utility.entropy_nats, document.utility.mutual_information_nats, document.utility.share)
     exact = (entropy, max(0.0, information), min(1.0, max(0.0, information) / entropy) if entropy else 0.0)
     for figure, value in zip(figures, exact, strict=True):
         # Within a hair of the middle between two steps either may come out.
-        if abs(figure - value) > float(step) / 2 + _RELATIVE:
+        told_to = max(float(step), 0.01) if value >= 10 else float(step)
+        if abs(figure - value) > told_to / 2 + _RELATIVE:
             yield "a figure of the utility is not what the counts give"
+    if document.utility.explained is not None:
+        told = document.utility.explained
+        filled = [[row.get(x, Fraction()) for x in range(len(counts))] for row in law]
+        if abs(told.variance_share - float(explained_exactly(filled, told.numbers))) > float(step) / 2 + _RELATIVE:
+            yield "the share of the variance is not what the counts give"
     if not reads_published_only(document):
-        public = [[_public_share(part, step) for part in row] for row in law]
-        total = sum((part for row in public for part in row), Fraction())
-        yield from posterior_complaints(document, [[part / total for part in row] for row in public])
+        public = [{x: _public_share(part, step) for x, part in row.items()} for row in law]
+        total = sum((part for row in public for part in row.values()), Fraction())
+        yield from posterior_complaints(document, [{x: part / total for x, part in row.items()} for row in public])
     cells = [Fraction(0)] * len(document.inputs.symbols)
     for (_, symbol), count in _cells(joint, document).items():
         cells[symbol] += Fraction(count, joint.n)
@@ -263,16 +278,18 @@ def _cells(joint: Joint, document: ProtocolDocument) -> dict[tuple[int, int], in
     return totals
 
 
-def _exact_law(joint: Joint, document: ProtocolDocument) -> list[list[Fraction]]:
-    """P(y, x) over published values."""
-    cells = _cells(joint, document)
+def _exact_law(joint: Joint, document: ProtocolDocument) -> list[dict[int, Fraction]]:
+    """P(y, x) over published values, of every output those that it may come from."""
+    of_symbol: dict[int, list[tuple[int, int]]] = {}
+    for (x, symbol), count in _cells(joint, document).items():
+        of_symbol.setdefault(symbol, []).append((x, count))
     law = []
-    for row, marginal in zip(document.weights, document.marginal, strict=True):
-        weights = [*map(int, row), int(marginal)]
-        line = [0] * len(joint.inputs)
-        for (x, symbol), count in cells.items():
-            line[x] += count * weights[symbol]
-        law.append([Fraction(part, joint.n * WHOLE) for part in line])
+    for row, marginal in zip(document.entries, document.marginal, strict=True):
+        line: dict[int, int] = {}
+        for symbol, weight in (*row, (-1, int(marginal))):
+            for x, count in of_symbol.get(symbol, ()) if weight else ():
+                line[x] = line.get(x, 0) + count * weight
+        law.append({x: Fraction(part, joint.n * WHOLE) for x, part in line.items()})
     return law
 
 
@@ -291,7 +308,7 @@ def _finding_complaints(
         yield "they say that the guarantee does not hold"
     # Those who are forgotten draw from what depends on nothing, as records outside the alphabet do.
     forgotten = 0 if found.history is None else found.history.forgotten
-    if (found.rows, found.outside + forgotten) != (int(evidence.pairs.sum()), int(evidence.pairs[-1].sum())):
+    if (found.rows, found.outside + forgotten) != (evidence.pairs.n, evidence.pairs.outside):
         yield "their number of records is not that of the draw"
     if not _is_level(found.level, level):
         yield "their level is not the one that is found now"
@@ -348,7 +365,7 @@ def _drawing_complaints(evidence: Evidence, document: ProtocolDocument) -> Itera
         yield "its records are not those of the joint law"
     drawn = dict(zip(drawing.drawn_by.symbols, map(sum, zip(*drawing.counts, strict=True)), strict=True))
     expected = [drawn.pop(symbol, 0) for symbol in drawing.inputs.symbols]
-    if [*expected, sum(drawn.values())] != evidence.pairs.sum(axis=1).tolist():
+    if [*expected, sum(drawn.values())] != evidence.pairs.by_input.tolist():
         yield "its records did not draw once each"
 
 

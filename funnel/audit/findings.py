@@ -13,10 +13,12 @@ from funnel import measures
 from funnel.audit.consistency import Consistency, draw_consistency
 from funnel.audit.followed import FoundHistory
 from funnel.confidence import ConfidenceSet, confidence_set
+from funnel.drawn import DrawnCounts
 from funnel.frequencies import Frequencies
 from funnel.guarantees import ALIP, LDP, LIP, PML, RLDP, Guarantee
 from funnel.guarantees.robustly import robustly
 from funnel.joint import FloatArray, IntArray, Joint
+from funnel.measures.utilities import INFORMATION, Explained, Utility
 from funnel.protocol import Protocol
 
 # Outputs times cells beyond which the worst case over boxes takes longer than the rest of an audit.
@@ -62,6 +64,8 @@ class LawFindings:
     robust_lift_level : float or None
         For LIP, ALIP and PML, their own level over the same boxes (`funnel.guarantees.robustly`). None for other
         guarantees, and where ``robust_level`` is.
+    explained : Explained or None
+        How much of numbers is explained, where the protocol was chosen by that.
     """
 
     guarantee: str
@@ -84,6 +88,7 @@ class LawFindings:
     robust_level: float | None
     plain_level: float
     robust_lift_level: float | None = None
+    explained: Explained | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,39 +158,42 @@ class Audited:
         frequencies: Frequencies,
         protocol: Protocol,
         guarantee: Guarantee,
-        pair_counts: IntArray,
+        pair_counts: IntArray | DrawnCounts,
         alpha: float = 0.05,
         *,
         drawn_with: Protocol | None = None,
         history: FoundHistory | None = None,
+        utility: Utility = INFORMATION,
     ) -> Self:
         """Audit a protocol under public frequencies; of the draws, only what they allow to be told.
 
         Parameters
         ----------
         frequencies : Frequencies
-        protocol, guarantee, pair_counts, alpha, drawn_with, history
+        protocol, guarantee, pair_counts, alpha, drawn_with, history, utility
             As of `audit_release`.
         """
-        rows = int(pair_counts.sum())
-        law = law_findings(frequencies.joint, protocol, guarantee, alpha)
+        drawn = DrawnCounts.of_pairs(pair_counts)
+        rows = drawn.n
+        law = law_findings(frequencies.joint, protocol, guarantee, alpha, utility)
         if frequencies.protection == "noise":
             return cls(frequencies, law, rows, None, None, history)
-        outside = _outside(pair_counts, history)
-        return cls(frequencies, law, rows, outside, draw_consistency(pair_counts, drawn_with or protocol), history)
+        outside = _outside(drawn, history)
+        return cls(frequencies, law, rows, outside, draw_consistency(drawn, drawn_with or protocol), history)
 
 
 def audit_release(
     joint: Joint,
     protocol: Protocol,
     guarantee: Guarantee,
-    pair_counts: IntArray,
+    pair_counts: IntArray | DrawnCounts,
     alpha: float = 0.05,
     *,
     drawn_with: Protocol | None = None,
     history: FoundHistory | None = None,
     drift: Mapping[str, Any] | None = None,
     audited: Audited | None = None,
+    utility: Utility = INFORMATION,
 ) -> Findings:
     """Audit a protocol and the records drawn with it against a declared bound, knowing the counts.
 
@@ -196,7 +204,7 @@ def audit_release(
     protocol : Protocol
     guarantee : Guarantee
         The declared bound.
-    pair_counts : ndarray of int64, shape (a' + 1, b)
+    pair_counts : ndarray of int64, shape (a' + 1, b), or DrawnCounts
         Drawn records by the symbol the protocol read (a' of them, the last row for those outside) and output.
     alpha : float
         Significance of the confidence set around the joint law.
@@ -208,24 +216,29 @@ def audit_release(
         How frequencies differ from the version before.
     audited : Audited, optional
         What was found under the public frequencies of this release.
+    utility : Utility
+        What the protocol was chosen by.
     """
     if audited is not None and audited.frequencies.joint is joint:
         law = audited.law
     else:
-        law = law_findings(joint, protocol, guarantee, alpha)
+        law = law_findings(joint, protocol, guarantee, alpha, utility)
+    drawn = DrawnCounts.of_pairs(pair_counts)
     noisy = audited is not None and audited.frequencies.protection == "noise"
     return Findings(
         **{part.name: getattr(law, part.name) for part in fields(LawFindings)},
-        rows=int(pair_counts.sum()),
-        outside=_outside(pair_counts, history),
-        consistency=draw_consistency(pair_counts, drawn_with or protocol),
+        rows=drawn.n,
+        outside=_outside(drawn, history),
+        consistency=draw_consistency(drawn, drawn_with or protocol),
         proven_level=audited.law.level if audited is not None and noisy else None,
         history=history,
         drift=drift,
     )
 
 
-def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05) -> LawFindings:
+def law_findings(
+    joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: float = 0.05, utility: Utility = INFORMATION
+) -> LawFindings:
     """What a protocol reveals under a law; where that has bounds, levels are over every table of counts within them.
 
     Parameters
@@ -237,6 +250,8 @@ def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: 
         The declared bound.
     alpha : float
         Significance of the confidence set around the joint law.
+    utility : Utility
+        What the protocol was chosen by.
     """
     level = guarantee.level(joint, protocol)
     witness = level.witness
@@ -262,12 +277,13 @@ def law_findings(joint: Joint, protocol: Protocol, guarantee: Guarantee, alpha: 
         robust_level=_robust_level(joint, protocol, alpha),
         plain_level=LDP(1.0).level(joint, protocol).value,
         robust_lift_level=_robust_lift_level(joint, protocol, guarantee, alpha),
+        explained=Explained.of(utility, joint, protocol),
     )
 
 
-def _outside(pair_counts: IntArray, history: FoundHistory | None) -> int:
+def _outside(drawn: DrawnCounts, history: FoundHistory | None) -> int:
     # Those who are forgotten are drawn as if they were outside, so that nothing about them enters; they are not.
-    return int(pair_counts[-1].sum()) - (0 if history is None else history.forgotten)
+    return drawn.outside - (0 if history is None else history.forgotten)
 
 
 def _robust_level(joint: Joint, protocol: Protocol, alpha: float) -> float | None:

@@ -39,7 +39,7 @@ def check_frequencies(
     and these grow with q above and fall with q below. Each share n_x/n lies within half a step of the public one, so q
     lies between two numbers that are public; the tails at these are tested, each at `FALSE_ALARM` / 2b (Bonferroni).
     For a protocol that reads the secret q lies within the rounding of its public probability. Where shares have noise,
-    q lies within ``means``, but for as large a probability again. O(a b).
+    q lies within ``means``, but for as large a probability again.
     """
     n = int(counts.sum())
     low, high = _limits(document, n) if means is None else ([q.low for q in means], [q.high for q in means])
@@ -83,20 +83,34 @@ def _limits(document: ProtocolDocument, n: int) -> tuple[list[float], list[float
         limits = output_limits(document, n)
         return [limit.low for limit in limits], [limit.high for limit in limits]
     shares = prior_limits(document, n)
-    rows = [[int(weight) / WHOLE for weight in row] for row in document.weights]
+    given, room = math.fsum(share.low for share in shares), math.fsum(share.high - share.low for share in shares)
     low, high = [], []
-    for row in rows:
-        low.append(_extreme(row, [(s.low, s.high) for s in shares], least=True))
-        high.append(_extreme(row, [(s.low, s.high) for s in shares], least=False))
+    for entries in document.entries:
+        row = [(weight / WHOLE, shares[x].low, shares[x].high) for x, weight in entries]
+        low.append(_extreme(row, 1.0 - given, room, least=True))
+        high.append(_extreme(row, 1.0 - given, room, least=False))
     return low, high
 
 
-def _extreme(row: list[float], shares: list[tuple[float, float]], least: bool) -> float:
-    """Smallest or largest Σ p_x Q(y|x) for shares within limits that add up to one: the cheapest are filled first."""
-    left = 1.0 - math.fsum(low for low, _ in shares)
-    total = math.fsum(q * low for q, (low, _) in zip(row, shares, strict=True))
-    for q, (low, high) in sorted(zip(row, shares, strict=True), key=lambda pair: pair[0], reverse=not least):
-        part = min(max(left, 0.0), high - low)
+def _extreme(row: list[tuple[float, float, float]], left: float, room: float, least: bool) -> float:
+    """Smallest or largest Σ p_x Q(y|x) for shares within limits that add up to one: the cheapest are filled first.
+
+    Parameters
+    ----------
+    row : list of tuple of float
+        Q(y|x), least and largest share of every input that the output may come from; all others cost nothing.
+    left : float
+        What the least shares of all inputs leave to be given out.
+    room : float
+        How much all inputs together can take of it.
+    least : bool
+    """
+    total = math.fsum(q * low for q, low, _ in row)
+    left = max(left, 0.0)
+    if least:
+        left -= min(left, max(0.0, room - math.fsum(high - low for _, low, high in row)))
+    for q, low, high in sorted(row, reverse=not least):
+        part = min(left, high - low)
         total, left = total + q * part, left - part
     slack = 1e-12
     return max(0.0, total - slack) if least else min(1.0, total + slack)

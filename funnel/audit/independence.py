@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from funnel.audit.consistency import law_p_values
+from funnel.audit.consistency import drawn_by_law, law_p_values
 from funnel.audit.tails import fisher
 from funnel.drawn import DrawnCounts
 from funnel.protocol import Protocol
@@ -60,20 +60,19 @@ def independence(counts: DrawnCounts, protocol: Protocol) -> Independence:
     (3) one combination over all. Each family is corrected by the number of its tests, and the smallest of the three
     results by three. Which tests are made depends on the weights and on the numbers of records, not on the draws. ∎
 
-    O(k b) for k combinations of secret and input.
+    Time for the outputs that are possible in each of the combinations of secret and input.
     """
-    weights = np.column_stack([protocol.weights, protocol.marginal]).T
     smallest: list[tuple[float, int, int]] = []
     tests = impossible = 0
     together: dict[int, list[tuple[float, int]]] = {}
     worst_impossible: tuple[int, int, int] = (0, 0, 0)
-    for s, x, row in counts.rows():
-        forbidden = int(row[weights[x] == 0].sum())
+    for s, x, outputs, records in counts.rows():
+        drawn, weights, forbidden = drawn_by_law(protocol, x, outputs, records)
         impossible += forbidden
         worst_impossible = max(worst_impossible, (forbidden, s, x))
         if forbidden:
             continue
-        p_values, combined, _ = law_p_values(row, weights[x])
+        p_values, combined, _ = law_p_values(drawn, weights)
         tests += len(p_values) + 1
         smallest.append((min(combined, float(p_values.min(initial=1.0))), s, x))
         together.setdefault(s, []).append((combined, x))

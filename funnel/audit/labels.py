@@ -28,7 +28,7 @@ def check_labels(document: ProtocolDocument) -> Check:
 
 
 def _complaints(document: ProtocolDocument) -> Iterator[str]:
-    weights = [[int(weight) / WHOLE for weight in row] for row in document.weights]
+    weights = [[(x, weight / WHOLE) for x, weight in row] for row in document.entries]
     slack = _STEPS * _grid(document)
     for j, column in enumerate(document.outputs.columns):
         if column not in document.inputs.columns:
@@ -36,25 +36,26 @@ def _complaints(document: ProtocolDocument) -> Iterator[str]:
             return
         position = document.inputs.columns.index(column)
         values = [symbol[position] for symbol in document.inputs.symbols]
+        nothing = dict.fromkeys(values, 0.0)
         for y, (symbol, row, marginal) in enumerate(
             zip(document.outputs.symbols, weights, document.marginal, strict=True), 1
         ):
-            if not any(row):
+            if not row:
                 # Nobody can get it, so that no value is named.
                 if _NUMBERED.sub("", symbol[j]):
                     yield f"output {y} has a name, and comes from no value"
                 continue
             faint = _FAINT * int(marginal) / WHOLE
-            strength: dict[str, float] = {}
-            for value, weight in zip(values, row, strict=True):
-                strength[value] = max(strength.get(value, 0.0), weight if weight > faint else 0.0)
+            strength = dict(nothing)
+            for x, weight in row:
+                strength[values[x]] = max(strength[values[x]], weight if weight > faint else 0.0)
             if not _says(symbol[j], strength, slack, document.format == SPARSE_FORMAT):
                 yield f"the name of output {y} is not that of the values it comes from"
 
 
 def _grid(document: ProtocolDocument) -> float:
     """The step of the grid that the weights are on; nothing where they are on none."""
-    bits = max((63 - _twos(int(w)) for row in document.weights for w in row if int(w)), default=63)
+    bits = max((63 - _twos(weight) for row in document.entries for _, weight in row), default=63)
     return 2.0 ** -max(bits, _COARSEST) if bits <= 28 else 2.0**-50
 
 

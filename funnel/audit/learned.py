@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.audit.attacks import Channel
 from funnel.joint import FloatArray, IntArray
 
 _TREES = 40
@@ -37,7 +38,7 @@ class Learned:
     columns: int
 
 
-def learn(sample: IntArray, channel: FloatArray) -> Learned | None:
+def learn(sample: IntArray, channel: Channel) -> Learned | None:
     """Train a forest on half of some records, with published values drawn for them, and try it on the other half.
 
     The rows of the release are shuffled, so that nobody can say which is whose. What the attacker learns from are
@@ -47,7 +48,7 @@ def learn(sample: IntArray, channel: FloatArray) -> Learned | None:
     ----------
     sample : ndarray of int64, shape (m, 2 + k)
         Secret, input and codes of other columns, of m records.
-    channel : ndarray, shape (b, a)
+    channel : ndarray or sparse array, shape (b, a)
         Q(y|x).
 
     Returns
@@ -91,11 +92,15 @@ def learn(sample: IntArray, channel: FloatArray) -> Learned | None:
     )
 
 
-def _drawn(channel: FloatArray, inputs: IntArray, uniform: FloatArray) -> IntArray:
+def _drawn(channel: Channel, inputs: IntArray, uniform: FloatArray) -> IntArray:
     """An output for each input by inversion: the first whose cumulated probability exceeds a uniform number."""
-    cumulated = np.cumsum(channel, axis=0)
     outputs = np.empty(len(inputs), dtype=np.int64)
     for x in np.unique(inputs):
         here = inputs == x
-        outputs[here] = np.searchsorted(cumulated[:-1, x], uniform[here], side="right")
+        if isinstance(channel, np.ndarray):
+            possible, law = np.arange(len(channel), dtype=np.int64), channel[:, x]
+        else:
+            part = slice(int(channel.indptr[x]), int(channel.indptr[x + 1]))
+            possible, law = channel.indices[part].astype(np.int64), channel.data[part]
+        outputs[here] = possible[np.searchsorted(np.cumsum(law)[:-1], uniform[here], side="right")]
     return outputs

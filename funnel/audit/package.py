@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any
 
 from scipy.special import gammaincinv
 
 from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
+from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
 from funnel.spec import ReleaseSpec
 
@@ -40,7 +42,14 @@ PROTECTED = {
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
+_RECIPE = (
+    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
+    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
+    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+# Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
+_FIELDS_MATCH = ("exact", ["equal"])
 ORDERS = ("random", "as in the source")
 FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
 KEYS = {
@@ -108,16 +117,22 @@ def _expected(
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     privacy = package["funnel:privacy"]
     promise, inputs = document.guarantee, document.inputs.columns
+    # Releases from before the block was a document of its own leave out what is not known of them.
+    dated = "schema" not in privacy
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
     texts = _texts(document.outputs.alphabet())
+    known = {
+        column: {symbol[j] for symbol in document.prior.symbols} for j, column in enumerate(document.prior.columns)
+    }
     return {
         **given,
         "$schema": PROFILE,
         "name": name,
-        "resources": [resource_of(name, path, facts[path], texts, _FIELD, package) for path in tables],
+        "resources": [resource_of(name, path, facts[path], texts, _FIELD, package, known) for path in tables],
         "funnel:privacy": {
+            **({} if dated else _told_since(promise.declared)),
             "guarantee": promise.declared,
             "level": promise.level,
             "unit": "nats",
@@ -130,24 +145,45 @@ def _expected(
             # Releases from before the figures of a report were a file say nothing of it.
             **({"report": report_of(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
+            **_explained(document, dated),
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
             # Releases from before frequencies were held against rules say nothing of them.
             **({"disclosureControl": rules_of(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
-            **_frequencies(privacy, document, facts),
+            **_frequencies(privacy, document, facts, dated),
+            **({} if dated else {"people": None, "versions": None}),
             **scope_of(privacy),
         },
     }
 
 
-def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts) -> dict[str, Any]:
+def _told_since(declared: str) -> dict[str, Any]:
+    """What the block says since it has a schema."""
+    return {
+        "schema": "funnel/privacy/1",
+        "meaning": parse_guarantee(declared).meaning,
+        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
+    }
+
+
+def _explained(document: ProtocolDocument, dated: bool) -> dict[str, Any]:
+    """What is explained of the variance of numbers, where that is told; older releases leave it out where it is not."""
+    told = document.utility.explained
+    if told is None:
+        return {} if dated else {"varianceExplained": None}
+    return {"varianceExplained": told.variance_share}
+
+
+def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Facts, dated: bool) -> dict[str, Any]:
     """What protects the frequencies, as the protocol says it."""
     said = document.frequencies
     if said.protection == "none" and "frequencies" not in privacy:
         # Releases from before frequencies were protected say nothing of it.
         return {}
     told: dict[str, Any] = {"protection": said.protection, "meaning": PROTECTED[said.protection]}
+    if not dated:
+        told |= dict.fromkeys(("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions"))
     if said.protection == "noise":
         digest, _ = facts.get("frequencies.json", ("", 0))
         told |= {"path": "frequencies.json", "hash": f"sha256:{digest}"}
@@ -189,19 +225,33 @@ def resource_of(
     texts: Mapping[str, Sequence[str]],
     meaning: str,
     package: dict[str, Any],
+    values: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """A table of a release as its package has to describe it; ``meaning`` has a place for the name of a column."""
+    """A table of a release as its package has to describe it; ``meaning`` has a place for the name of a column.
+
+    ``values`` are the true ones of columns, where intervals may be told of them.
+    """
     is_csv = path.endswith(".csv")
-    digest, size = fact
-    known = {"path": path, "bytes": size, "hash": f"sha256:{digest}", "type": "table"}
+    said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
+    (digest, size), match, written = fact, _fields_match(said), _fields(said)
+    known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
+    if is_csv or match != _FIELDS_MATCH[0]:
+        known["bytes"] = size
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(texts, meaning, guard=False)}
-    said = [one.get("description") for one in _resources(package) if one.get("path") == path]
-    rule = said[0] if said and said[0] in _CSV_RULES else _CSV_RULES[0]
+        return {**known, **kind, "schema": _schema(texts, meaning, match, False, written, values)}
+    rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(texts, meaning, guard=rule is not None)}
+    schema = _schema(texts, meaning, match, rule is not None, written, values)
+    return {**known, **kind, **described, "schema": schema}
+
+
+def _fields_match(resource: dict[str, Any]) -> Any:
+    """How the fields match those of the table, as it may be written; which way tells the age of the release."""
+    schema = resource.get("schema")
+    said = schema.get("fieldsMatch") if isinstance(schema, dict) else None
+    return said if said in _FIELDS_MATCH else _FIELDS_MATCH[0]
 
 
 def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
@@ -209,9 +259,42 @@ def _resources(package: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _schema(texts: Mapping[str, Sequence[str]], meaning: str, guard: bool) -> dict[str, Any]:
+def _fields(resource: dict[str, Any]) -> list[Any]:
+    """The fields of a table as the package has them."""
+    schema = resource.get("schema")
+    found = schema.get("fields") if isinstance(schema, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
+    """What is told of numbers, where that is well-formed: unit, range and intervals are the publisher's word."""
+    told = said.get("funnel:numbers") if isinstance(said, dict) else None
+    if not isinstance(told, dict) or not isinstance(told.get("whole"), bool):
+        return {}
+    ends = told.get("intervals", {})
+    pairs = [*([told["range"]] if "range" in told else []), *(ends.values() if isinstance(ends, dict) else [None])]
+    right = all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(end, int | float) and not isinstance(end, bool) for end in pair)
+        and pair[0] <= pair[1]
+        for pair in pairs
+    )
+    right = right and (not ends or bool(values & set(ends)))
+    right = right and isinstance(told.get("unit", ""), str) and not set(told) - {"unit", "range", "whole", "intervals"}
+    return {"funnel:numbers": told} if right else {}
+
+
+def _schema(
+    texts: Mapping[str, Sequence[str]],
+    meaning: str,
+    match: Any,
+    guard: bool,
+    said: list[Any],
+    known: Mapping[str, Set[str]],
+) -> dict[str, Any]:
     fields = []
-    for column, of_column in texts.items():
+    for j, (column, of_column) in enumerate(texts.items()):
         values = [_cell(text, guard) for text in of_column]
         fields.append(
             {
@@ -220,9 +303,10 @@ def _schema(texts: Mapping[str, Sequence[str]], meaning: str, guard: bool) -> di
                 "description": meaning.format(column),
                 "categories": values,
                 "constraints": {"required": True, "enum": values},
+                **_numbers(said[j] if j < len(said) else {}, known.get(column, frozenset())),
             }
         )
-    return {"fieldsMatch": ["equal"], "fields": fields, "missingValues": []}
+    return {"fieldsMatch": match, "fields": fields, "missingValues": []}
 
 
 def _texts(outputs: Alphabet) -> dict[str, list[str]]:

@@ -96,6 +96,11 @@ def check_report(folder: ReleaseFolder, package: dict[str, Any], named: Sequence
     return judged("report", complaints(), "stands by itself, about this version")
 
 
+def _chosen_by(told: PublicReport, explains: bool) -> str:
+    """What a release can have been chosen by: numbers are explained only where it was variance."""
+    return "variance" if explains else told.utility if told.utility == "estimation" else "information"
+
+
 def check_numbers(
     folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any], rows: int | None
 ) -> Check:
@@ -122,6 +127,8 @@ def check_numbers(
         "utility": (figures.utility, utility.mutual_information_nats),
         "entropy": (figures.entropy, utility.entropy_nats),
         "share": (figures.share, utility.share),
+        "explained": (figures.explained, None if utility.explained is None else utility.explained.variance_share),
+        "chosen by": (told.utility, _chosen_by(told, utility.explained is not None)),
         "mechanism": (told.mechanism.name, document.mechanism),
         "channel.digest": (told.channel.digest, document.digest),
         "channel.inputs": (told.channel.inputs, len(document.inputs.symbols)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -138,18 +138,26 @@ def mean_limits(public: PublicFrequencies, document: ProtocolDocument, rows: int
     if reads_published_only(document):
         c, a = noisy.shape
         sums, reach = noisy.sum(axis=0), total_limit(public.scale, c, tail / a)
-        weights = document.weights
+        weights = [_whole_row(row, a) for row in document.entries]
     else:
         sums, reach = noisy.ravel(), cell_limit(public.scale, tail / noisy.size)
         place = {symbol: x for x, symbol in enumerate(document.inputs.symbols)}
         read = [place.get(s + x) for s in public.secret for x in public.inputs]
-        weights = tuple(
-            tuple(marginal if x is None else row[x] for x in read)
-            for row, marginal in zip(document.weights, document.marginal, strict=True)
-        )
+        rows_read = (_whole_row(row, len(document.inputs.symbols)) for row in document.entries)
+        weights = [
+            [int(marginal) if x is None else row[x] for x in read]
+            for row, marginal in zip(rows_read, document.marginal, strict=True)
+        ]
     low = np.clip((sums - reach) / rows, 0.0, 1.0)
     high = np.clip((sums + reach) / rows, 0.0, 1.0)
-    return [_mean(np.array([int(w) / WHOLE for w in row]), low, high) for row in weights]
+    return [_mean(np.array([weight / WHOLE for weight in row]), low, high) for row in weights]
+
+
+def _whole_row(entries: Sequence[tuple[int, int]], width: int) -> list[int]:
+    row = [0] * width
+    for x, weight in entries:
+        row[x] = weight
+    return row
 
 
 def _mean(row: npt.NDArray[np.float64], low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> Interval:

@@ -18,6 +18,7 @@ from funnel.audit.evidence import check_evidence, check_public, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
 from funnel.audit.grouped.recheck import recheck_groups
+from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
@@ -35,7 +36,7 @@ from funnel.release.signature import public_key_of
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
 _NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json"}
+_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json", *HANDOUTS}
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
@@ -85,6 +86,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
     checks += [
         check_package(package, document, facts, rows, told_of),
+        *check_handouts(folder, document, package, facts),
         check_versions(folder, package, in_place=not told.fetched),
         check_guarantee(document),
         check_labels(document),

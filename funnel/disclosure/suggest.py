@@ -195,6 +195,9 @@ def _recode(spec: ReleaseSpec, found: _ColumnOf, groups: Sequence[Sequence[str]]
 def _edges(spec: ReleaseSpec, found: _ColumnOf, before: Recode | None) -> list[int | float]:
     """Edges of bins that make these groups; none where bins cannot."""
     label, of = spec.source.missing_label, found.of
+    if spec.other_label(found.column) in found.axis.values and not spec.has_bins(found.column):
+        # All values that have no name, which are no interval.
+        return []
     at = [k for k, value in enumerate(found.axis.values) if value != label]
     plain = before is None or (before.groups is None and before.minimum_count is None)
     plain = plain and found.column not in spec.categories
@@ -202,9 +205,9 @@ def _edges(spec: ReleaseSpec, found: _ColumnOf, before: Recode | None) -> list[i
     if not found.axis.ordered or not plain or (len(at) < len(of) and of.count(of[-1]) > 1):
         return []
     firsts = [found.axis.values[k] for k in at[1:] if of[k] != of[k - 1]]
-    if before is not None and before.bins is not None:
+    if before is not None and before.edges:
         # The bin k begins at the edge k - 1.
-        return [before.bins[before.bin_labels.index(value) - 1] for value in firsts]
+        return [before.edges[before.bin_labels.index(value) - 1] for value in firsts]
     numbers = [_number(found.axis.values[k]) for k in at]
     # Two texts of one number cannot be told apart by bins.
     return [_number(value) for value in firsts] if all(low < high for low, high in pairwise(numbers)) else []
@@ -253,7 +256,7 @@ def _section(column: str, recode: Recode) -> str:
     """``[recode.COLUMN]`` as TOML."""
     head, lines = f"recode.{toml_key(column)}", []
     if recode.bins is not None:
-        lines.append(f"bins = [{', '.join(map(plain_number, recode.bins))}]")
+        lines.append(f"bins = [{', '.join(map(plain_number, recode.edges))}]")
     if recode.minimum_count is not None:
         lines.append(f"minimum_count = {recode.minimum_count}")
     if "other" in recode.model_fields_set:

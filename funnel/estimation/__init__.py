@@ -1,5 +1,20 @@
 """What a data user can recover of true frequencies, and how exactly."""
 
-from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors
+from funnel.estimation.estimating import Estimate, Together, estimate
+from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
+from funnel.estimation.information import ShareInformation
+from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
-__all__ = ["ExpectedErrors", "TableErrors", "expected_errors"]
+__all__ = [
+    "Estimate",
+    "ExpectedErrors",
+    "ShareInformation",
+    "TableErrors",
+    "Together",
+    "certain",
+    "estimate",
+    "estimation_worth",
+    "expected_errors",
+    "tables_of",
+    "wanted_shares",
+]

@@ -10,13 +10,9 @@ from typing import Any
 import numpy as np
 
 from funnel.alphabet import Alphabet
+from funnel.estimation.information import ShareInformation
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
-
-# The singular values of a matrix of more values take longer than all the rest of a plan.
-LARGEST = 500
-# Directions in which the information is smaller than this part of the largest tell nothing.
-_NOTHING = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +28,15 @@ class TableErrors:
     shares, errors : ndarray, shape (cells,)
         The share of each, and what drawing adds to the error of an efficient estimate of it; nan where released
         records alone cannot tell it.
+    sums : tuple of tuple of int
+        Of a single column, groups of its values that cannot be told one by one, but all together.
     """
 
     columns: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     shares: FloatArray
     errors: FloatArray
+    sums: tuple[tuple[int, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -69,14 +68,19 @@ class TableErrors:
         return float(np.nanmax(self.errors)) if self.untold < len(self.errors) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready values: the columns, the typical and the largest error, how many cells cannot be told."""
-        return {
+        """As JSON-ready values: typical and largest error, how many cells cannot be told; of one column, each value."""
+        told: dict[str, Any] = {
             "columns": list(self.columns),
             "cells": len(self.values),
             "typical": self.typical,
             "largest": self.largest,
             "untold": self.untold,
         }
+        if len(self.columns) == 1:
+            errors = [None if np.isnan(error) else float(error) for error in self.errors]
+            told["errors"] = dict(zip((value for (value,) in self.values), errors, strict=True))
+            told["only_in_sum"] = [[self.values[i][0] for i in group] for group in self.sums]
+        return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +120,6 @@ class ExpectedErrors:
 def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
     """Errors that drawing will add to efficient estimates of margins and two-way tables.
 
-    The law of the outputs is that of one column of ``Q = P(y|x)`` for each value, so the Fisher information of n
-    records about the shares p is ``n Qᵀ diag(1/q) Q``, restricted to changes of p that sum to zero. Its inverse is the
-    covariance of an efficient estimate of p, and gives the variance of the share of every cell, a sum of some entries
-    of p; of that, ``π (1 - π) / n`` is there without a protocol.
-
     Parameters
     ----------
     joint : Joint
@@ -132,52 +131,45 @@ def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
     Returns
     -------
     ExpectedErrors or None
-        None where there are more than 500 values.
+        None where there are too many values, as `ShareInformation.of` says.
 
     Notes
     -----
-    O(b a min(a, b) + cells · a).
+    O(a b min(a, b) + tables · a min(a, b)).
     """
     read = joint.read_by(protocol.inputs.columns)
     occurring = np.flatnonzero(read.p_input > 0)
-    if len(occurring) > LARGEST:
-        return None
-    shares = read.p_input[occurring]
     channel = protocol.weights[:, occurring] / np.float64(DENOMINATOR)
-    roots, within, untold, condition = _information(channel, shares)
-    tables = []
-    for columns in _tables(joint.inputs.columns):
-        values, of = _cells(read.inputs, columns, occurring)
-        members = np.zeros((len(values), len(occurring)))
-        members[of, np.arange(len(occurring))] = 1.0
-        along = members * roots
-        total = members @ shares
-        variance = ((along @ within) ** 2).sum(axis=1) - total**2
-        added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / joint.n))
-        # What is left of a difference of equal numbers is no error.
-        added[added < 1e-9] = 0.0
-        missed = ((along @ untold) ** 2).sum(axis=1) > np.sqrt(_NOTHING) * np.maximum(total, 1e-300)
-        tables.append(TableErrors(columns, values, total, np.where(missed, np.nan, added)))
-    return ExpectedErrors(tuple(tables), condition)
+    information = ShareInformation.of(channel, read.p_input[occurring], joint.n)
+    if information is None:
+        return None
+    tables = tables_of(information, read.inputs, occurring, joint.inputs.columns)
+    return ExpectedErrors(tables, information.condition)
 
 
-def _information(channel: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """√p (a,); directions over their singular values (a, k); directions that tell nothing (a, a - k); the condition."""
-    roots = np.sqrt(shares)
-    outputs = channel @ shares
-    seen = outputs > 0
-    scaled = channel[seen] * roots / np.sqrt(outputs[seen])[:, np.newaxis]
-    _, found, directions = np.linalg.svd(scaled, full_matrices=True)
-    known = np.zeros(len(roots))
-    known[: len(found)] = found
-    telling = known**2 > _NOTHING * known[0] ** 2
-    # The first direction is √p itself, of all shares together: no estimate is made of it.
-    condition = 1.0 / float(known[telling].min()) if telling.all() else np.inf
-    return roots, directions[telling].T / known[telling], directions[~telling].T, condition
+def tables_of(
+    information: ShareInformation, inputs: Alphabet, occurring: IntArray, columns: Sequence[str]
+) -> tuple[TableErrors, ...]:
+    """The errors of every column, then of every two columns crossed.
 
-
-def _tables(columns: Sequence[str]) -> list[tuple[str, ...]]:
-    return [*((column,) for column in columns), *combinations(columns, 2)]
+    Parameters
+    ----------
+    information : ShareInformation
+        About the shares of those ``inputs`` that occur.
+    inputs : Alphabet
+        What the channel reads.
+    occurring : ndarray of int
+        Places in it.
+    columns : sequence of str
+        Those that are published.
+    """
+    found = []
+    for crossed in [*((column,) for column in columns), *combinations(columns, 2)]:
+        values, of = _cells(inputs, crossed, occurring)
+        shares: FloatArray = np.bincount(of, information.shares, len(values)).astype(np.float64)
+        sums = information.only_in_sum(of, len(values)) if len(crossed) == 1 else ()
+        found.append(TableErrors(crossed, values, shares, information.errors(of, len(values)), sums))
+    return tuple(found)
 
 
 def _cells(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from funnel.joint import FloatArray
 
 # The multiplier is sought from just above the largest entry to this many times the spread of the row: farther out the
 # bound is linear to rounding, and rounding is all that would be gained.
-_NEAREST, _FARTHEST = 1e-13, 1e6
+_NEAREST, _FARTHEST = 1e-60, 1e6
 _HALVINGS = 46
 _UNIT = 2.0**-53
 
@@ -45,15 +45,19 @@ class Tilt:
         P̂ = 0 may have R > 0: they enter through max t.
 
         The margin covers rounding: S has a relative error below (u + 4) 2^-53, so S² one below (2u + 9) 2^-53; an
-        error of 2^-53 max t in the row moves S²/D by less than twice that, since the slope below is at most D.
+        error of 2^-53 max t in the row moves S²/D by less than twice that, since the slope below is at most D. Where
+        max t = 0 no entry is subtracted from another, so that relative errors of η and S²/D are all there is: a mean of
+        what is nearly never more than 0 is told apart from it however small it is.
         """
         distance, mass, top, width = (
             value.reshape(value.shape + (1,) * (divergence.ndim - 1))
             for value in (self.distance, self.mass, self.top, self.width)
         )
         square = mass**2
-        margin = (4 * self.cells + 32) * _UNIT * (np.abs(top) + width + distance + square)
-        return np.asarray(np.minimum(top, top + distance - square / divergence) + margin)
+        size = np.where(top == 0, distance + square / divergence, np.abs(top) + width + distance + square)
+        margin = (4 * self.cells + 32) * _UNIT * size
+        # No average is above the largest entry, which is known but for its own rounding.
+        return np.asarray(np.minimum(top + 4 * _UNIT * np.abs(top), top + distance - square / divergence + margin))
 
 
 def tilt(rows: FloatArray, law: FloatArray, divergence: FloatArray) -> Tilt:
@@ -90,6 +94,22 @@ def tilt(rows: FloatArray, law: FloatArray, divergence: FloatArray) -> Tilt:
     distance = np.where(width > 0, np.exp(high), 0.0) * unit
     mass = (law * np.sqrt(distance[:, None] + gaps)).sum(axis=1)
     return Tilt(distance, mass, top, width, rows.shape[1])
+
+
+def tightest(found: Tilt, rows: FloatArray, law: FloatArray, divergence: FloatArray) -> Tilt:
+    """Of rows whose largest entry is 0, the multiplier η = 0 where that proves more than the one that was found.
+
+    Parameters
+    ----------
+    found : Tilt
+        Of `tilt`, which sought among η > 0: where the mean is below the rounding of these, nothing is proven by them.
+    rows, law, divergence
+        As of `tilt`.
+    """
+    gaps = np.where(found.top[:, None] == 0, -rows, 0.0)
+    plain = Tilt(np.zeros(len(rows)), (law * np.sqrt(gaps)).sum(axis=1), found.top, found.width, found.cells)
+    better = (found.top == 0) & (plain.above(divergence) < found.above(divergence))
+    return replace(found, distance=np.where(better, 0.0, found.distance), mass=np.where(better, plain.mass, found.mass))
 
 
 def extreme_law(row: FloatArray, law: FloatArray, divergence: float) -> FloatArray:

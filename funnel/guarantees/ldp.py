@@ -17,6 +17,7 @@ from funnel.guarantees.over_laws import Sides
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
+from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,14 @@ class LDP(OneBudget, Sided):
         """ln Γ = ln Λ - ln Ψ of each row."""
         lifts = log_lifts(joint, rows)
         return np.asarray(lifts.max(axis=0) - lifts.min(axis=0))
+
+    @property
+    def meaning(self) -> str:
+        """How far odds can change."""
+        return (
+            "Whoever sees a published record changes the odds they give to one value of the secret against another by "
+            f"at most a factor {at_most(capped_exp(self.epsilon))}."
+        )
 
     @property
     def ratio_limit(self) -> float:

@@ -15,6 +15,7 @@ from funnel.guarantees.over_laws import Sides
 from funnel.guarantees.sided import Sided
 from funnel.joint import FloatArray, Joint
 from funnel.protocol import WeightArray
+from funnel.wording import at_most
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class LIP(OneBudget, Sided):
     def counted_levels(self, joint: Joint, rows: FloatArray) -> FloatArray:
         """max(ln Λ, |ln Ψ|) of each row: the largest and the smallest lift."""
         return np.asarray(np.abs(log_lifts(joint, rows)).max(axis=0))
+
+    @property
+    def meaning(self) -> str:
+        """How far a belief can change."""
+        return (
+            "Whoever sees a published record, and knows how common each value of the secret is, changes their belief "
+            f"in any of them by at most a factor {at_most(capped_exp(self.epsilon))}."
+        )
 
     @property
     def lift_limits(self) -> tuple[float, float]:

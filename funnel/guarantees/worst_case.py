@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from funnel.guarantees.chi2_ball import Tilt, extreme_law, tilt
+from funnel.guarantees.chi2_ball import Tilt, extreme_law, tightest, tilt
 from funnel.joint import FloatArray
 
 # How the deviation is split between two secrets, as log-odds ln(θ/(1-θ)): where a cell is rare the best split can lie a
@@ -21,6 +21,8 @@ _FIRST, _AT_ONCE = 6, 64
 _DOUBT = 1e-6
 # What every ratio is raised by: the rounding of a quotient of two bounds that carry their own margins.
 _ROUNDING = 1 + 2.0**-40
+# A law that is outside of F by rounding is drawn in by halves, as often.
+_INWARDS = 44
 # The rounding of a difference of two slopes, relative to these.
 _SLOPE = 2.0**-45
 
@@ -192,7 +194,10 @@ def worst_pair(rows: FloatArray, neighbourhood: Neighbourhood) -> WorstPair:
 
 
 def attaining_law(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPair) -> FloatArray:
-    """A law P in F, shape (c, u), that attains the ratio of the worst pair to the precision of the search."""
+    """A law P in F, shape (c, u), that attains the ratio of the worst pair to the precision of the search.
+
+    It is in F whatever rounding did: see `_drawn_in`.
+    """
     conditionals = neighbourhood.law.copy()
     roots = np.ones(len(neighbourhood.prior))
     for secret, share, sign in ((worst.high, worst.share, 1.0), (worst.low, 1 - worst.share, -1.0)):
@@ -200,7 +205,32 @@ def attaining_law(rows: FloatArray, neighbourhood: Neighbourhood, worst: WorstPa
         conditionals[secret] = extreme_law(sign * rows[worst.output, secret], neighbourhood.law[secret], divergence)
         roots[secret] = np.sqrt(divergence)
     marginal = neighbourhood.prior * roots
-    return np.asarray(conditionals * (marginal / marginal.sum())[:, None])
+    law = conditionals * (marginal / marginal.sum())[:, None]
+    return _drawn_in(law, neighbourhood.law * neighbourhood.prior[:, None], neighbourhood.radius)
+
+
+def _drawn_in(law: FloatArray, estimate: FloatArray, radius: float) -> FloatArray:
+    """A law, or where it is outside of F by a hair, the nearest towards the estimate for which rounding is no doubt.
+
+    χ² is convex, so that it falls all the way to the estimate, where it is 0. Entries are known to a relative 2^-50,
+    and by Cauchy and Schwarz ``Σ |P̂ - P| P̂/P <= √(χ² (1 + χ²))``: what is then wrong in χ² is below 2^-48 of that.
+    """
+    room = radius * (1 - 2.0**-40) - 2.0**-46 * float(np.sqrt(radius * (1 + radius)))
+    there = law > 0
+
+    def at(share: float) -> FloatArray:
+        return np.asarray(estimate + share * (law - estimate))
+
+    def inside(found: FloatArray) -> bool:
+        return float(((found - estimate)[there] ** 2 / found[there]).sum()) <= room
+
+    if inside(law):
+        return law
+    low, high = 0.0, 1.0
+    for _ in range(_INWARDS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if inside(at(middle)) else (low, middle)
+    return at(low)
 
 
 def _tilts(
@@ -218,7 +248,9 @@ def _tilts(
         np.concatenate([top_divergence, bottom_divergence]),
     )
     number = len(top)
-    return _taken(both, np.arange(number)), _taken(both, np.arange(number, 2 * number))
+    lowest = _taken(both, np.arange(number, 2 * number))
+    # The bottom is what is divided by.
+    return _taken(both, np.arange(number)), tightest(lowest, bottom, bottom_law, bottom_divergence)
 
 
 def _taken(tilts: Tilt, places: Places) -> Tilt:

@@ -22,14 +22,13 @@ from funnel.history.expected import LEAST, MOST, Attending, Expected, answered, 
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.following import follow
 from funnel.history.law import laws_before
-from funnel.history.library import balanced, distinct_channels
+from funnel.history.library import balanced
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.rows import UnitRows
 from funnel.history.step import Step
 from funnel.history.waves import Draw, Waves, wave_name
 from funnel.joint import FloatArray, IntArray, Joint
-from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol, WeightArray
 from funnel.rounding import marginal_weights
@@ -212,8 +211,8 @@ def follow_expected_waves(
     )
     channel = _mean(declared, law, target, decided, shares, expected.waves)
     together = Fitted(
-        _together([one.step for one in found], target, people, channel),
-        _together(decided, target, expected.observed, channel),
+        Step.of_waves([one.step for one in found], people, target, channel),
+        Step.of_waves(decided, expected.observed, target, channel),
         sum(one.silent for one in found),
         sum(one.unpredicted for one in found),
     )
@@ -296,39 +295,6 @@ def _mean(
             "smaller reserve in [history]"
         )
     return Protocol(weights, marginal_weights(law, weights), law.inputs, target.outputs, "history", str(declared))
-
-
-def _together(steps: list[Step], target: Protocol, observed: Observed, channel: Protocol) -> Step:
-    """All waves as one step."""
-    first, last, law = steps[0], steps[-1], observed.joint
-    starts = np.cumsum([0, *(len(step.library) for step in steps[:-1])])
-    library, drawn_from = distinct_channels(
-        np.concatenate([step.library for step in steps]),
-        np.concatenate([step.drawn_from + start for step, start in zip(steps, starts, strict=True)]),
-    )
-    worst = max(steps, key=lambda step: step.level.value)
-    return Step(
-        version=first.version,
-        guarantee=first.guarantee,
-        reserve=first.reserve,
-        past=last.past,
-        observed=observed,
-        target=target,
-        channel=channel,
-        library=library,
-        followed=np.concatenate([step.followed for step in steps]),
-        drawn_from=drawn_from,
-        level=worst.level,
-        worst=worst.worst,
-        # Who is outside by the frequencies is so before the first row: another row of a unit moves nobody.
-        moved=first.moved,
-        outside=first.outside,
-        utility=mutual_information(law, channel),
-        alone=mutual_information(law, target),
-        bound=law.entropy,
-        entropy=law.entropy,
-        waves=tuple(steps),
-    )
 
 
 def _standing(who: Attending, ends: list[Expected], chapters: int) -> Expected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,11 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.guarantees.base import Level, PosteriorGuarantee
 from funnel.history.decisions import channel_digest, decision_digest, numbered
+from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
 from funnel.history.past import Chapter, Past, silent_rows
 from funnel.joint import IntArray, Joint
+from funnel.measures import mutual_information
 from funnel.protocol import Protocol, WeightArray
 
 
@@ -79,6 +81,49 @@ class Step:
     entropy: float
     released: pa.Table | None = None
     waves: tuple[Step, ...] = ()
+
+    @classmethod
+    def of_waves(cls, steps: Sequence[Step], observed: Observed, target: Protocol, channel: Protocol) -> Step:
+        """All waves as one step.
+
+        Parameters
+        ----------
+        steps : sequence of Step
+            What was decided for the first rows, the second ones, …; one at least.
+        observed : Observed
+            All rows, as counts.
+        target, channel : Protocol
+            What was aimed at, and the effective channel of all rows.
+        """
+        first, law = steps[0], observed.joint
+        starts = np.cumsum([0, *(len(step.library) for step in steps[:-1])])
+        library, drawn_from = distinct_channels(
+            np.concatenate([step.library for step in steps]),
+            np.concatenate([step.drawn_from + start for step, start in zip(steps, starts, strict=True)]),
+        )
+        worst = max(steps, key=lambda step: step.level.value)
+        return cls(
+            version=first.version,
+            guarantee=first.guarantee,
+            reserve=first.reserve,
+            past=steps[-1].past,
+            observed=observed,
+            target=target,
+            channel=channel,
+            library=library,
+            followed=np.concatenate([step.followed for step in steps]),
+            drawn_from=drawn_from,
+            level=worst.level,
+            worst=worst.worst,
+            # Who is outside by the frequencies is so before the first row: another row of a unit moves nobody.
+            moved=first.moved,
+            outside=first.outside,
+            utility=mutual_information(law, channel),
+            alone=mutual_information(law, target),
+            bound=law.entropy,
+            entropy=law.entropy,
+            waves=tuple(steps),
+        )
 
     @property
     def joint(self) -> Joint:

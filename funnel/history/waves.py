@@ -19,14 +19,12 @@ from funnel.history.decisions import numbered
 from funnel.history.expected import Expected
 from funnel.history.fitting import Fitted
 from funnel.history.following import follow, inner_bound
-from funnel.history.library import distinct_channels
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.history.rows import UnitRows, counted_cells, row_changes
 from funnel.history.step import Step
 from funnel.history.whole import Whole
 from funnel.joint import IntArray, Joint
-from funnel.measures import mutual_information
 from funnel.progress import Progress, quiet
 from funnel.protocol import Protocol
 from funnel.rounding import marginal_weights
@@ -202,39 +200,11 @@ def follow_waves(
 
 def _together(steps: list[Step], target: Protocol, joint: Joint, whole: Whole, before: IntArray, xs: IntArray) -> Step:
     """All waves as one step over all rows."""
-    first, last = steps[0], steps[-1]
-    starts = np.cumsum([0, *(len(step.library) for step in steps[:-1])])
-    library, drawn_from = distinct_channels(
-        np.concatenate([step.library for step in steps]),
-        np.concatenate([step.drawn_from + start for step, start in zip(steps, starts, strict=True)]),
-    )
     silent = np.bincount(xs[before < 0], minlength=len(joint.inputs))
-    counted = Observed.counted(joint, first.observed.changes, np.maximum(before, 0), xs)
+    counted = Observed.counted(joint, steps[0].observed.changes, np.maximum(before, 0), xs)
     observed = Observed(joint, counted.changes, counted.nodes, counted.inputs, counted.records, silent)
     weights = whole.weights()
     channel = Protocol(
-        weights, marginal_weights(joint, weights), joint.inputs, target.outputs, "history", str(first.guarantee)
+        weights, marginal_weights(joint, weights), joint.inputs, target.outputs, "history", str(steps[0].guarantee)
     )
-    worst = max(steps, key=lambda step: step.level.value)
-    return Step(
-        version=first.version,
-        guarantee=first.guarantee,
-        reserve=first.reserve,
-        past=last.past,
-        observed=observed,
-        target=target,
-        channel=channel,
-        library=library,
-        followed=np.concatenate([step.followed for step in steps]),
-        drawn_from=drawn_from,
-        level=worst.level,
-        worst=worst.worst,
-        # Who is outside by the frequencies is so before the first row: another row of a unit moves nobody.
-        moved=first.moved,
-        outside=first.outside,
-        utility=mutual_information(joint, channel),
-        alone=mutual_information(joint, target),
-        bound=joint.entropy,
-        entropy=joint.entropy,
-        waves=tuple(steps),
-    )
+    return Step.of_waves(steps, observed, target, channel)

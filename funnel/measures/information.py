@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from funnel.joint import FloatArray, Joint
-from funnel.measures.laws import Counted, counted_law
+from funnel.measures.laws import Counted, counted_law, secret_output_law
 from funnel.protocol import Protocol
 
 
@@ -120,10 +120,7 @@ def _sparse_information(joint: Joint, protocol: Protocol, counts: Counted) -> fl
         # The secret is told about through X alone.
         cells = here > 0
         return max(0.0, float((here[cells] * np.log(channel[cells] / q[weights.outputs[cells]])).sum()))
-    law = np.array(
-        [np.bincount(weights.outputs, weights=p[weights.inputs] * channel, minlength=len(q)) for p in joint.p]
-    )
-    return information_of(law)
+    return information_of(secret_output_law(joint, protocol))
 
 
 def _entropy(law: FloatArray) -> float:

@@ -50,6 +50,12 @@ def secret_output_law(joint: Joint, protocol: Protocol) -> FloatArray:
     >>> funnel.measures.secret_output_law(joint, protocol).round(4).tolist()
     [[0.2199, 0.116, 0.0641], [0.148, 0.252, 0.2]]
     """
+    if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
+        entries = protocol.sparse_for(joint.inputs)
+        channel, b = entries.values / np.float64(protocol.denominator), len(protocol.outputs)
+        return np.array(
+            [np.bincount(entries.outputs, weights=p[entries.inputs] * channel, minlength=b) for p in joint.p]
+        )
     read, weights = read_law(joint, protocol)
     return np.asarray(read.p @ _channel(weights, protocol).T)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from funnel.joint import Joint
 from funnel.measures.laws import Counted, counted_law
 from funnel.protocol import Protocol
@@ -27,6 +29,11 @@ def guess_accuracy(joint: Joint, protocol: Protocol, counts: Counted = "inputs")
     >>> round(funnel.measures.guess_accuracy(joint, protocol), 4)
     0.6797
     """
+    if counts == "inputs" and protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
+        weights, most = protocol.sparse_for(joint.inputs), np.zeros(len(protocol.outputs))
+        channel = weights.values / np.float64(protocol.denominator)
+        np.maximum.at(most, weights.outputs, joint.p_input[weights.inputs] * channel)
+        return float(most.sum())
     return float(counted_law(joint, protocol, counts).max(axis=0).sum())
 
 

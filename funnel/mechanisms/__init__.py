@@ -28,6 +28,7 @@ from funnel.mechanisms.subset_random_response import SubsetRandomResponse
 from funnel.mechanisms.watchdog import UniformWatchdog, Watchdog
 from funnel.protocol import Protocol
 from funnel.solver.budget import Budget
+from funnel.solver.wide import is_wide, needs_no_table
 
 _MECHANISMS: dict[str, Mechanism] = {
     kind.name: kind()
@@ -117,9 +118,16 @@ def fit(name: str, joint: Joint, guarantee: Guarantee, time_limit: float | Budge
     needed = chosen.memory(joint, guarantee)
     if needed > LARGEST:
         # Where no table of all inputs by all outputs fits, that says more than what this mechanism would need.
-        check_size(joint)
-    require_memory(name, needed, joint)
+        check_size(joint, guarantee)
+    require_memory(name, needed, joint, _instead(joint, guarantee))
     return chosen.fit(joint, guarantee, time_limit)
+
+
+def _instead(joint: Joint, guarantee: Guarantee) -> str:
+    """The mechanism that needs no table, where there is one."""
+    optimal = mechanism("optimal")
+    fits = is_wide(joint, guarantee) and needs_no_table(joint) and optimal.memory(joint, guarantee) <= LARGEST
+    return "; or use optimal, which needs no table" if fits else ""
 
 
 __all__ = ["Mechanism", "calibrate", "fit", "mechanism", "names"]

@@ -12,6 +12,7 @@ from funnel.alphabet import Alphabet
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.base import Guarantee
 from funnel.joint import FloatArray, Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.false_position import LARGEST_PARAMETER, parameter_at
 from funnel.mechanisms.memory import table_memory
 from funnel.naming import name_outputs
@@ -88,6 +89,13 @@ class Mechanism(ABC):
             If a computation fails, or the budget ends before there is any protocol.
         """
 
+    def fitted_to(
+        self, joint: Joint, guarantee: Guarantee, utility: Utility, budget: Budget, progress: Progress = quiet
+    ) -> Fitted:
+        """`fitted` where another utility than information is asked for; by default the same, with no bound on that."""
+        found = self.fitted(joint, guarantee, budget, progress)
+        return found if utility == INFORMATION else replace(found, bound=None)
+
     def fit(self, joint: Joint, guarantee: Guarantee, time_limit: float | Budget | None = None) -> Protocol:
         """The protocol of `fitted`; time_limit in seconds, as work that is counted, or a budget."""
         return self.fitted(joint, guarantee, Budget.of(time_limit)).protocol
@@ -115,7 +123,7 @@ class Mechanism(ABC):
 
     def renamed(self, protocol: Protocol) -> Protocol:
         """The same protocol as one of this mechanism."""
-        return replace(protocol, mechanism=self.name)
+        return protocol.named(mechanism=self.name)
 
 
 @dataclass(frozen=True, eq=False)

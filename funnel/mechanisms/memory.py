@@ -12,6 +12,7 @@ from funnel.guarantees.ldp import LDP
 from funnel.guarantees.sided import over_set
 from funnel.guarantees.srlip import SRLIP
 from funnel.joint import Joint
+from funnel.solver.wide import is_wide, needs_no_table
 from funnel.solver.work import events_known
 
 # The same on every machine, so that the same spec gives the same protocol wherever it is made.
@@ -89,8 +90,8 @@ def distinct_inputs(joint: Joint, guarantee: Guarantee) -> int:
     return int(np.unique(counts // np.gcd.reduce(counts, axis=0), axis=1).shape[1])
 
 
-def require_memory(name: str, needed: float, joint: Joint) -> None:
-    """Refuse what would take more memory than a fit may.
+def require_memory(name: str, needed: float, joint: Joint, instead: str = "") -> None:
+    """Refuse what would take more memory than a fit may; ``instead`` is what else to do, as the end of a sentence.
 
     Raises
     ------
@@ -103,22 +104,33 @@ def require_memory(name: str, needed: float, joint: Joint) -> None:
     raise SpecError(
         f"{a:,} combinations of {columns} occur, for which {name} would need about {needed / 1e9:,.0f} GB of memory, "
         f"more than the {LARGEST / 1e9:.0f} GB that a mechanism may take; recode columns to fewer values, for instance "
-        "with minimum_count, or publish fewer columns"
+        f"with minimum_count, or publish fewer columns{instead}"
     )
 
 
-def check_size(joint: Joint) -> None:
+def check_size(joint: Joint, guarantee: Guarantee) -> None:
     """Refuse alphabets whose channel fits no memory, whatever the mechanism.
+
+    Parameters
+    ----------
+    joint : Joint
+    guarantee : Guarantee
+        What promises something of the posterior of the secret under known counts has an optimum without a table
+        (`funnel.solver.wide`), for as many combinations as memory holds.
 
     Raises
     ------
     SpecError
-        If a channel from the input to itself would be too large.
+        If a channel from the input to itself would be too large, and no protocol without one can be made.
     """
     a = len(joint.inputs)
-    if table_memory(a, a) > LARGEST:
-        raise SpecError(
-            f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and a protocol would be a table of "
-            f"{a:,} × {a:,} probabilities; recode to at most {largest_table():,} of them, for instance with "
-            "minimum_count, or publish fewer columns"
-        )
+    if table_memory(a, a) <= LARGEST or (is_wide(joint, guarantee) and needs_no_table(joint)):
+        return
+    why = " with noise on their counts" if joint.bounds is not None else ""
+    raise SpecError(
+        f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and under {guarantee}{why} a protocol would "
+        f"be a table of {a:,} × {a:,} probabilities, about {table_memory(a, a) / 1e9:,.0f} GB of memory where "
+        f"{LARGEST / 1e9:.0f} GB may be taken; recode to at most {largest_table():,} of them, for instance with "
+        "minimum_count, or publish fewer columns at once: only lip, alip, ldp and pml for counts without noise need no "
+        "table"
+    )

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import (
@@ -31,6 +32,15 @@ class Optimal(Mechanism):
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal`."""
         solution = optimal(joint, guarantee, time_limit=budget, progress=progress)
+        return Fitted(solution.protocol, solution.bound, solution.finished)
+
+    def fitted_to(
+        self, joint: Joint, guarantee: Guarantee, utility: Utility, budget: Budget, progress: Progress = quiet
+    ) -> Fitted:
+        """The same for any utility."""
+        if utility == INFORMATION:
+            return self.fitted(joint, guarantee, budget, progress)
+        solution = optimal(joint, guarantee, time_limit=budget, progress=progress, utility=utility)
         return Fitted(solution.protocol, solution.bound, solution.finished)
 
     def memory(self, joint: Joint, guarantee: Guarantee) -> float:

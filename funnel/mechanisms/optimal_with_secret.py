@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from funnel.guarantees.base import Guarantee
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.base import Fitted, Mechanism
 from funnel.mechanisms.instead import has_optimum
 from funnel.mechanisms.memory import condition_number, optimum_memory, table_memory
@@ -31,8 +32,19 @@ class OptimalWithSecret(Mechanism):
 
     def fitted(self, joint: Joint, guarantee: Guarantee, budget: Budget, progress: Progress = quiet) -> Fitted:
         """Protocol and bound of `funnel.optimal` with ``reads_secret``, to a gap of 1e-4 nats."""
+        reads = self.reads_secret
+        solution = optimal(joint, guarantee, gap=_GAP, time_limit=budget, progress=progress, reads_secret=reads)
+        return Fitted(self.renamed(solution.protocol), solution.bound, solution.finished)
+
+    def fitted_to(
+        self, joint: Joint, guarantee: Guarantee, utility: Utility, budget: Budget, progress: Progress = quiet
+    ) -> Fitted:
+        """The same for any utility."""
+        if utility == INFORMATION:
+            return self.fitted(joint, guarantee, budget, progress)
+        reads = self.reads_secret
         solution = optimal(
-            joint, guarantee, gap=_GAP, time_limit=budget, progress=progress, reads_secret=self.reads_secret
+            joint, guarantee, _GAP, time_limit=budget, progress=progress, reads_secret=reads, utility=utility
         )
         return Fitted(self.renamed(solution.protocol), solution.bound, solution.finished)
 

@@ -131,7 +131,7 @@ def _date(column: str, text: str) -> tuple[str, str, str]:
 def edges_of(spec: ReleaseSpec, column: str) -> tuple[int | float, ...]:
     """The edges of the bins of a column; none where it is not put into bins."""
     recode = spec.recode.get(column)
-    return () if recode is None or recode.bins is None else tuple(recode.bins)
+    return () if recode is None else tuple(recode.edges)
 
 
 def groups_of(spec: ReleaseSpec, column: str) -> dict[str, str]:

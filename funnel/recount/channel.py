@@ -9,6 +9,7 @@ from functools import cached_property
 from operator import mul
 
 from funnel.errors import DataError
+from funnel.recount.sparse_row import Row, SparseRow, entries_of
 
 Symbols = tuple[tuple[str, ...], ...]
 
@@ -21,9 +22,9 @@ class Channel:
     ----------
     counts : tuple of tuple of int, c × a
         Records with secret s and published input u.
-    weights : tuple of tuple of int, b × i
-        Of every output for every input that the protocol reads: i = a published inputs u; or i = c · a pairs (s, u),
-        s slowest, where it reads the secret too.
+    weights : tuple of rows of int, b × i
+        Plain, or sparse where most are zero. Of every output for every input that the protocol reads: i = a published
+        inputs u; or i = c · a pairs (s, u), s slowest, where it reads the secret too.
     denominator : int
         What the weights of one input add up to.
     reads_secret : bool
@@ -35,7 +36,7 @@ class Channel:
     """
 
     counts: tuple[tuple[int, ...], ...]
-    weights: tuple[tuple[int, ...], ...]
+    weights: tuple[Row, ...]
     denominator: int
     reads_secret: bool = False
 
@@ -46,9 +47,12 @@ class Channel:
         inputs = self.a * (self.c if self.reads_secret else 1)
         if not self.weights or any(len(row) != inputs for row in self.weights):
             raise DataError(f"the weights of the protocol do not fit the {inputs:,} inputs that occur")
-        if min(map(min, self.weights)) < 0 or any(
-            sum(column) != self.denominator for column in zip(*self.weights, strict=True)
-        ):
+        sums, least = [0] * inputs, 0
+        for row in self.weights:
+            for x, weight in entries_of(row):
+                sums[x] += weight
+                least = min(least, weight)
+        if least < 0 or any(one != self.denominator for one in sums):
             raise DataError("the weights of an input do not add up to the denominator of the protocol")
 
     @classmethod
@@ -60,7 +64,8 @@ class Channel:
         reads_secret: bool = False,
     ) -> Channel:
         """A channel of any sequences of numbers, arrays of numpy among them."""
-        return cls(_whole(counts), _whole(weights), int(denominator), reads_secret)
+        sparse = all(isinstance(row, SparseRow) for row in weights)
+        return cls(_whole(counts), tuple(weights) if sparse else _whole(weights), int(denominator), reads_secret)
 
     @property
     def c(self) -> int:
@@ -87,12 +92,18 @@ class Channel:
         """The secrets that occur."""
         return tuple(s for s, size in enumerate(self.sizes) if size)
 
-    def row(self, y: int, s: int) -> tuple[int, ...]:
+    def row(self, y: int, s: int) -> Row:
         """Weights of an output for the inputs u of a record with secret s, length a."""
         return self.weights[y][s * self.a : (s + 1) * self.a] if self.reads_secret else self.weights[y]
 
     def masses(self, y: int) -> list[int]:
-        """``N_s = Σ_u n[s, u] w[y, (s, u)]`` of every secret, so that P(s, y) = N_s / (n · denominator); O(c a)."""
+        """``N_s = Σ_u n[s, u] w[y, (s, u)]`` of every secret, so that P(s, y) = N_s / (n · denominator).
+
+        O(c) for every weight that is not zero.
+        """
+        if not self.reads_secret:
+            entries = list(entries_of(self.weights[y]))
+            return [sum(counts[u] * weight for u, weight in entries) for counts in self.counts]
         return [sum(map(mul, counts, self.row(y, s))) for s, counts in enumerate(self.counts)]
 
     def outputs(self) -> Iterator[tuple[int, list[int]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,6 +11,7 @@ from flint import arb
 
 from funnel.recount.channel import Channel
 from funnel.recount.intervals import below, float_above
+from funnel.recount.sparse_row import entries_of
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,19 @@ def plain_information(
     terms = []
     for y in range(len(channel.weights)):
         # N[u] = Σ_s n[s, u] w[y, (s, u)], so that P(u, y) = N[u] / total.
-        rows = [channel.row(y, s) for s in range(channel.c)]
-        joint = [sum(channel.counts[s][u] * rows[s][u] for s in range(channel.c)) for u in range(channel.a)]
-        whole = sum(joint)
-        terms += [
-            mass / total * _log_of_quotient(mass * channel.n, whole * size)
-            for mass, size in zip(joint, records, strict=True)
-            if mass
-        ]
+        joint = [(u, mass) for u, mass in _masses_by_input(channel, y, records) if mass]
+        whole = sum(mass for _, mass in joint)
+        terms += [mass / total * _log_of_quotient(mass * channel.n, whole * records[u]) for u, mass in joint]
     utility = max(0.0, math.fsum(terms))
     entropy = math.fsum(size / channel.n * math.log(channel.n / size) for size in records if size)
     return PlainInformation(utility, entropy, utility / entropy if entropy else 1.0)
+
+
+def _masses_by_input(channel: Channel, y: int, records: Sequence[int]) -> Iterable[tuple[int, int]]:
+    if not channel.reads_secret:
+        return ((u, records[u] * weight) for u, weight in entries_of(channel.weights[y]))
+    rows = [channel.row(y, s) for s in range(channel.c)]
+    return ((u, sum(channel.counts[s][u] * rows[s][u] for s in range(channel.c))) for u in range(channel.a))
 
 
 def _log_of_quotient(above: int, below: int) -> float:

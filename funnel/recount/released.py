@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 from funnel.errors import DataError
@@ -14,6 +16,8 @@ from funnel.recount.information import PlainInformation, plain_information
 from funnel.recount.levels import PlainLevel, plain_level
 from funnel.recount.promise import Promise
 from funnel.recount.source import Recount
+from funnel.recount.sparse_row import Row, SparseRow, entries_of, spread
+from funnel.recount.variance import plain_variance
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class ReleasedProtocol:
     input_columns, output_columns : tuple of str
     inputs, outputs : tuple of tuple of str
         Distinct symbols, a value for each column.
-    weights : tuple of tuple of int, b × i
+    weights : tuple of rows of int, b × i
+        Plain; sparse where the file leaves zeros out.
     marginal : tuple of int, b
         Of records whose input is not among the inputs.
     denominator : int
@@ -37,7 +42,7 @@ class ReleasedProtocol:
     inputs: Symbols
     output_columns: tuple[str, ...]
     outputs: Symbols
-    weights: tuple[tuple[int, ...], ...]
+    weights: tuple[Row, ...]
     marginal: tuple[int, ...]
     denominator: int
     sparse: bool = False
@@ -95,6 +100,16 @@ class ReleasedProtocol:
         """
         return plain_information(**self._on(counted))
 
+    def variance(self, counted: Recount, numbers: Sequence[Fraction | None]) -> Fraction:
+        """`plain_variance` of a number for every input of ``counted``, in its order.
+
+        Raises
+        ------
+        DataError
+            If the protocol reads other columns.
+        """
+        return plain_variance(numbers=numbers, **self._on(counted))
+
     def _on(self, counted: Recount) -> dict[str, Any]:
         if self.input_columns == counted.published_columns:
             read, reads_secret = counted.inputs, False
@@ -104,14 +119,31 @@ class ReleasedProtocol:
             raise DataError(f"the protocol reads the columns {', '.join(self.input_columns)}, not those of the spec")
         place = {symbol: k for k, symbol in enumerate(self.inputs)}
         # What the protocol does not know is drawn from its marginal.
-        extended = [(*row, other) for row, other in zip(self.weights, self.marginal, strict=True)]
         chosen = [place.get(symbol, len(self.inputs)) for symbol in read]
         return {
             "counts": counted.table(counted.secret, counted.inputs),
-            "weights": [[row[k] for k in chosen] for row in extended],
+            "weights": self._chosen(chosen),
             "denominator": self.denominator,
             "reads_secret": reads_secret,
         }
+
+    def _chosen(self, places: Sequence[int]) -> list[Row]:
+        """The weights of some inputs, by their places; the one beyond the last is outside the alphabet."""
+        if not self.sparse:
+            whole = [(*row, other) for row, other in zip(self.weights, self.marginal, strict=True)]
+            return [[row[k] for k in places] for row in whole]
+        becomes: dict[int, list[int]] = {}
+        for there, k in enumerate(places):
+            becomes.setdefault(k, []).append(there)
+        outside = len(self.inputs)
+        return [
+            spread(
+                SparseRow({**dict(entries_of(row)), **({outside: other} if other else {})}, outside + 1),
+                becomes,
+                len(places),
+            )
+            for row, other in zip(self.weights, self.marginal, strict=True)
+        ]
 
 
 def alphabet_of(said: dict[str, Any]) -> tuple[tuple[str, ...], Symbols]:
@@ -137,17 +169,17 @@ def _row(row: object) -> tuple[int, ...]:
     return tuple(map(_whole, row))
 
 
-def _sparse_row(row: object, width: int) -> tuple[int, ...]:
-    """All weights of an output, of which the file says those that are not zero by the positions of their inputs."""
+def _sparse_row(row: object, width: int) -> SparseRow:
+    """The weights of an output: those that are not zero, by the positions of their inputs."""
     if not isinstance(row, dict):
         raise ValueError
-    weights = [0] * width
+    weights: dict[int, int] = {}
     for place, weight in row.items():
         x = _whole(place)
         if x >= width or str(x) != place or _whole(weight) == 0:
             raise ValueError
         weights[x] = _whole(weight)
-    return tuple(weights)
+    return SparseRow(weights, width)
 
 
 def _whole(text: object) -> int:

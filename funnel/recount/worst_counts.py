@@ -146,7 +146,7 @@ def _rows(channel: Channel) -> Iterator[tuple[int, list[tuple[int, ...]]]]:
     """Every output that is not as likely from all inputs, with its weights by secret."""
     for y, weights in enumerate(channel.weights):
         if len(set(weights)) > 1:
-            yield y, [channel.row(y, s) for s in range(channel.c)]
+            yield y, [tuple(channel.row(y, s)) for s in range(channel.c)]
 
 
 def _possible(box: CountBox) -> list[int]:

@@ -16,7 +16,7 @@ from funnel.frequencies.moves import Moves
 from funnel.guarantees.base import Guarantee
 from funnel.history import Changes, Chapter, Observed, Step, decision_array
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
-from funnel.history.rows import UnitRows, counted_cells
+from funnel.history.rows import counted_cells
 from funnel.history.waves import Draw, Waves, follow_waves
 from funnel.joint import IntArray, Joint
 from funnel.progress import Progress, quiet
@@ -31,7 +31,7 @@ from funnel.register.noted import DrawnPeople
 from funnel.register.people import PersonArray, SortedFile, places, write_people
 from funnel.register.predicting import predicted_people
 from funnel.register.register import Register
-from funnel.register.unit_rows import digest_blocks, ordered_rows
+from funnel.register.unit_rows import OrderedRows, digest_blocks, ordered_rows
 from funnel.release.files import FileRef, Sink, private_folder
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import RecordKey
@@ -48,18 +48,11 @@ _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Units(OrderedRows):
     """The units of a snapshot, with their histories.
 
     Attributes
     ----------
-    joint : Joint
-        Counts of all rows.
-    rows : UnitRows
-        Rows in the order of the snapshot; units are numbered by their digests.
-    cells : ndarray of int64, shape (rows,)
-    digests : ndarray of structured rows, shape (units,)
-        ``high`` and ``low``, sorted.
     nodes : ndarray of int64, shape (units,)
         The history of each; `FORGOTTEN_NODE` of those who are forgotten.
     changes : mapping of int to Changes
@@ -70,10 +63,6 @@ class Units:
         By the ordinal of every version of the register: of the units whose last version it is.
     """
 
-    joint: Joint
-    rows: UnitRows
-    cells: IntArray
-    digests: PersonArray
     nodes: IntArray
     changes: Mapping[int, Changes]
     known: int

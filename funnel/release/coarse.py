@@ -16,6 +16,7 @@ from funnel.guarantees import Guarantee
 from funnel.guarantees.base import ConeGuarantee
 from funnel.joint import FloatArray, Joint
 from funnel.measures import mutual_information
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.protocol import DENOMINATOR, WORD_BITS, Protocol, WeightArray
 from funnel.release.public import public_shares, share_step
 
@@ -39,7 +40,7 @@ _NODES = 200
 _LARGEST = 500_000
 
 
-def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol) -> Protocol:
+def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol, utility: Utility = INFORMATION) -> Protocol:
     """The protocol on the coarsest grid on which the guarantee holds exactly and utility falls by at most 0.1 %.
 
     Parameters
@@ -49,13 +50,16 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol) -> Protoco
     guarantee : Guarantee
     protocol : Protocol
         Meets the guarantee.
+    utility : Utility
+        What may fall by so little.
 
     Returns
     -------
     Protocol
         With weights and marginal that are multiples of 2^(63-k). The marginal is that of the *public* shares of the
         inputs, so it tells nothing that the weights and they do not. Zero weights stay zero. The protocol itself where
-        no grid does: perfect privacy is a lattice of its own, which another grid does not meet.
+        no grid does: perfect privacy is a lattice of its own, which another grid does not meet. A wide table is made
+        from exact counts, which whoever knows everybody else has, and its weights are as exact as they.
 
     Notes
     -----
@@ -69,12 +73,12 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol) -> Protoco
     r = q, and for r = q(1 + η) true up to 2η times the share of such records, in nats (decision 0026); a release has
     none.
     """
-    if guarantee.is_perfect:
+    if guarantee.is_perfect or protocol.is_sparse:
         return protocol
     read = joint.read_by(protocol.inputs.columns)
     if read.inputs != protocol.inputs:
         return protocol
-    least = (1 - LARGEST_COST) * mutual_information(joint, protocol)
+    least = (1 - LARGEST_COST) * utility.told(joint, protocol)
     shares = public_shares(read.p_input, share_step(read.n))
     shares, seen = shares / shares.sum(), read.p_input > 0
     for bits in BITS:
@@ -85,7 +89,7 @@ def coarsened(joint: Joint, guarantee: Guarantee, protocol: Protocol) -> Protoco
             marginal = on_grid((known[:, seen] @ shares[seen])[:, np.newaxis], bits)[:, 0]
             weights[:, ~seen] = marginal[:, np.newaxis]
             coarse = replace(protocol, weights=weights, marginal=marginal)
-            if mutual_information(joint, coarse) >= least and guarantee.holds_for(read, weights):
+            if utility.told(joint, coarse) >= least and guarantee.holds_for(read, weights):
                 return coarse
     return protocol
 

@@ -30,15 +30,18 @@ class ComparisonDocument(Document):
     """The mechanisms that were fitted for a release, best first; internal."""
 
     described: ClassVar[str] = "the comparison of mechanisms"
-    schema_: Literal["funnel/comparison/1"] = Field(default="funnel/comparison/1", alias="schema")
+    schema_: Literal["funnel/comparison/2"] = Field(default="funnel/comparison/2", alias="schema")
+    utility: Literal["information", "variance", "estimation"]
     rows: tuple[ComparedMechanism, ...]
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it was a list."""
-        return {"rows": content}
+        """Before version 1 it was a list, before version 2 all were compared by information."""
+        return {"utility": "information", **(content if version == 1 else {"rows": content})}
 
 
-def comparison_document(rows: Iterable[PlanRow]) -> ComparisonDocument:
-    """The document of compared mechanisms."""
-    return ComparisonDocument(rows=tuple(ComparedMechanism(**row.to_dict()) for row in rows))
+def comparison_document(
+    rows: Iterable[PlanRow], utility: Literal["information", "variance", "estimation"] = "information"
+) -> ComparisonDocument:
+    """The document of mechanisms compared by a utility."""
+    return ComparisonDocument(utility=utility, rows=tuple(ComparedMechanism(**row.to_dict()) for row in rows))

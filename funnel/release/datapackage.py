@@ -6,8 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from funnel.disclosure.words import rules_content
+from funnel.guarantees import parse_guarantee
+from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
+from funnel.release.privacy_block import (
+    KEY,
+    RECIPE,
+    UNPROTECTED,
+    BehindFrequencies,
+    Confidence,
+    DisclosureControl,
+    Estimation,
+    PrivacyBlock,
+    ProtocolFile,
+    ReportFile,
+)
 from funnel.release.protection import Protection
 from funnel.release.public import PublicFindings
 from funnel.spec import ReleaseSpec
@@ -16,8 +30,8 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
-_PROTECTED = {
-    "none": "not protected: all public documents are made from the exact counts, and only rounded",
+PROTECTED = {
+    "none": UNPROTECTED,
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
@@ -56,8 +70,9 @@ def data_package(
         column: tuple(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
         for position, column in enumerate(protocol.outputs.columns)
     }
+    privacy = _privacy(spec, protocol, findings, protection, files)
     return package_of(
-        spec, categories, SETS, version, created, files, _privacy(spec, protocol, findings, protection, files)
+        spec, categories, SETS, version, created, files, privacy, lambda column: described_numbers(spec, column)
     )
 
 
@@ -69,10 +84,11 @@ def package_of(
     created: str,
     files: dict[str, tuple[str, int]],
     privacy: dict[str, Any],
+    numbers: Callable[[str], dict[str, Any] | None] = lambda column: None,
 ) -> dict[str, Any]:
     """A package of published columns: of each all texts that it may have, and what these mean; and its privacy block.
 
-    Other parameters as `data_package` has them.
+    ``numbers`` is what is told of the numbers of a column. Other parameters as `data_package` has them.
     """
     metadata = spec.metadata
     package: dict[str, Any] = {
@@ -85,11 +101,11 @@ def package_of(
             {"name": metadata.licence, **({"path": metadata.licence_url} if metadata.licence_url else {})},
         ],
         "resources": [
-            _resource(spec, categories, meaning, path, *files[path])
+            _resource(spec, categories, meaning, path, files[path], numbers)
             for path in sorted(files)
             if path.startswith("data/")
         ],
-        "funnel:privacy": privacy,
+        KEY: privacy,
     }
     if spec.description:
         package["description"] = spec.description
@@ -104,35 +120,48 @@ def package_of(
 
 
 def _resource(
-    spec: ReleaseSpec, categories: Mapping[str, Sequence[str]], meaning: str, path: str, digest: str, size: int
+    spec: ReleaseSpec,
+    categories: Mapping[str, Sequence[str]],
+    meaning: str,
+    path: str,
+    fact: tuple[str, int],
+    numbers: Callable[[str], dict[str, Any] | None],
 ) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
     written = guarded if is_csv else str
+    digest, size = fact
     return {
         "name": f"{spec.name}-csv" if is_csv else spec.name,
         "path": path,
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
-        **({"encoding": "utf-8", "description": RULE} if is_csv else {}),
-        "bytes": size,
+        # Validators count the bytes of texts only, and take any number for a wrong one in a parquet file.
+        **({"encoding": "utf-8", "description": RULE, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
         "schema": {
-            "fieldsMatch": ["equal"],
-            "fields": [_field(column, texts, meaning, written) for column, texts in categories.items()],
+            "fieldsMatch": "exact",
+            "fields": [_field(column, texts, meaning, written, numbers) for column, texts in categories.items()],
             "missingValues": [],
         },
     }
 
 
-def _field(column: str, texts: Sequence[str], meaning: str, written: Callable[[str], str]) -> dict[str, Any]:
-    categories = [written(text) for text in texts]
+def _field(
+    column: str,
+    texts: Sequence[str],
+    meaning: str,
+    written: Callable[[str], str],
+    numbers: Callable[[str], dict[str, Any] | None],
+) -> dict[str, Any]:
+    categories, told = [written(text) for text in texts], numbers(column)
     return {
         "name": written(column),
         "type": "string",
         "description": f"{column}, {meaning}",
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
+        **({} if told is None else {"funnel:numbers": told}),
     }
 
 
@@ -143,25 +172,31 @@ def _privacy(
     protection: Protection,
     files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
-    return {
-        "guarantee": findings.guarantee,
-        "level": findings.level,
-        "unit": "nats",
-        "secret": list(spec.secret),
-        "published": list(spec.publish),
-        "mechanism": protocol.mechanism,
-        "readsSecret": protocol.inputs.columns != spec.publish,
-        "protocol": {"path": "protocol.json", "hash": f"sha256:{files['protocol.json'][0]}"},
-        "protocolDigest": protocol.digest,
-        "report": {"path": "report.json", "hash": f"sha256:{files['report.json'][0]}", "page": "report.html"},
-        "utilityShare": findings.share,
-        "records": findings.rows,
-        "rowOrder": "random" if spec.output.shuffle else "as in the source",
-        "disclosureControl": disclosure_control(spec),
-        "confidence": {"alpha": findings.confidence.alpha, "radius": findings.confidence.radius},
-        "frequencies": _frequencies(protection, files, findings),
-        **_scope(spec, findings),
-    }
+    history = findings.history
+    block = PrivacyBlock(
+        guarantee=findings.guarantee,
+        meaning=parse_guarantee(findings.guarantee).meaning,
+        level=findings.level,
+        secret=spec.secret,
+        published=spec.publish,
+        mechanism=protocol.mechanism,
+        reads_secret=protocol.inputs.columns != spec.publish,
+        protocol=ProtocolFile(path="protocol.json", hash=f"sha256:{files['protocol.json'][0]}"),
+        protocol_digest=protocol.digest,
+        report=ReportFile(path="report.json", hash=f"sha256:{files['report.json'][0]}", page="report.html"),
+        estimation=Estimation(path="protocol.csv", recipe=RECIPE),
+        utility_share=findings.share,
+        variance_explained=None if findings.explained is None else findings.explained.share,
+        records=findings.rows,
+        row_order="random" if spec.output.shuffle else "as in the source",
+        disclosure_control=DisclosureControl(**disclosure_control(spec)),
+        confidence=Confidence(alpha=findings.confidence.alpha, radius=findings.confidence.radius),
+        frequencies=_frequencies(protection, files),
+        people="same" if history is not None else spec.history.people if spec.history is not None else None,
+        versions=None if history is None else history.versions,
+        scope=_EVERYTHING if history is not None else scope_alone(spec),
+    )
+    return block.content()
 
 
 def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
@@ -171,37 +206,22 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
     return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
 
 
-def _frequencies(protection: Protection, files: dict[str, tuple[str, int]], findings: PublicFindings) -> dict[str, Any]:
+def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
-    told = unprotected(protection)
-    if protection.protection != "noise":
-        return told
-    return {
-        **told,
-        "path": "frequencies.json",
-        "hash": f"sha256:{files['frequencies.json'][0]}",
-        "epsilon": protection.epsilon,
-        "delta": protection.delta,
-        "beta": protection.beta,
-        "spent": protection.spent,
-        "unprotectedVersions": protection.unprotected,
-    }
+    noise = protection.protection == "noise"
+    return BehindFrequencies(
+        protection=protection.protection,
+        meaning=PROTECTED[protection.protection],
+        path="frequencies.json" if noise else None,
+        hash=f"sha256:{files['frequencies.json'][0]}" if noise else None,
+        epsilon=protection.epsilon,
+        delta=protection.delta,
+        beta=protection.beta,
+        spent=protection.spent,
+        unprotected_versions=protection.unprotected if noise else None,
+    )
 
 
-def unprotected(protection: Protection) -> dict[str, Any]:
-    """What protects the frequencies, without the numbers of noise."""
-    return {"protection": protection.protection, "meaning": _PROTECTED[protection.protection]}
-
-
-def _scope(spec: ReleaseSpec, findings: PublicFindings) -> dict[str, Any]:
-    """What the guarantee is about: a version, or everything published about a person."""
-    if findings.history is not None:
-        return {"people": "same", "versions": findings.history.versions, "scope": _EVERYTHING}
-    return scope_alone(spec)
-
-
-def scope_alone(spec: ReleaseSpec) -> dict[str, Any]:
+def scope_alone(spec: ReleaseSpec) -> str:
     """What the guarantee is about where no version is about the same people as another."""
-    if spec.history is not None:
-        return {"people": spec.history.people, "scope": _OTHERS}
-    return {"scope": _ALONE}
+    return _ALONE if spec.history is None else _OTHERS

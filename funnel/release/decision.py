@@ -376,6 +376,11 @@ def fresh_draws(earlier: Sequence[Earlier], rows_sha256: str) -> int:
     return sum(one.record.fresh for one in earlier if one.published or one.rows_sha256 != rows_sha256)
 
 
+def newest_found(earlier: Sequence[Earlier]) -> Version | None:
+    """The newest version that readers find; None if there is none."""
+    return max((one.version for one in earlier if one.published and not one.withdrawn), default=None)
+
+
 def told_of_withdrawn(earlier: Sequence[Earlier]) -> str | None:
     """A sentence about versions that were withdrawn, for whoever releases again; None if there are none."""
     gone = sorted(one.version for one in earlier if one.withdrawn)

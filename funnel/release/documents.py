@@ -17,6 +17,9 @@ from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document
 from funnel.release.protocol_document import ProtocolDocument
 
+# Beyond so many pairs only those that were drawn are written.
+LARGEST_TABLE = 2**20
+
 __all__ = [
     "DrawsDocument",
     "JointDocument",
@@ -60,11 +63,13 @@ class DrawsDocument(Document):
     By secret too, sparse: ``cells`` are numbers of cells, in C order, of the table of (secret, input, output) whose
     last secret and last input stand for values outside their alphabets, and ``records`` their counts. ``probe`` is what
     the sampler answered where outputs meet (`funnel.sampling.probe`). None in documents from before they were kept.
+    Of a wide table there are no ``pairs``, which follow from the cells, but their ``shape``: lines and columns.
     """
 
     described: ClassVar[str] = "the table of drawn pairs"
-    schema_: Literal["funnel/draws/2"] = Field(default="funnel/draws/2", alias="schema")
-    pairs: tuple[tuple[Count, ...], ...] = Field(min_length=2)
+    schema_: Literal["funnel/draws/3"] = Field(default="funnel/draws/3", alias="schema")
+    pairs: tuple[tuple[Count, ...], ...] | None = Field(min_length=2)
+    shape: tuple[Count, Count] | None
     secret: Symbols | None
     cells: tuple[Count, ...] | None
     records: tuple[Count, ...] | None
@@ -76,27 +81,47 @@ class DrawsDocument(Document):
         if self.secret is None or self.cells is None or self.records is None:
             return None
         cells, records = (np.array(numbers, dtype=np.int64) for numbers in (self.cells, self.records))
-        return DrawnCounts((len(self.secret.symbols) + 1, len(self.pairs), len(self.pairs[0])), cells, records)
+        return DrawnCounts((len(self.secret.symbols) + 1, *self._lines_and_columns), cells, records)
+
+    @cached_property
+    def drawn(self) -> DrawnCounts:
+        """Records by input and output, shape (1, a + 1, b)."""
+        if self.pairs is not None:
+            return DrawnCounts.of_pairs(np.array(self.pairs, dtype=np.int64))
+        if self.counts is None:
+            raise DataError("the stored draws have neither pairs nor counts by secret")
+        return DrawnCounts.of_pairs(self.counts)
+
+    @property
+    def _lines_and_columns(self) -> tuple[int, int]:
+        if self.pairs is not None:
+            return len(self.pairs), len(self.pairs[0])
+        return self.shape or (0, 0)
 
     @model_validator(mode="after")
     def _is_a_table(self) -> Self:
-        if len({len(row) for row in self.pairs}) > 1:
+        if (self.pairs is None) == (self.shape is None):
+            raise ValueError("has either pairs or their shape")
+        if len({len(row) for row in self.pairs or ()}) > 1:
             raise ValueError("has rows of different length")
-        if max(map(max, filter(None, self.pairs)), default=0) >= 2**63:
+        if max(map(max, filter(None, self.pairs or ())), default=0) >= 2**63:
             raise ValueError("counts more than 64 bits hold")
         if len({part is None for part in (self.secret, self.cells, self.records)}) > 1:
             raise ValueError("counts by secret only in part")
         if max((*(self.cells or ()), *(self.records or ())), default=0) >= 2**63:
             raise ValueError("counts more than 64 bits hold")
         counts = built(lambda: self.counts)
-        if counts is not None and not np.array_equal(counts.pairs, np.array(self.pairs, dtype=np.int64)):
+        drawn = built(lambda: self.drawn)
+        if counts is not None and not DrawnCounts.of_pairs(counts).agrees_with(drawn):
             raise ValueError("counts by secret other records than without")
         return self
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 1 it did not name its schema; before version 2 it held nothing but the pairs."""
-        return {**content, "secret": None, "cells": None, "records": None, "probe": None}
+        """Before version 1 it did not name its schema; before version 2 it held the pairs only; before 3 always."""
+        if version == 2:
+            return {**content, "shape": None}
+        return {**content, "secret": None, "cells": None, "records": None, "probe": None, "shape": None}
 
 
 def joint_document(joint: Joint) -> JointDocument:
@@ -120,11 +145,18 @@ def read_joint(text: str | bytes, place: str = "") -> Joint:
 
 
 def draws_document(
-    pairs: IntArray, counts: DrawnCounts | None = None, secret: Alphabet | None = None, probe: str | None = None
+    pairs: IntArray | DrawnCounts,
+    counts: DrawnCounts | None = None,
+    secret: Alphabet | None = None,
+    probe: str | None = None,
 ) -> DrawsDocument:
     """The document of drawn pairs, shape (a + 1, b), and, where they were kept, of counts by secret and the probe."""
+    drawn = DrawnCounts.of_pairs(pairs)
+    _, lines, columns = drawn.shape
+    wide = counts is not None and lines * columns > LARGEST_TABLE
     return DrawsDocument(
-        pairs=tuple(map(tuple, pairs.tolist())),
+        pairs=None if wide else tuple(map(tuple, drawn.pairs.tolist())),
+        shape=(lines, columns) if wide else None,
         secret=None if secret is None else Symbols.of(secret),
         cells=None if counts is None else tuple(counts.cells.tolist()),
         records=None if counts is None else tuple(counts.records.tolist()),
@@ -132,8 +164,8 @@ def draws_document(
     )
 
 
-def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> IntArray:
-    """Counts of drawn (input, output) pairs, shape (a + 1, b), from a `draws_document`.
+def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> DrawnCounts:
+    """Counts of drawn (input, output) pairs, shape (1, a + 1, b), from a `draws_document`.
 
     Raises
     ------
@@ -143,8 +175,8 @@ def read_draws(text: str | bytes, protocol: Protocol, place: str = "") -> IntArr
     return drawn_pairs(DrawsDocument.from_json(text, place), protocol)
 
 
-def drawn_pairs(document: DrawsDocument, protocol: Protocol) -> IntArray:
-    """The counts of drawn pairs in a document, shape (a + 1, b).
+def drawn_pairs(document: DrawsDocument, protocol: Protocol) -> DrawnCounts:
+    """The counts of drawn pairs in a document, shape (1, a + 1, b).
 
     Raises
     ------
@@ -152,7 +184,7 @@ def drawn_pairs(document: DrawsDocument, protocol: Protocol) -> IntArray:
         If they do not fit the protocol.
     """
     b, a = protocol.size
-    pairs = np.array(document.pairs, dtype=np.int64)
-    if pairs.shape != (a + 1, b):
-        raise DataError(f"the stored counts of drawn pairs have shape {pairs.shape}, not {(a + 1, b)}")
+    pairs = document.drawn
+    if pairs.shape != (1, a + 1, b):
+        raise DataError(f"the stored counts of drawn pairs have shape {pairs.shape[1:]}, not {(a + 1, b)}")
     return pairs

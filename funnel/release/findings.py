@@ -75,6 +75,13 @@ class FoundHistoryPart(Part):
     expected: ExpectedHistoryPart | None = None
 
 
+class ExplainedPart(Part):
+    """The share that is explained of the variance of numbers, and the number of every published value."""
+
+    share: Probability
+    numbers: tuple[float | None, ...]
+
+
 class FindingsDocument(Document):
     """What the audit of a release found, as `funnel.audit.Findings` describes it, in nats; internal.
 
@@ -82,7 +89,7 @@ class FindingsDocument(Document):
     """
 
     described: ClassVar[str] = "the document of findings"
-    schema_: Literal["funnel/findings/4"] = Field(default="funnel/findings/4", alias="schema")
+    schema_: Literal["funnel/findings/5"] = Field(default="funnel/findings/5", alias="schema")
     guarantee: str
     holds: bool
     level: float | None
@@ -109,6 +116,7 @@ class FindingsDocument(Document):
     proven_level: float | None
     history: FoundHistoryPart | None
     drift: Mapping[str, JsonValue] | None
+    explained: ExplainedPart | None
 
     @property
     def found_history(self) -> FoundHistory | None:
@@ -126,9 +134,10 @@ class FindingsDocument(Document):
         """Before version 1 some findings were not made yet; before version 2 every version stood alone.
 
         Before version 3 the frequencies that were published were the counted ones, and a robust guarantee named no set.
-        Before version 4 nobody was expected.
+        Before version 4 nobody was expected, before version 5 no variance explained.
         """
-        if version == 3:
+        content = {**content, "explained": None}
+        if version in (3, 4):
             return content
         content = with_sets(content)
         if version == 2:
@@ -165,5 +174,6 @@ def findings_document(findings: Findings) -> FindingsDocument:
             "consistency": FoundConsistency(**content["consistency"]),
             "confidence": FoundConfidence(**content["confidence"]),
             "history": None if findings.history is None else history_part(findings.history),
+            "explained": None if findings.explained is None else ExplainedPart(**vars(findings.explained)),
         }
     )

@@ -14,7 +14,7 @@ from funnel.release.channel import built
 from funnel.release.document import Count, Document, Part, Probability, Sha256
 from funnel.release.grouped_public import GroupedPublic
 from funnel.release.protection import Protection
-from funnel.release.protocol_document import Promise, Utility
+from funnel.release.protocol_document import Promise
 
 MECHANISM: Final = "groups"
 _UNIT: Final = 17592186044416
@@ -50,6 +50,15 @@ class StagePart(Part):
     classes: tuple[tuple[Count, Following], ...]
 
 
+class ToldOfAll(Part):
+    """What a record still tells of all published columns together, in nats and as a share of what there is to know."""
+
+    mutual_information_nats: float
+    entropy_nats: float
+    share: Probability
+    columns: Names
+
+
 class ToldPart(Part):
     """A published column: its group (from 1), the share of people of whom its plain, true value is published, and the
     share of what there is to know of it that its published text keeps.
@@ -82,7 +91,7 @@ class GroupedProtocolDocument(Document):
     people: Count
     stages: tuple[StagePart, ...] = Field(min_length=1)
     guarantee: Promise
-    utility: Utility
+    utility: ToldOfAll
     told: tuple[ToldPart, ...]
     choice: Literal["given", "order", "auto"]
     frequencies: Protection

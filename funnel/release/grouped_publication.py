@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from funnel.errors import ReleaseRefused
 from funnel.groups.protocol import GroupedProtocol
 from funnel.guarantees import Guarantee
-from funnel.release.datapackage import disclosure_control, package_of, scope_alone, unprotected
+from funnel.release.datapackage import PROTECTED, disclosure_control, package_of, scope_alone
 from funnel.release.document import dump
 from funnel.release.files import FileRef, write_whole
 from funnel.release.grouped_protocol_document import MECHANISM, grouped_protocol_document
@@ -105,6 +105,7 @@ def _privacy(
         "records": public.rows,
         "rowOrder": "random" if spec.output.shuffle else "as in the source",
         "disclosureControl": disclosure_control(spec),
-        "frequencies": unprotected(protection),
-        **scope_alone(spec),
+        "frequencies": {"protection": protection.protection, "meaning": PROTECTED[protection.protection]},
+        **({} if spec.history is None else {"people": spec.history.people}),
+        "scope": scope_alone(spec),
     }

@@ -12,7 +12,7 @@ from funnel.release.document import Count, Document, Part, Probability
 from funnel.release.earlier_sets import with_sets
 from funnel.release.findings import FoundConfidence, FoundConsistency, FoundHistoryPart
 from funnel.release.protection import UNPROTECTED
-from funnel.release.public_report import Approval, Level, ProtectedFrequencies
+from funnel.release.public_report import Approval, EstimatedTable, Level, ProtectedFrequencies
 from funnel.release.verdict import Judgement
 
 
@@ -51,6 +51,7 @@ class ExactFigures(Part):
     plain_level: Level
     robust_level: Level | None
     robust_lift_level: Level | None
+    explained: Probability | None
 
 
 class ExactLift(Part):
@@ -82,6 +83,17 @@ class Sparse(Part):
     below_ten: Count
     single_inputs: Count
     rarest: tuple[RareCombination, ...]
+
+
+class InPopulationFigures(Part):
+    """What the bound is estimated to be worth in the population, as `funnel.audit.population.InPopulation`."""
+
+    unseen: Probability
+    unseen_cells: Probability
+    outside: Probability
+    least: Probability
+    most: Probability
+    weight: float = Field(gt=0)
 
 
 class AttackFigures(Part):
@@ -211,19 +223,21 @@ class InternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/internal/4"] = Field(default="funnel/internal/4", alias="schema")
+    schema_: Literal["funnel/internal/5"] = Field(default="funnel/internal/5", alias="schema")
     name: str
     title: str
     version: str
     created: str
     guarantee: str
     mechanism: str
+    utility: Literal["information", "variance", "estimation"]
     secret: tuple[str, ...]
     published: tuple[str, ...]
     figures: ExactFigures
     lifts: tuple[ExactLift, ...]
     lifts_total: Count
     sparse: Sparse
+    population: InPopulationFigures | None
     alone: AttackFigures
     beside: tuple[AttackFigures, ...]
     versions: tuple[AttackFigures, ...]
@@ -237,6 +251,7 @@ class InternalReport(Document):
     within: bool | None
     software: Mapping[str, str]
     approval: Approval | None = None
+    estimated: tuple[EstimatedTable, ...]
     disclosure: DisclosureFigures | None = None
 
     @classmethod
@@ -244,12 +259,15 @@ class InternalReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 nobody
-        was expected.
+        was expected. Before version 5 nothing was told of columns one by one and of two crossed, nor estimated of the
+        population.
         """
-        if version == 3:
-            return content
-        if version not in (1, 2):
+        if version not in (1, 2, 3, 4):
             return super().upgraded(version, content)
+        figures = {**content["figures"], "explained": None}
+        content = {**content, "figures": figures, "utility": "information", "estimated": [], "population": None}
+        if version in (3, 4):
+            return content
         content = with_sets(content)
         content = {
             **content,

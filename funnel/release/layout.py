@@ -109,6 +109,26 @@ class ReleaseFolder:
         return self.root / "report.json"
 
     @property
+    def readme(self) -> Path:
+        """What the release is and how to estimate from it, for people."""
+        return self.root / "README.md"
+
+    @property
+    def citation(self) -> Path:
+        """How to cite it."""
+        return self.root / "CITATION.cff"
+
+    @property
+    def catalogue(self) -> Path:
+        """The entry of a data catalogue."""
+        return self.root / "dcat.jsonld"
+
+    @property
+    def channel(self) -> Path:
+        """The probabilities of the protocol, as a csv."""
+        return self.root / "protocol.csv"
+
+    @property
     def audit(self) -> Path:
         """Internal evidence."""
         return self.root / "audit"

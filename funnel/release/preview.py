@@ -39,6 +39,8 @@ class Preview:
         All versions of the series; empty without noise.
     held : Earlier or None
         One that waits for approval.
+    settled : ReleaseSpec or None
+        The spec with the recoding that the values were made by; None where that is the spec itself.
     """
 
     counted: Joint
@@ -46,6 +48,7 @@ class Preview:
     learned: Share = NOTHING
     earlier: Sequence[Earlier] = ()
     held: Earlier | None = None
+    settled: ReleaseSpec | None = None
 
 
 def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -> Preview:
@@ -87,13 +90,13 @@ def preview(spec: ReleaseSpec, progress: Progress, read: Reader | None = None) -
     learned = codings.learned
     if key is None:
         protected = public_frequencies(spec, counted, learned, earlier, workspace, values, held, moving)
-        return Preview(counted, protected, learned, earlier, held)
+        return Preview(counted, protected, learned, earlier, held, codings.settled(spec))
     with TemporaryDirectory() as name:
         snapshot = take_snapshot(spec, Path(name), key, progress, lambda _source, _digest: codings)
         units = ordered_rows(snapshot, counted, key, progress).counts
     protected = public_frequencies(spec, units.first, learned, earlier, workspace, values, held, moving, True)
-    protected = public_rows(spec, protected, units, learned, earlier, workspace, held)
-    return Preview(counted, protected, learned, earlier, held)
+    protected = public_rows(spec, protected, units, learned, earlier, workspace, held, moving)
+    return Preview(counted, protected, learned, earlier, held, codings.settled(spec))
 
 
 def _unit_key(spec: ReleaseSpec, read: Reader | None) -> RecordKey:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -15,9 +15,10 @@ import numpy as np
 
 from funnel.errors import DataError, LedgerError, SpecError
 from funnel.frequencies import Frequencies, protect
-from funnel.frequencies.frequencies import part_for, spent_with, too_much, with_changes
+from funnel.frequencies.frequencies import part_for, too_much, with_changes
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import Share
+from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
@@ -104,25 +105,31 @@ def public_frequencies(
     key = _digest_of(spec, counted)
     if settings.protection != "noise":
         frequencies = protect(counted, settings)
-        before = _unprotected(spec, earlier)
-        record = ProtectedCounts(**numbers_of(frequencies), unprotected=before, counted=key, noisy=None, values=None)
+        open_before = _unprotected(spec, earlier)
+        record = ProtectedCounts(
+            **numbers_of(frequencies), unprotected=open_before, counted=key, noisy=None, values=None
+        )
         return Protected(frequencies, record, False)
     cache = Cache(workspace / "frequencies")
     document, kept = _known((*([] if held is None else [held]), *earlier), key), cache.find(key)
     if document is None and kept is not None:
         document = FrequenciesDocument.from_json(kept[_FILE], _FILE)
-    spent = _spent(spec, earlier, None if document is None else document.noisy_sha256)
+    before = _draws(spec, earlier)
     if document is None:
+        spent = float(sum(before.values()))
         frequencies = protect(counted, settings, spent_before=spent, learned=learned, moving=moving, several=several)
         document = frequencies_document(frequencies)
         cache.keep(key, {_FILE: document.to_bytes()})
         reused = False
     else:
+        # Where tables come beside counts that are paid for, it is these alone that may cost something.
+        paid = (moving or several) and document.noisy_sha256 in before
+        own = {} if paid else {document.noisy_sha256: Decimal(repr(settings.epsilon))}
         # Other changes, and other rows of units, may have been published with the same counts.
         frequencies = replace(
             document.frequencies,
             epsilon=settings.epsilon,
-            spent=spent_with(settings, spent),
+            spent=_spent(settings, before, own),
             changes=None,
             rows=None,
         )
@@ -216,9 +223,26 @@ def changes_of(protected: Protected, rows_of: Earlier, spec: ReleaseSpec, earlie
 
 
 def spent_in_all(
-    spec: ReleaseSpec, protected: Protected, earlier: Sequence[Earlier], noisy: str, epsilon: float, learned: Share
+    spec: ReleaseSpec,
+    protected: Protected,
+    earlier: Sequence[Earlier],
+    noisy: str,
+    epsilon: float,
+    learned: Share,
+    moving: bool = False,
 ) -> tuple[float, float]:
     """Epsilon of a version with more tables, and of all versions about the same people; each draw counts once.
+
+    Parameters
+    ----------
+    spec, protected, earlier, learned
+        As of `public_changes`.
+    noisy : str
+        Digest of these tables.
+    epsilon : float
+        What they cost.
+    moving : bool
+        Whether tables of changes are to come, so that what is left of the epsilon of the version is not all for counts.
 
     Raises
     ------
@@ -239,13 +263,10 @@ def spent_in_all(
         while Fraction(total) < exact:
             total = math.nextafter(total, math.inf)
     parts = {table: Decimal(repr(cost)) for table, cost in tables.items()}
-    own = {protected.record.noisy or "": Decimal(repr(total)) - sum(parts.values()), **parts}
-    before = _draws(spec, earlier)
-    spent = sum({**before, **own}.values(), Decimal(0))
-    if settings.total is not None and spent > Decimal(repr(settings.total)):
-        new = sum(cost for draw, cost in own.items() if draw not in before)
-        raise SpecError(too_much(float(spent - new), settings.total, float(new)))
-    return total, float(spent)
+    before, counts = _draws(spec, earlier), protected.record.noisy or ""
+    rest = Decimal(repr(total)) - sum(parts.values())
+    own = {counts: before.get(counts, rest) if moving else rest, **parts}
+    return total, _spent(settings, before, own)
 
 
 def changes_sha256(changes: ChangesPart) -> str:
@@ -362,12 +383,19 @@ def _draws(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> dict[str, Decimal]:
     return found
 
 
-def _spent(spec: ReleaseSpec, earlier: Sequence[Earlier], noisy: str | None) -> float:
-    """Epsilon that versions before spent on these people; noise that is used again counts once, and this one not."""
-    draws = _draws(spec, earlier)
-    if noisy is not None:
-        draws.pop(noisy, None)
-    return float(sum(draws.values()))
+def _spent(settings: FrequencySettings, before: Mapping[str, Decimal], own: Mapping[str, Decimal]) -> float:
+    """Epsilon (nats) of all draws together, each of which counts once.
+
+    Raises
+    ------
+    SpecError
+        If that is more than the settings allow.
+    """
+    spent = sum({**before, **own}.values(), Decimal(0))
+    if settings.total is not None and spent > Decimal(repr(settings.total)):
+        new = sum(cost for draw, cost in own.items() if draw not in before)
+        raise SpecError(too_much(float(spent - new), settings.total, float(new)))
+    return float(spent)
 
 
 def _unprotected(spec: ReleaseSpec, earlier: Sequence[Earlier]) -> int:

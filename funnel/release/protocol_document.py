@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.protocol import SPARSE_FORMAT, Protocol
@@ -14,7 +14,7 @@ from funnel.release.channel import Symbols, built
 from funnel.release.document import Decimal, Document, Part, Probability, Sha256
 from funnel.release.earlier_sets import with_sets
 from funnel.release.protection import UNPROTECTED, Protection
-from funnel.release.public import PublicRelease
+from funnel.release.public import PublicLaws, PublicRelease
 
 _DIGITS = 4
 _DENOMINATOR: Final = "9223372036854775808"
@@ -31,13 +31,27 @@ class Promise(Part):
     secret: tuple[str, ...] = Field(min_length=1)
 
 
+class Explained(Part):
+    """How much the records explain of numbers: the share of their variance, for a number of every published value.
+
+    Numbers are in the order of the prior; None for a value that has none, which counts as the mean of the others.
+    """
+
+    variance_share: Probability
+    numbers: tuple[float | None, ...] = Field(min_length=1)
+
+
 class Utility(Part):
-    """What a record still tells about the published columns, in nats and as a share of what there is to know."""
+    """What a record still tells about the published columns, in nats and as a share of what there is to know.
+
+    ``explained`` where the protocol was chosen by the variance that it explains.
+    """
 
     mutual_information_nats: float
     entropy_nats: float
     share: Probability
     columns: tuple[str, ...]
+    explained: Explained | None
 
 
 class Prior(Part):
@@ -65,7 +79,7 @@ class ProtocolDocument(Document):
     """
 
     described: ClassVar[str] = "the protocol"
-    schema_: Literal["funnel/protocol/3"] = Field(default="funnel/protocol/3", alias="schema")
+    schema_: Literal["funnel/protocol/4"] = Field(default="funnel/protocol/4", alias="schema")
     # What the digest is of begins with it: the form of the channel, which is also read without the rest.
     format: Literal["funnel-protocol/1", "funnel-protocol/2"]
     digest: Sha256
@@ -73,7 +87,7 @@ class ProtocolDocument(Document):
     denominator: Literal["9223372036854775808"]
     inputs: Symbols
     outputs: Symbols
-    weights: tuple[tuple[Decimal, ...], ...] = Field(min_length=1)
+    weights: tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]
     marginal: tuple[Decimal, ...] = Field(min_length=1)
     guarantee: Promise
     utility: Utility
@@ -81,25 +95,30 @@ class ProtocolDocument(Document):
     posterior: tuple[Posterior, ...]
     frequencies: Protection
 
-    @field_validator("weights", mode="before")
+    @field_validator("weights")
     @classmethod
-    def _as_a_table(cls, value: Any, info: ValidationInfo) -> Any:
-        inputs = info.data.get("inputs")
-        if not isinstance(value, list | tuple) or inputs is None:
-            return value
-        sparse = info.data.get("format") == SPARSE_FORMAT
-        if any(isinstance(row, dict) != sparse for row in value):
-            raise ValueError(f"are not written as {info.data.get('format')} writes them")
-        width = len(inputs.symbols)
-        return tuple(_row(row, width) if sparse else tuple(row) if isinstance(row, list) else row for row in value)
-
-    @field_serializer("weights")
-    def _as_written(
-        self, weights: tuple[tuple[Decimal, ...], ...]
+    def _as_its_format_writes(
+        cls, rows: tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...], info: ValidationInfo
     ) -> tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]:
-        if self.format != SPARSE_FORMAT:
-            return weights
-        return tuple({str(x): weight for x, weight in enumerate(row) if weight != "0"} for row in weights)
+        form, inputs = info.data.get("format"), info.data.get("inputs")
+        if not rows:
+            raise ValueError("are of no output")
+        for row in rows:
+            if isinstance(row, dict) != (form == SPARSE_FORMAT):
+                raise ValueError(f"are not written as {form} writes them")
+            if isinstance(row, dict) and inputs is not None:
+                _check_row(row, len(inputs.symbols))
+        return rows
+
+    @cached_property
+    def entries(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Of every output the positions of the inputs that may become it, rising, and their weights."""
+        return tuple(
+            tuple(sorted((int(x), int(weight)) for x, weight in row.items()))
+            if isinstance(row, dict)
+            else tuple((x, int(weight)) for x, weight in enumerate(row) if weight != "0")
+            for row in self.weights
+        )
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -113,6 +132,8 @@ class ProtocolDocument(Document):
             raise ValueError("declares a guarantee of another kind")
         if tuple(entry.output for entry in self.posterior) != self.outputs.symbols:
             raise ValueError("does not have one posterior for every output")
+        if self.utility.explained is not None and len(self.utility.explained.numbers) != len(self.prior.symbols):
+            raise ValueError("does not have one number for every symbol")
         if len(self.prior.probabilities) != len(self.prior.symbols):
             raise ValueError("does not have one prior probability for every symbol")
         return self
@@ -121,9 +142,11 @@ class ProtocolDocument(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 the guarantee was a text, and its block was called ``bound``.
 
-        Before version 2 nothing protected the frequencies, and a robust guarantee named no set.
+        Before version 2 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 every
+        protocol was chosen by information.
         """
-        if version == 2:
+        content = {**content, "utility": {**content["utility"], "explained": None}}
+        if version in (2, 3):
             # Only wide tables are written otherwise since.
             return content
         content = with_sets(content)
@@ -140,16 +163,13 @@ class ProtocolDocument(Document):
         return {**rest, "guarantee": promise, "posterior": posterior, "frequencies": dict(UNPROTECTED)}
 
 
-def _row(row: dict[str, Any], width: int) -> tuple[Any, ...]:
-    """All weights of an output from those that are not zero, by position."""
-    whole: list[Any] = ["0"] * width
+def _check_row(row: dict[str, str], width: int) -> None:
+    """That an output of a wide table names inputs that there are, and none of weight zero."""
     for place, weight in row.items():
         if not (place.isascii() and place.isdecimal() and str(int(place)) == place and int(place) < width):
             raise ValueError("are for inputs that there are not")
         if weight == "0":
             raise ValueError("are written where they are zero")
-        whole[int(place)] = weight
-    return tuple(whole)
 
 
 def _format(protocol: Protocol) -> Literal["funnel-protocol/1", "funnel-protocol/2"]:
@@ -165,9 +185,9 @@ def protocol_document(
     for every output its probability and its posterior over the values of the published columns, as they follow from it.
     """
     laws, findings = public.laws, public.findings
-    # Validated as a table, in whichever form it is written.
-    written: Any = protocol.written_weights()
-    posterior, law = np.round(laws.posterior, _DIGITS), np.round(laws.p_output, _DIGITS)
+    # Checked as it is written, in whichever form that is.
+    written: Any = tuple(row if isinstance(row, dict) else tuple(row) for row in protocol.written_weights())
+    law = np.round(laws.p_output, _DIGITS)
     return ProtocolDocument(
         format=_format(protocol),
         digest=protocol.digest,
@@ -190,6 +210,9 @@ def protocol_document(
             entropy_nats=findings.entropy,
             share=findings.share,
             columns=laws.inputs.columns,
+            explained=None
+            if findings.explained is None
+            else Explained(variance_share=findings.explained.share, numbers=findings.explained.numbers),
         ),
         prior=Prior(
             columns=laws.inputs.columns,
@@ -197,16 +220,14 @@ def protocol_document(
             probabilities=tuple(laws.p_input.tolist()),
         ),
         posterior=tuple(
-            Posterior(
-                output=symbol,
-                probability=float(mass),
-                inputs={
-                    label: float(share)
-                    for label, share in zip(laws.inputs.labels, row, strict=True)
-                    if np.isfinite(share) and share > 0
-                },
-            )
-            for symbol, mass, row in zip(protocol.outputs.symbols, law, posterior, strict=True)
+            Posterior(output=symbol, probability=float(mass), inputs=_shares(laws, y))
+            for y, (symbol, mass) in enumerate(zip(protocol.outputs.symbols, law, strict=True))
         ),
         frequencies=protection,
     )
+
+
+def _shares(laws: PublicLaws, y: int) -> dict[str, float]:
+    inputs, shares = laws.sources(y)
+    told = zip(inputs.tolist(), np.round(shares, _DIGITS).tolist(), strict=True)
+    return {laws.inputs.labels[x]: share for x, share in told if share > 0}

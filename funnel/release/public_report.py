@@ -128,6 +128,7 @@ class Figures(Part):
     outside: Count | None
     consistency: Consistency | None
     history: History | None
+    explained: Probability | None
 
 
 class Belief(Part):
@@ -280,6 +281,30 @@ class Accuracy(Part):
     unknown: Count
 
 
+class EstimatedValue(Part):
+    """A value of one column, and the standard error of estimating its share from the records; None if they cannot."""
+
+    label: str
+    error: float | None
+
+
+class EstimatedTable(Part):
+    """How well the shares of one column, or of two crossed, can be estimated from the records.
+
+    ``typical`` is the median error of the cells that can be told, ``largest`` the worst; None if there are none.
+    ``unknown`` counts the cells that cannot be told. Of one column ``rows`` holds its most common values, and ``sums``
+    groups of values that the records tell only together.
+    """
+
+    columns: tuple[str, ...]
+    cells: Total
+    typical: float | None
+    largest: float | None
+    unknown: Count
+    rows: tuple[EstimatedValue, ...] = ()
+    sums: tuple[tuple[str, ...], ...] = ()
+
+
 class Rarity(Part):
     """Rare values and combinations, told no finer than the published shares tell them, or in words.
 
@@ -341,11 +366,12 @@ class Approval(Part):
 class PublicReport(Document):
     """Every figure of the public report, rounded; the page is a function of this document alone; public.
 
-    ``kept`` is of the versions of this name about the same people whose public figures are there, this one last.
+    ``utility`` is what mechanisms are compared and chosen by, and what ``compared`` tells. ``kept`` is of the versions
+    of this name about the same people whose public figures are there, this one last.
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/3"] = Field(default="funnel/report/3", alias="schema")
+    schema_: Literal["funnel/report/4"] = Field(default="funnel/report/4", alias="schema")
     name: str
     title: str
     description: str
@@ -362,6 +388,7 @@ class PublicReport(Document):
     published: Columns
     guarantee: str
     mechanism: Mechanism
+    utility: Literal["information", "variance", "estimation"]
     channel: Channel
     figures: Figures
     beliefs: Beliefs
@@ -373,6 +400,7 @@ class PublicReport(Document):
     compared: tuple[Compared, ...]
     estimation: Estimation
     accuracy: Accuracy | None
+    estimated: tuple[EstimatedTable, ...]
     rarity: Rarity
     earlier_releases: Count
     people: Literal["same", "different"] | None
@@ -387,10 +415,15 @@ class PublicReport(Document):
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 2 every version stood alone, and nobody said who its people are.
 
-        Before version 3 nothing protected the frequencies, and a robust guarantee named no set.
+        Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4
+        nothing was told of columns one by one and of two crossed, and every protocol was chosen by information.
         """
-        if version not in (1, 2):
+        if version not in (1, 2, 3):
             return super().upgraded(version, content)
+        figures = {**content["figures"], "explained": None}
+        content = {**content, "figures": figures, "utility": "information", "estimated": []}
+        if version == 3:
+            return content
         content = {**with_sets(content), "frequencies": {**UNPROTECTED, "covers_noise": None}}
         if version == 2:
             return content

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
@@ -14,6 +16,7 @@ from funnel.release.datapackage import data_package
 from funnel.release.document import dump
 from funnel.release.files import FileRef
 from funnel.release.frequencies_document import frequencies_document
+from funnel.release.handouts import handouts
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document
@@ -76,9 +79,8 @@ def write_package(
         if path.is_file()
     ]
     files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
-    content = data_package(spec, protocol, findings, protection, str(version), created, files)
     try:
-        text = dump(content)
+        text = dump(data_package(spec, protocol, findings, protection, str(version), created, files))
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None
     folder.package.write_bytes(text)
@@ -86,6 +88,23 @@ def write_package(
         **{name: digest for name, (digest, _) in files.items()},
         folder.package.name: file_digest(folder.package),
     }
+
+
+def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
+    """Write what is told to people and portals, from the data package and the protocol that are there.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    previous : Version or None
+        The newest version that readers find.
+    """
+    package, protocol = json.loads(folder.package.read_bytes()), json.loads(folder.protocol.read_bytes())
+    told = handouts(package, protocol, None if previous is None else str(previous))
+    folder.readme.write_bytes(told[folder.readme.name])
+    folder.citation.write_bytes(told[folder.citation.name])
+    folder.catalogue.write_bytes(told[folder.catalogue.name])
+    folder.channel.write_bytes(told[folder.channel.name])
 
 
 def write_csv(folder: ReleaseFolder) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
-from funnel.joint import IntArray, Joint
+from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
@@ -35,7 +35,7 @@ class Rows:
     ----------
     data : FileRef
         Parquet of the published columns.
-    pairs : ndarray of int64, shape (a + 1, b)
+    pairs : DrawnCounts, shape (1, a + 1, b)
         Counts of drawn (input, output) pairs; internal, as is all that follows.
     counts : DrawnCounts or None
         Counts of drawn (secret, input, output), whose margin the pairs are.
@@ -49,7 +49,7 @@ class Rows:
     """
 
     data: FileRef
-    pairs: IntArray
+    pairs: DrawnCounts
     counts: DrawnCounts | None = None
     secret: Alphabet | None = None
     probe: str | None = None
@@ -132,7 +132,7 @@ def draw_rows(
     if record_key is None:
         remove_tree(work)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
-    rows = Rows(FileRef.of(folder.data), drawn.pairs, drawn.counts, secret, drawn.probe, words)
+    rows = Rows(FileRef.of(folder.data), DrawnCounts.of_pairs(drawn.counts), drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
     if counts is not None and target is not None:
         write_whole(folder.drawing, drawing_document(protocol, counts, target).to_bytes())

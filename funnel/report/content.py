@@ -129,6 +129,8 @@ class Described:
         The declared bound.
     plan : tuple of PlanLine
         The mechanisms that were compared, best first; may be empty.
+    utility : "information", "variance" or "estimation"
+        What they were compared by.
     judged : tuple of Judged
         What is judged before the release is published.
     protection : Protection
@@ -169,6 +171,7 @@ class Described:
     judged: tuple[Judged, ...]
     protection: Protection
     plan: tuple[PlanLine, ...] = ()
+    utility: Literal["information", "variance", "estimation"] = "information"
     recodings: tuple[str, ...] = field(default=())
     shuffled: bool = True
     earlier_releases: int = 0

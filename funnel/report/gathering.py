@@ -104,6 +104,7 @@ def report_content(
         random_source=random_source_of(spec),
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
+        utility=comparison.utility,
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
         recodings=(
             *(_declared(spec) if noisy else recodings_of(spec, snapshot.read_codings())),
@@ -126,13 +127,18 @@ def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     settled = codings.settled(spec)
     for column in spec.columns:
         coding, recode = codings[column], settled.recode.get(column)
-        if column in codings.recode:
+        if column in spec.automatic and recode is not None:
+            said.append(
+                f"{column}: numbers were put into {len(recode.bin_labels)} classes, whose limits were chosen for what "
+                "can be told of them under the bound."
+            )
+        elif column in codings.recode:
             said.append(
                 f"{column}: values were grouped, {len(coding.labels):,} are left, so that no combination of secret and "
                 f"published values has fewer than {spec.frequencies.threshold:,} records."
             )
             continue
-        if recode is not None and recode.bins is not None:
+        if recode is not None and recode.bins is not None and column not in spec.automatic:
             said.append(f"{column}: numbers were put into {len(recode.bin_labels)} classes.")
         if recode is not None and recode.groups is not None:
             said.append(f"{column}: values that the spec lists were put into {len(recode.groups):,} groups.")

@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from funnel.guarantees import Guarantee
 from funnel.release.public_report import LiftCell
 from funnel.report import numbers
+from funnel.report.figures.errors import error_map
 from funnel.wording import confidence
 
 # Characters that embed or override a writing direction; letters of right-to-left scripts are none of them.
@@ -48,6 +49,7 @@ def _environment() -> Environment:
         "breakable": _breakable,
         "columns": _columns,
         "quoted": _quoted,
+        "error_map": error_map,
         "exact": numbers.exact,
         "knowledge": _knowledge,
         "link": _link,

@@ -3,7 +3,8 @@
 A threshold that is off by one moves a probability by 2^-63: no number of draws shows that. The words on both sides of
 it do. For every input x, the one outside the alphabet last, and every output y, let t = Σ_{y' ≤ y} weights[y', x]; the
 probe asks for the outputs of u = t - 1 (0 for t = 0) and of u = t (2^63 - 1 for t = 2^63), in this order, and is the
-BLAKE2b digest of the answers as little-endian 32-bit numbers. `funnel.audit.probe` says what it has to be.
+BLAKE2b digest of the answers as little-endian 32-bit numbers. Of a protocol without its zeros it asks for the outputs
+only that an input can become: at any other one nothing gives way. `funnel.audit.probe` says what it has to be.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from funnel.sampling.answers import sampler_of
 
 def probe_digest(protocol: Protocol) -> str:
     """The digest (hex) of what the sampler of this process answers."""
-    weights = np.column_stack([protocol.weights, protocol.marginal])
-    thresholds = np.cumsum(weights, axis=0, dtype=np.uint64).T
+    if protocol.is_sparse:
+        laws = [protocol.law(x)[1] for x in range(len(protocol.inputs) + 1)]
+    else:
+        laws = list(np.column_stack([protocol.weights, protocol.marginal]).T)
+    thresholds = np.concatenate([np.cumsum(law, dtype=np.uint64) for law in laws])
     asked = np.stack(
         [
             np.maximum(thresholds, np.uint64(1)) - np.uint64(1),
@@ -29,5 +33,5 @@ def probe_digest(protocol: Protocol) -> str:
     )
     # The lowest bit of a word is not used: it is set here, so that it shows if it is.
     words = (asked.reshape(-1) << np.uint64(1)) | np.uint64(1)
-    codes = np.repeat([*range(protocol.size[1]), -1], 2 * protocol.size[0])
+    codes = np.repeat([*range(len(laws) - 1), -1], [2 * len(law) for law in laws])
     return blake2b(sampler_of(protocol).draw(codes, words).astype("<u4").tobytes(), digest_size=16).hexdigest()

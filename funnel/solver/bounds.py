@@ -7,14 +7,10 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from funnel.joint import FloatArray
+from funnel.solver.goal import negative_entropy as negative_entropy
 from funnel.solver.region import DATA_ERROR, Region
 
 _UNIT = 2.0**-53
-
-
-def negative_entropy(posteriors: FloatArray) -> FloatArray:
-    """g(v) = Σ_x v_x ln v_x of each row, in nats: convex, 0 for a point mass; shape (k, a) to (k,)."""
-    return np.asarray(xlogy(posteriors, posteriors).sum(axis=-1))
 
 
 def rounding_margin(region: Region, duals: FloatArray, prices: FloatArray) -> FloatArray:

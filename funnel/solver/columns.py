@@ -9,13 +9,13 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.levels import LevelCone, LevelPricer
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Split
 from funnel.termination import Terminated
 
@@ -115,11 +115,11 @@ class ColumnGeneration:
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
         # p_X itself is in the region: the protocol that says nothing is where every search starts.
-        self._master.add(region.law, float(negative_entropy(region.counts(region.law))))
+        self._master.add(region.law, float(region.gains(region.law)))
         # Only where to start looking: the outcome is certified, and the same in every run.
         self._random = np.random.default_rng(0)
         self._mass = np.ones(1)
-        self._bound = 0.0
+        self._bound = region.goal.most(region.counts(region.law))
         self._boxes = 0
         self._programmes = 0
 
@@ -128,7 +128,7 @@ class ColumnGeneration:
 
         If p_X is a mixture of them, nothing found later is worse than that mixture.
         """
-        for posterior, gain in zip(posteriors, negative_entropy(self.region.counts(posteriors)), strict=True):
+        for posterior, gain in zip(posteriors, self.region.gains(posteriors), strict=True):
             self._master.add(posterior, float(gain))
 
     def run(self, gap: float, trace: Trace | None = None, proving: bool = True) -> Mixture:
@@ -164,11 +164,11 @@ class ColumnGeneration:
 
     def _generate(self, gap: float, trace: Trace | None, proving: bool) -> bool:
         """Whether the search came to its end, or as near to it as doubles can; the mixture is there in any case."""
-        pricer = self._pricer if self._pricer is not None else Pricer(self.region, self._budget)
+        pricer = self._pricer if self._pricer is not None else pricer_of(self.region, self._budget)
         self._add(pricer, pricer.corners)
-        # With λ = ln reach no posterior has a positive g - λ·v: the first bound, on min-entropy, costs nothing.
-        counted = self.region.counts(self.region.law)
-        self._lower_bound(float(counted @ np.log(pricer.reach)), np.log(pricer.reach))
+        # Prices at which no posterior has a positive g - λ·v: the first bound costs nothing.
+        first = self.region.goal.first_prices(pricer.reach)
+        self._lower_bound(float(self.region.counts(self.region.law) @ first), first)
         target = _PROOF_SHARE * gap
         best, least, still, value = -np.inf, np.inf, 0, -np.inf
         while True:

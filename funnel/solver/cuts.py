@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.exact import capped_exp
+from funnel.guarantees.law_box import LawBox
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
+from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
+from funnel.solver.slopes import pricer_of
+from funnel.solver.threshold_pricing import ThresholdPricer
+from funnel.solver.thresholds import Filling
 
 Flags = npt.NDArray[np.bool_]
 
@@ -27,6 +34,8 @@ _SHRINKINGS = 8
 _WORST = 3
 # More than any ratio that more than rounding apart from the average row needs to be moved by.
 _FAR = 1e6
+# A law of which limits leave less open is searched by boxes of posteriors, one that leaves more by thresholds.
+_OPEN = 0.5
 # Laws nearer than this are one.
 _SAME = 1e-12
 
@@ -46,12 +55,19 @@ class Cuts(ABC):
         What the utility counts of a posterior.
     seen : ndarray of bool, shape (a,), optional
         The inputs that are told apart, by default those that occur; all others get the marginal of these.
+    goal : Goal
+        The convex function of what is counted.
     """
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+        self,
+        read: Joint,
+        guarantee: SetGuarantee,
+        image: FloatArray | None,
+        seen: Flags | None = None,
+        goal: Goal = ENTROPY,
     ) -> None:
-        self.read, self.guarantee, self.image = read, guarantee, image
+        self.read, self.guarantee, self.image, self.goal = read, guarantee, image, goal
         self.seen: Flags = np.asarray(read.p_input > 0) if seen is None else seen
         law = read.p_input[self.seen]
         self.law: FloatArray = law / law.sum()
@@ -59,6 +75,10 @@ class Cuts(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """How many there are."""
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of posteriors (k, seen); shape (k,)."""
+        return self.goal.gains(posteriors if self.image is None else posteriors @ self.image.T)
 
     @abstractmethod
     def pricer(self, budget: Budget) -> Pricer | PartsPricer:
@@ -120,17 +140,27 @@ class PlainCuts(Cuts):
     """Cuts as half-spaces on rows, whatever the guarantee."""
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+        self,
+        read: Joint,
+        guarantee: SetGuarantee,
+        image: FloatArray | None,
+        seen: Flags | None = None,
+        goal: Goal = ENTROPY,
     ) -> None:
-        super().__init__(read, guarantee, image, seen)
+        super().__init__(read, guarantee, image, seen, goal)
         self._spaces = self.on_seen(guarantee.starting_cone(read))
 
     def __len__(self) -> int:
         return len(self._spaces)
 
+    @property
+    def region(self) -> Region:
+        """The posteriors that these cuts allow."""
+        return Region.of(self._spaces / self.law, self.law, self.image, self.goal)
+
     def pricer(self, budget: Budget) -> Pricer:
         """Of one region."""
-        return Pricer(Region.of(self._spaces / self.law, self.law, self.image), budget)
+        return pricer_of(self.region, budget)
 
     def add(self, rows: FloatArray) -> int:
         """The half-spaces that each row breaks most."""
@@ -155,9 +185,14 @@ class LevelCuts(Cuts):
     """
 
     def __init__(
-        self, read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None
+        self,
+        read: Joint,
+        guarantee: SetGuarantee,
+        image: FloatArray | None,
+        seen: Flags | None = None,
+        goal: Goal = ENTROPY,
     ) -> None:
-        super().__init__(read, guarantee, image, seen)
+        super().__init__(read, guarantee, image, seen, goal)
         self._limit = capped_exp(guarantee.sides.pairs)
         self._pricer: PartsPricer | None = None
         self._laws = guarantee.laws(read)
@@ -176,8 +211,36 @@ class LevelCuts(Cuts):
     def pricer(self, budget: Budget) -> PartsPricer:
         """Of one region for every secret that may be the one with the least lo."""
         rising = None if self._pricer is None else self._pricer.rising
-        self._pricer = PartsPricer([self._region(t) for t in self.least], budget, rising)
+        self._pricer = PartsPricer([self._part(t, budget) for t in self.least], budget, rising)
         return self._pricer
+
+    def _part(self, least: int, budget: Budget) -> Pricer:
+        """What prices the region where lo of one secret is at most the others'."""
+        region = self._region(least)
+        widest = self._widest
+        if widest is None:
+            return pricer_of(region, budget)
+        secret, lower, upper = widest
+        levels = np.array([self._levels(secret == least, -self._limit), self._levels(secret != least, 1.0)])
+        most, least_of = np.hstack([np.ones((2, 1)), np.zeros((2, region.inputs)), levels])[:, None]
+        return ThresholdPricer(region, Filling(lower, upper, most, least_of), budget)
+
+    @cached_property
+    def _widest(self) -> tuple[int, FloatArray, FloatArray] | None:
+        """The secret whose limits leave most open, and these, of inputs that are told apart and of the rest together.
+
+        None where no limits are known, or leave little open.
+        """
+        if not isinstance(self._laws, LawBox) or reads_secret(self.read) or self.image is not None:
+            return None
+        if not isinstance(self.goal, Entropy):
+            return None
+        lower, upper = self._laws.lower / UNIT, self._laws.upper / UNIT
+        rest = (side[:, ~self.seen].sum(axis=1, keepdims=True) for side in (lower, upper))
+        lower, upper = (np.hstack([side[:, self.seen], more]) for side, more in zip((lower, upper), rest, strict=True))
+        secret = self._secrets[(1 - lower[self._secrets].sum(axis=1)).argmax()]
+        free, room = 1 - lower[secret].sum(), (upper - lower)[secret].sum()
+        return (int(secret), lower[secret], upper[secret]) if room >= 2 * free > 2 * _OPEN else None
 
     @property
     def least(self) -> list[int]:
@@ -199,7 +262,7 @@ class LevelCuts(Cuts):
             for law in self._low[s]:
                 rows.append(np.concatenate([-law / self.law, self._levels(s != least, 1.0)]))
         rows.append(np.concatenate([np.zeros(len(self.law)), [1.0, -self._limit]]))
-        return Region.with_levels(np.array(rows), self.law, 2, self.image)
+        return Region.with_levels(np.array(rows), self.law, 2, self.image, self.goal)
 
     def _levels(self, second: bool, by: float) -> FloatArray:
         return np.array([0.0, by * self._limit] if second else [by, 0.0])
@@ -236,8 +299,14 @@ class LevelCuts(Cuts):
         return 1
 
 
-def cuts_for(read: Joint, guarantee: SetGuarantee, image: FloatArray | None, seen: Flags | None = None) -> Cuts:
+def cuts_for(
+    read: Joint,
+    guarantee: SetGuarantee,
+    image: FloatArray | None,
+    seen: Flags | None = None,
+    goal: Goal = ENTROPY,
+) -> Cuts:
     """Law by law where only pairs of secrets are compared, else as half-spaces."""
     sides = guarantee.sides
     pairs = sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf
-    return LevelCuts(read, guarantee, image, seen) if pairs else PlainCuts(read, guarantee, image, seen)
+    return (LevelCuts if pairs else PlainCuts)(read, guarantee, image, seen, goal)

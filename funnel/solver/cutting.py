@@ -11,13 +11,12 @@ import numpy.typing as npt
 from funnel.errors import InfeasibleGuarantee
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.joint import FloatArray, Joint
-from funnel.measures.information import information_of
 from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
 from funnel.solver.cuts import Cuts, Flags, cuts_for
+from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.polish import repaired
 from funnel.solver.robust import RobustOptimum
@@ -53,6 +52,7 @@ def optimum_over_laws(
     trace: Trace | None = None,
     start: WeightArray | None = None,
     seen: Flags | None = None,
+    goal: Callable[[Places], Goal] | None = None,
 ) -> RobustOptimum:
     """Maximise the utility over all channels that meet a guarantee under every law of a set.
 
@@ -78,6 +78,8 @@ def optimum_over_laws(
         Weights of a protocol that meets the guarantee, to start from.
     seen : ndarray of bool, shape (a,), optional
         The inputs that are told apart, by default those that occur; the value and the bound are of the law of these.
+    goal : callable, optional
+        These inputs (k,) to the convex function whose average is the utility; by default entropy.
 
     Raises
     ------
@@ -86,12 +88,13 @@ def optimum_over_laws(
     """
     finishing = budget.reserve(_FINISHING)
     apart_from = np.asarray(read.p_input > 0) if seen is None else seen
-    cuts = cuts_for(read, guarantee, image(np.flatnonzero(apart_from)), apart_from)
+    places = np.flatnonzero(apart_from)
+    cuts = cuts_for(read, guarantee, image(places), apart_from, ENTROPY if goal is None else goal(places))
     inside = _Inside(cuts, budget)
     if start is not None:
         inside.take(_posteriors(start, cuts))
     climbing = budget.part(_CLIMBING)
-    bound, best, still, rounds = 0.0, np.inf, 0, 0
+    bound, best, still, rounds = inside.most, np.inf, 0, 0
     proving = finished = False
     while True:
         rounds += 1
@@ -135,15 +138,12 @@ class _Inside:
         self._master = MasterProgramme(cuts.law, budget)
         self._mass = np.ones(1)
         self.value = 0.0
+        self.most = cuts.goal.most(cuts.law if cuts.image is None else cuts.image @ cuts.law)
         self._add(cuts.law[None])
         self._solve()
 
-    def _gains(self, posteriors: FloatArray) -> FloatArray:
-        image = self._cuts.image
-        return negative_entropy(posteriors if image is None else posteriors @ image.T)
-
     def _add(self, posteriors: FloatArray) -> None:
-        for posterior, gain in zip(posteriors, self._gains(posteriors), strict=True):
+        for posterior, gain in zip(posteriors, self._cuts.gains(posteriors), strict=True):
             self._master.add(posterior, float(gain))
 
     def take(self, posteriors: FloatArray) -> None:
@@ -162,9 +162,9 @@ class _Inside:
 
     @property
     def split(self) -> Split:
-        """The best mixture; its bound is that of g, 0."""
+        """The best mixture; its bound is that of g."""
         used = self._mass > _UNUSED
-        return Split(self._master.posteriors[used], self._mass[used], self.value, 0.0)
+        return Split(self._master.posteriors[used], self._mass[used], self.value, self.most)
 
 
 def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budget) -> WeightArray:
@@ -180,7 +180,9 @@ def _weights(cuts: Cuts, split: Split, inside: _Inside, gap: float, budget: Budg
 
     def told(found: WeightArray) -> float:
         masses = (found / np.float64(DENOMINATOR) * read.p_input)[:, cuts.seen]
-        return information_of((masses if cuts.image is None else masses @ cuts.image.T).T)
+        totals = masses.sum(axis=1)
+        used = totals > 0
+        return float(totals[used] @ cuts.gains(masses[used] / totals[used, None]))
 
     for margin in _MARGINS:
         moved = _moved(cuts, split, margin, budget)
@@ -208,7 +210,7 @@ def _moved(cuts: Cuts, split: Split, margin: float, budget: Budget) -> WeightArr
         if not len(new):
             return rounded_weights(cuts.read, channel_of(moved, cuts))
         spaces, of = np.vstack([spaces, new]), np.concatenate([of, which])
-        found = repaired(split, cuts.law, spaces / cuts.law, cuts.image, budget, of)
+        found = repaired(split, cuts.law, spaces / cuts.law, cuts.image, budget, of, cuts.goal)
         if found is None or len(found.mass) < len(split.mass):
             return None
         moved = found

@@ -94,7 +94,7 @@ def _polished(problem: Problem, split: Split, margins: tuple[float, ...], budget
     for margin in margins:
         tighter = problem.tightened(margin)
         if budget.allows(0.0) and tighter.shape == problem.rows.shape:
-            polished = polish(split, problem.law, problem.rows, tighter, budget)
+            polished = polish(split, problem.law, problem.rows, tighter, budget, problem.region.goal)
             if polished is not None:
                 yield polished
 
@@ -104,7 +104,8 @@ def splits_inside(problem: Problem, split: Split, budget: Budget) -> Iterator[Sp
     yield from _polished(problem, split, _MARGINS, budget)
     for margin in _WIDER_MARGINS:
         if budget.allows(0.0):
-            moved = repaired(split, problem.law, problem.tightened(margin), problem.region.image, budget)
+            region = problem.region
+            moved = repaired(split, problem.law, problem.tightened(margin), region.image, budget, goal=region.goal)
             if moved is not None:
                 yield moved
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
+from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.split import Split
 
@@ -22,7 +22,7 @@ _EXACT = 1e-12
 _TOLERANCES = (1e-10, 1e-7)
 
 
-def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = None) -> Split:
+def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = None, goal: Goal = ENTROPY) -> Split:
     """Maximise Σ_i α_i g(v_i) subject to Σ_i α_i v_i = p_X, α >= 0 (PF theorem 3; METHOD section 3).
 
     The bound evaluates the dual on all given posteriors: for any λ, the maximum is at most
@@ -36,6 +36,8 @@ def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = 
         p_X > 0.
     budget : Budget, optional
         Charged for the work; it does not end it.
+    goal : Goal
+        g.
 
     Raises
     ------
@@ -47,11 +49,11 @@ def best_split(posteriors: FloatArray, law: FloatArray, budget: Budget | None = 
     Columns enter as their prices ask for them, so the time is that of a linear programme with a rows and a few
     hundred columns, plus O(k a) for every exchange of prices.
     """
-    gains = negative_entropy(posteriors)
+    gains = goal.gains(posteriors)
     budget = Budget.of(budget)
     master = MasterProgramme(law, budget)
     # p_X itself makes the first programme feasible. One nat below its gain it loses to any mixture that gives p_X.
-    master.add(law, float(negative_entropy(law)) - 1.0)
+    master.add(law, float(goal.gains(law)) - 1.0)
     inside = np.zeros(len(gains), dtype=bool)
     while True:
         mass, prices = master.solve()

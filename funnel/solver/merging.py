@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.region import Region
 from funnel.solver.split import Split
@@ -37,7 +36,7 @@ def merged_split(region: Region, budget: Budget, risks: Risks | None = None) -> 
     Returns
     -------
     Split
-        Its bound is that of g, 0.
+        Its bound is that of g.
 
     Notes
     -----
@@ -49,8 +48,8 @@ def merged_split(region: Region, budget: Budget, risks: Risks | None = None) -> 
     posteriors = np.zeros((len(classes), len(law)))
     for row, group, whole in zip(posteriors, classes, mass, strict=True):
         row[group] = law[group] / whole
-    value = float(negative_entropy(region.counts(posteriors)) @ mass)
-    return Split(posteriors, mass, value, 0.0)
+    value = float(region.gains(posteriors) @ mass)
+    return Split(posteriors, mass, value, region.goal.most(region.counts(law)))
 
 
 class _Merging:

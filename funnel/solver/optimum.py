@@ -15,16 +15,18 @@ from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import Sided, over_set
 from funnel.joint import FloatArray, Joint
 from funnel.measures import Counted, mutual_information
+from funnel.measures.utilities import INFORMATION, Estimation, Utility, utility_of
 from funnel.naming import name_outputs
 from funnel.progress import Progress
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 from funnel.rounding import marginal_weights, rounded_weights, silence_unseen
 from funnel.solver.ascent import ascend
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.cutting import optimum_over_laws
+from funnel.solver.designed import best_design
+from funnel.solver.goal import ENTROPY, Goal, goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
 from funnel.solver.master import best_split
@@ -39,8 +41,8 @@ from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events, is_bin
 from funnel.solver.work import Deciding, decision_work
 from funnel.sparse_weights import SparseWeights
 
-# What a bound over listed vertices is raised by: they are known to about 1e-11, and v ln v is steep near zero.
-_SLACK = 1e-9
+# For estimates: the least gap, as a share of the records, and the share of the budget that the design may take.
+_DESIGN_GAP, _DESIGNING = 1e-3, 0.9
 # The share of the requested gap left to polishing and integer weights.
 _ROUNDING_SHARE = 0.05
 # Shares of a budget: set aside for integer weights, on a lattice or not; for the search, the rest being for perfect
@@ -70,9 +72,9 @@ class Solution:
     protocol : Protocol
         Verified integer weights.
     utility : float
-        I(X;Y) of that protocol, in nats.
+        I(X;Y) of that protocol, in nats; or the share of the variance of X that it explains, where that was asked for.
     bound : float
-        Upper bound on I(X;Y) of every protocol that meets the guarantee, in nats. Over a set of laws: and that gives
+        Upper bound on the utility of every protocol that meets the guarantee. Over a set of laws: and that gives
         the marginal to inputs which never occurred, or, if these are few of all records, which noise may have made up.
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
@@ -105,7 +107,7 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """bound - utility, in nats."""
+        """bound - utility."""
         return self.bound - self.utility
 
     @property
@@ -127,8 +129,9 @@ def optimal(
     progress: Progress | None = None,
     reads_secret: bool = False,
     counts: Counted = "inputs",
+    utility: str | Utility = "information",
 ) -> Solution:
-    """Maximise I(X;Y) over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
+    """Maximise the utility over all protocols that read X and meet the guarantee (PF problem 2, theorem 3; METHOD 3).
 
     Works in dimension a-1 for every guarantee that is a cone on rows, LDP included, instead of the a(a-1) dimensions
     of PF theorem 2.
@@ -141,7 +144,7 @@ def optimal(
         One that is a polyhedral cone, or one over a set of laws (`funnel.guarantees.over_laws`). Where the joint law
         has bounds, LDP, LIP, ALIP and PML are over every table of counts within them.
     gap : float
-        Requested ``bound - utility``, in nats.
+        Requested ``bound - utility``, in nats or as a share of the variance.
     time_limit : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work (`funnel.solver.budget`): the same on a
         busy machine. Columns return the best protocol so far, with a bound; vertex enumeration fails.
@@ -155,6 +158,9 @@ def optimal(
         useful as Conditional Reporting. Columns only, in dimension c a.
     counts : "inputs" or "secret and inputs"
         What the utility counts of a protocol that reads the secret: X, or (S, X) as in RLDP.
+    utility : "information", "variance", "estimation" or Utility
+        I(X;Y) in nats; or Var E[X|Y] / Var X of one column of numbers (METHOD section 9), where gap, utility and bound
+        are shares of the variance. Values that are no numbers are given theirs by `funnel.Variance`.
 
     Returns
     -------
@@ -167,7 +173,8 @@ def optimal(
     Raises
     ------
     SpecError
-        If the guarantee is neither, the method is unknown, or the gap or time limit is not positive.
+        If the guarantee is neither, the method or utility is unknown, a value has no number, or the gap or time limit
+        is not positive.
     SolverError
         If enumeration fails or does not finish in time, or a linear programme fails.
 
@@ -189,7 +196,11 @@ def optimal(
         raise SpecError(f"unknown method {method!r} for the optimum; choose one of {', '.join(METHODS)}")
     if not gap > 0 or not (time_limit is None or isinstance(time_limit, Budget) or time_limit > 0):
         raise SpecError("gap (nats) and time limit (seconds) of the optimum must be positive")
-    budget = Budget.of(time_limit)
+    budget, useful = Budget.of(time_limit), utility_of(utility, joint.inputs)
+    if useful != INFORMATION:
+        if counts != "inputs":
+            raise SpecError(f"utility by {useful.name} counts the published columns; leave counts out")
+        return _in_table(joint, guarantee, gap, budget, method, progress, reads_secret, counts, started, useful)
     chosen = method == "auto" or (method == "columns" and needs_no_table(joint) and not is_binary(joint))
     if chosen and not reads_secret and isinstance(guarantee, PosteriorGuarantee) and is_wide(joint, guarantee):
         with budget.interruptible():
@@ -207,6 +218,7 @@ def _in_table(
     reads_secret: bool,
     counts: Counted,
     started: float,
+    useful: Utility = INFORMATION,
 ) -> Solution:
     """The optimum as a table of all inputs by all outputs."""
     # Publishing X as it is is no optimum where telling S counts as well.
@@ -214,13 +226,15 @@ def _in_table(
     unchanged = None if whole else unchanged_weights(joint, guarantee, budget)
     if unchanged is not None:
         protocol = _protocol(joint, joint, guarantee, unchanged)
-        utility = mutual_information(joint, protocol)
-        if joint.entropy - utility <= gap:
-            bound, seconds = max(joint.entropy, utility), time.perf_counter() - started
+        utility, most = useful.told(joint, protocol), useful.whole(joint)
+        if most - utility <= gap:
+            bound, seconds = max(most, utility), time.perf_counter() - started
             return Solution(protocol, utility, bound, "optimal", seconds, len(unchanged), "identity")
     with budget.interruptible():
+        if isinstance(useful, Estimation):
+            return _designed(joint, guarantee, gap, budget, progress, reads_secret, started, useful)
         if isinstance(guarantee, RLDP) or over_set(guarantee, joint) is not None:
-            return _robust(joint, guarantee, gap, budget, progress, reads_secret, counts, started)
+            return _robust(joint, guarantee, gap, budget, progress, reads_secret, counts, started, useful)
         if not isinstance(guarantee, ConeGuarantee):
             raise SpecError(
                 f"{guarantee.title} is no polyhedral cone, so no optimum can be certified; use grr or another explicit "
@@ -228,7 +242,37 @@ def _in_table(
             )
         if reads_secret and method == "vertices":
             raise SpecError("the optimum over protocols that read the secret is found by columns only")
-        return _over_cone(joint, guarantee, gap, budget, method, progress, reads_secret, started)
+        return _over_cone(joint, guarantee, gap, budget, method, progress, reads_secret, started, None, useful)
+
+
+def _designed(
+    joint: Joint,
+    guarantee: Guarantee,
+    gap: float,
+    budget: Budget,
+    progress: Progress | None,
+    reads_secret: bool,
+    started: float,
+    useful: Estimation,
+) -> Solution:
+    """The best for estimates: a design over the rows of a cone, or else the most informative protocol."""
+    gap, designing = max(gap, _DESIGN_GAP), budget.part(_DESIGNING)
+
+    def trace(worth: float, bound: float) -> None:
+        if progress is not None:
+            progress(f"worth {worth:.4f} of the records, at most {bound:.4f}", 0, None)
+
+    found = None if reads_secret else best_design(joint, guarantee, gap, designing, trace)
+    if found is not None:
+        protocol, bound, finished = _protocol(joint, joint, guarantee, found.weights), found.bound, found.finished
+    else:
+        informative = _in_table(joint, guarantee, gap, budget, "auto", None, reads_secret, "inputs", started)
+        protocol, bound, finished = informative.protocol, 1.0, informative.finished
+    utility = useful.told(joint, protocol)
+    bound = max(utility, bound)
+    ended = None if finished else budget.ended_by or designing.ended_by
+    status = _status(bound - utility <= gap, finished, ended)
+    return Solution(protocol, utility, bound, status, time.perf_counter() - started, len(protocol.outputs), "design")
 
 
 def _wide(
@@ -283,7 +327,7 @@ class _Best:
         """Keep these weights, which meet the guarantee, if they are more useful than those there are."""
         problem = self._problem
         protocol = _protocol(problem.joint, problem.read, problem.guarantee, weights)
-        utility = mutual_information(problem.joint, protocol)
+        utility = problem.utility.told(problem.joint, protocol)
         if utility > self.utility:
             self.utility, self.protocol = utility, protocol
 
@@ -303,9 +347,13 @@ def _over_cone(
     reads_secret: bool,
     started: float,
     floor: Budget | None = None,
+    useful: Utility = INFORMATION,
 ) -> Solution:
     """The best of what a search finds and of what is known without one; floor: what merging may take."""
-    problem = Problem.of(joint, guarantee, reads_secret)
+    problem = Problem.of(joint, guarantee, reads_secret, utility=useful)
+    # Σ P(y) g(v_y) of a protocol, and of the best one at most, lie this much below its utility.
+    goal, most = problem.region.goal, useful.whole(joint)
+    apart = joint.entropy if goal is ENTROPY else -float(problem.region.gains(problem.law))
     best, finishing = _Best(problem), budget.reserve(_LATTICE if guarantee.is_perfect else _FINISHING)
     if floor is None:
         floor = _set_aside(budget, len(joint.inputs))
@@ -318,7 +366,7 @@ def _over_cone(
     if chosen == "vertices":
         try:
             split, size = _over_vertices(problem, budget)
-            slack = _SLACK
+            slack = goal.slack
         except SolverError:
             # Double description in floats fails on thin regions; what was not asked for by name need not be used.
             if method != "auto":
@@ -328,14 +376,13 @@ def _over_cone(
 
         def trace(value: float, bound: float) -> None:
             if progress is not None:
-                utility, most = joint.entropy + value, min(joint.entropy, joint.entropy + bound)
-                progress(f"{utility:.5f} nats, at most {most:.5f}", 0, None)
+                progress(f"{apart + value:.5f} {useful.unit}, at most {min(most, apart + bound):.5f}", 0, None)
 
         if reads_secret:
             starts = _starts_with_secret(problem, best, gap, budget, floor)
         else:
             starts = _greedy_start(problem, best, floor)
-            if len(problem.law) >= _PEELED:
+            if len(problem.law) >= _PEELED and goal is ENTROPY:
                 starts.append(peeled(problem.rows, problem.law, budget.part(_PEELING)))
         searching = budget.part(_SEARCHING)
         search = ColumnGeneration(problem.region, searching)
@@ -346,8 +393,8 @@ def _over_cone(
         finished = mixture.finished
         ended = None if finished else searching.ended_by
     # I(X;Y) = H(X) - Σ P(y) H(v_y), and splitting merged inputs again leaves every H(v_y) as it is.
-    rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + joint.entropy)
-    bound = min(joint.entropy, joint.entropy + split.bound + slack) + rounding
+    rounding = 2.0**-50 * (len(joint.p_input) + 8) * (1.0 + most)
+    bound = min(most, apart + split.bound + slack) + rounding
     for weights in integers_near(problem, split, finishing):
         best.propose(weights)
     if bound - best.utility > gap and not reads_secret:
@@ -378,7 +425,7 @@ def _set_aside(budget: Budget, inputs: int) -> Budget:
 
 def _greedy_start(problem: Problem, best: _Best, budget: Budget) -> list[FloatArray]:
     """Propose the greedy way's protocol, and return its posteriors to start from, where there are many inputs."""
-    if len(problem.law) < _MANY_INPUTS:
+    if len(problem.law) < _MANY_INPUTS or problem.region.goal is not ENTROPY:
         return []
     best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
     return [problem.posteriors(best.protocol.weights)]
@@ -387,17 +434,17 @@ def _greedy_start(problem: Problem, best: _Best, budget: Budget) -> list[FloatAr
 def _over_vertices(problem: Problem, budget: Budget) -> tuple[Split, int]:
     few = has_few_vertices(problem.region)
     vertices = enumerate_vertices(problem.merged.joint, problem.guarantee, budget, problem.rows, few)
-    return best_split(vertices, problem.law, budget), len(vertices)
+    return best_split(vertices, problem.law, budget, problem.region.goal), len(vertices)
 
 
 def _propose_merged(problem: Problem, best: _Best, budget: Budget) -> None:
     """Propose the protocols of greedy merging, which are there even where the budget allows nothing."""
-    if len(problem.law) < _MANY_INPUTS:
+    if len(problem.law) < _MANY_INPUTS or problem.region.goal is not ENTROPY:
         best.propose(greedy_weights(problem.joint, problem.read, problem.guarantee, budget.part(_GREEDY)))
     # Inputs that presolve makes one may as well be in different classes.
     ways = [
         (whole, risks)
-        for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, presolve=False))
+        for whole in (problem, Problem.of(problem.joint, problem.guarantee, False, False, problem.utility))
         for risks in (whole.risks, None)
     ]
     for left, (whole, risks) in zip(range(len(ways), 0, -1), ways, strict=True):
@@ -411,11 +458,14 @@ def _propose_merged(problem: Problem, best: _Best, budget: Budget) -> None:
 def _starts_with_secret(problem: Problem, best: _Best, gap: float, budget: Budget, floor: Budget) -> list[FloatArray]:
     """Columns for a search over protocols that read the secret; proposes the best one that does not."""
     part, started = budget.part(_BLIND), time.perf_counter()
-    blind = _over_cone(problem.joint, problem.guarantee, gap, part, "auto", None, False, started, floor).protocol
+    blind = _over_cone(
+        problem.joint, problem.guarantee, gap, part, "auto", None, False, started, floor, problem.utility
+    ).protocol
     lifted = problem.lifted(blind.weights)
     budget.spend(decision_work(problem.read, problem.guarantee, len(lifted)))
     best.propose_proven(lifted)
-    return [problem.posteriors(lifted), ascend(problem.region, budget.part(_ASCENT))]
+    known = [problem.posteriors(lifted)]
+    return [*known, ascend(problem.region, budget.part(_ASCENT))] if problem.region.goal is ENTROPY else known
 
 
 def _propose_perfect(problem: Problem, best: _Best, gap: float, budget: Budget) -> None:
@@ -424,13 +474,14 @@ def _propose_perfect(problem: Problem, best: _Best, gap: float, budget: Budget) 
     if guarantee.is_perfect:
         # Members of merged inputs can be told apart in any case, and on a lattice that has shorter vectors.
         law = problem.law
-        alone = Split(law[None], np.ones(1), float(negative_entropy(problem.region.counts(law[None]))[0]), 0.0)
+        alone = Split(law[None], np.ones(1), float(problem.region.gains(law[None])[0]), 0.0)
         for weights in integers_near(problem, alone, budget):
             best.propose(weights)
         return
     perfect = PerfectPrivacy() if isinstance(guarantee, PosteriorGuarantee) else guarantee.with_budget(0.0)
+    started, useful = time.perf_counter(), problem.utility
     found = _over_cone(
-        problem.joint, perfect, gap, budget, "auto", None, problem.reads_secret, time.perf_counter()
+        problem.joint, perfect, gap, budget, "auto", None, problem.reads_secret, started, None, useful
     ).protocol
     best.propose_proven(found.weights)
 
@@ -444,26 +495,37 @@ def _robust(
     reads_secret: bool,
     counts: Counted,
     started: float,
+    useful: Utility = INFORMATION,
 ) -> Solution:
     """Over a set of laws: boxes, the χ² set, or every table of counts that noise does not rule out."""
     read = joint.with_secret() if reads_secret else joint
     a = joint.counts.shape[1]
-    whole = counts == "secret and inputs"
-    entropy = read.entropy if whole else joint.entropy
+    whole, informs = counts == "secret and inputs", useful == INFORMATION
+    entropy = (read.entropy if whole else joint.entropy) if informs else useful.whole(joint)
 
     def image(inputs: npt.NDArray[np.intp]) -> FloatArray | None:
-        if not reads_secret or whole:
+        if not reads_secret or whole or not informs:
             return None
         seen = np.flatnonzero(joint.counts.any(axis=0))
         return np.asarray(seen[:, None] == inputs % a, dtype=np.float64)
 
-    seen = None if reads_secret else _expected(joint)
+    def goal(inputs: npt.NDArray[np.intp]) -> Goal:
+        law = read.p_input[inputs]
+        return goal_of(useful, joint, inputs % a, law / law.sum())
+
+    def told(protocol: Protocol) -> float:
+        return mutual_information(joint, protocol, counts) if informs else useful.told(joint, protocol)
+
+    seen = None if reads_secret or not informs else _expected(joint)
     # Of the information: what the other inputs would add is left alone.
     share, kept = (1.0, entropy) if seen is None else (float(joint.p_input[seen].sum()), _entropy_of(joint, seen))
+    # What Σ P(y) g(v_y) lies below the utility: of entropies all there is, of squared means nothing.
+    apart = kept if informs else 0.0
 
     def trace(value: float, bound: float) -> None:
         if progress is not None:
-            progress(f"{share * (kept + value):.5f} nats, at most {share * min(kept, kept + bound):.5f}", 0, None)
+            most = share * min(kept, apart + bound)
+            progress(f"{share * (apart + value):.5f} {useful.unit}, at most {most:.5f}", 0, None)
 
     floor = _set_aside(budget, len(joint.inputs))
     over = over_set(guarantee, read)
@@ -472,25 +534,25 @@ def _robust(
         if reads_secret:
             # Protocols that read X alone are among those that read the secret too, and found sooner.
             part, begun = budget.part(_BLIND), time.perf_counter()
-            best = _robust(joint, guarantee, gap, part, None, False, "inputs", begun).protocol
+            best = _robust(joint, guarantee, gap, part, None, False, "inputs", begun, useful).protocol
             # Combinations that never occurred may occur under some law: they too get what their input gets.
             lifted = np.tile(best.weights, len(read.secret))
             blind = lifted if over.holds_for(read, lifted) else None
-        found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, seen)
+        found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, seen, goal)
     elif isinstance(guarantee, RLDP):
-        found = robust_weights(read, guarantee, gap, budget, image, trace)
+        found = robust_weights(read, guarantee, gap, budget, image, trace, goal)
     else:
         raise SpecError(f"{guarantee.title} is no guarantee over a set of laws")
     protocol = _protocol(joint, read, guarantee, found.weights)
-    utility = mutual_information(joint, protocol, counts)
+    utility = told(protocol)
     if blind is not None:
         whole_x = _protocol(joint, read, guarantee, blind)
-        if (most := mutual_information(joint, whole_x, counts)) > utility:
+        if (most := told(whole_x)) > utility:
             protocol, utility = whole_x, most
-    most_of_all = share * min(kept, kept + found.bound)
+    most_of_all = share * min(kept, apart + found.bound)
     if most_of_all - utility > gap:
         merged = _protocol(joint, read, guarantee, greedy_weights(joint, read, guarantee, floor))
-        if (most := mutual_information(joint, merged, counts)) > utility:
+        if (most := told(merged)) > utility:
             protocol, utility = merged, most
     rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
     bound = max(utility, most_of_all + rounding)

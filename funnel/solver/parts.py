@@ -7,10 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
 from funnel.solver.pricing import Priced, Pricer
-from funnel.solver.region import Region
 
 # Nats by which a column must gain for a climb to have gained something.
 _GAIN = 1e-6
@@ -23,8 +21,8 @@ class PartsPricer:
 
     Parameters
     ----------
-    regions : sequence of Region
-        At least one; what counts is the same in all.
+    pricers : sequence of Pricer
+        One for each region, at least one; what counts is the same in all.
     budget : Budget, optional
         Ends a search with what it has proven so far.
     rising : sequence of int, optional
@@ -32,13 +30,13 @@ class PartsPricer:
     """
 
     def __init__(
-        self, regions: Sequence[Region], budget: Budget | None = None, rising: Sequence[int] | None = None
+        self, pricers: Sequence[Pricer], budget: Budget | None = None, rising: Sequence[int] | None = None
     ) -> None:
         self._budget = Budget.of(budget)
-        self._pricers = [Pricer(region, self._budget) for region in regions]
+        self._pricers = list(pricers)
         # Parts in which the last climb gained something; the others are tried again when it gained nowhere.
         self.rising = list(range(len(self._pricers)) if rising is None else rising)
-        self.region = regions[0]
+        self.region = self._pricers[0].region
         self.reach: FloatArray = np.max([pricer.reach for pricer in self._pricers], axis=0)
         self.corners: FloatArray = np.vstack([pricer.corners for pricer in self._pricers])
 
@@ -49,7 +47,7 @@ class PartsPricer:
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
-        return negative_entropy(self.region.counts(posteriors))
+        return self.region.gains(posteriors)
 
     def climb(self, starts: FloatArray, prices: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ascend in every region from the same posteriors: only their slopes matter; see `Pricer.climb`."""

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.joint import FloatArray
-from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
+from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.lp import sparse_optimum
 from funnel.solver.split import Split
 
@@ -21,7 +21,12 @@ _NEAR = 1e-4
 
 
 def polish(
-    split: Split, law: FloatArray, rows: FloatArray, tighter_rows: FloatArray, budget: Budget | None = None
+    split: Split,
+    law: FloatArray,
+    rows: FloatArray,
+    tighter_rows: FloatArray,
+    budget: Budget | None = None,
+    goal: Goal = ENTROPY,
 ) -> Split | None:
     """The same split with every vertex moved to the same corner of a slightly tighter polytope.
 
@@ -37,6 +42,8 @@ def polish(
         The cone in posterior coordinates, and the same cone for a slightly smaller budget.
     budget : Budget, optional
         Charged for every corner.
+    goal : Goal
+        What the value is of.
 
     Returns
     -------
@@ -61,7 +68,7 @@ def polish(
     mass = np.asarray(np.linalg.lstsq(shares, np.ones(len(law)), rcond=None)[0], dtype=np.float64)
     if (mass <= 0).any() or np.abs(shares @ mass - 1).max() > _EXACT:
         return None
-    return Split(posteriors, mass, float(negative_entropy(posteriors) @ mass), split.bound)
+    return Split(posteriors, mass, float(goal.gains(posteriors) @ mass), split.bound)
 
 
 def _same_corner(vertex: FloatArray, rows: FloatArray, tighter_rows: FloatArray) -> FloatArray | None:
@@ -88,6 +95,7 @@ def repaired(
     image: FloatArray | None = None,
     budget: Budget | None = None,
     of: npt.NDArray[np.integer[Any]] | None = None,
+    goal: Goal = ENTROPY,
 ) -> Split | None:
     """The same split moved into a slightly tighter polytope by one linear programme, zeros kept.
 
@@ -110,6 +118,8 @@ def repaired(
         Limits the programme.
     of : ndarray of int, shape (m,), optional
         The output that each condition is for; without, all are for every output.
+    goal : Goal
+        What the utility is of.
 
     Returns
     -------
@@ -134,7 +144,7 @@ def repaired(
     conditions = sp.csr_matrix((entries[row, column], (row, rank[place[row], column])), shape=(len(place), number))
     shares = sp.csr_matrix((masses[output, symbol] / law[symbol], (symbol, np.arange(number))))
     counted = split.posteriors if image is None else split.posteriors @ image.T
-    slopes = np.log(np.maximum(counted, 1e-300))
+    slopes = goal.slopes(counted)
     gain = masses[output, symbol] * (slopes if image is None else slopes @ image)[output, symbol]
     moves = sparse_optimum(gain, conditions, shares, np.ones(len(law)), budget)
     if moves is None:
@@ -144,5 +154,5 @@ def repaired(
     mass = moved.sum(axis=1)
     used = mass > 0
     posteriors = moved[used] / mass[used, None]
-    gains = negative_entropy(posteriors if image is None else posteriors @ image.T)
+    gains = goal.gains(posteriors if image is None else posteriors @ image.T)
     return Split(posteriors, mass[used], float(gains @ mass[used]), split.bound)

@@ -9,7 +9,7 @@ from scipy.special import xlogy
 
 from funnel.joint import FloatArray
 from funnel.solver.batch import Answers, Bases, BatchProgramme, Flags
-from funnel.solver.bounds import linear_bounds, negative_entropy, priced_bounds, proven_empty
+from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
 from funnel.solver.boxes import OpenBoxes, hole, trimmed
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.region import Region
@@ -140,7 +140,7 @@ class Pricer:
 
     def gains(self, posteriors: FloatArray) -> FloatArray:
         """g of what the utility counts of posteriors (k, a); shape (k,)."""
-        return negative_entropy(self.region.counts(posteriors))
+        return self.region.gains(posteriors)
 
     def _costs(self, slopes: FloatArray, prices: FloatArray) -> FloatArray:
         free = np.zeros((len(slopes), self.region.levels))

@@ -9,9 +9,11 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.guarantees.base import ConeGuarantee, PosteriorGuarantee
 from funnel.joint import FloatArray, Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.protocol import WeightArray
 from funnel.rounding import silence_unseen
 from funnel.solver.budget import CALL, Budget
+from funnel.solver.goal import ENTROPY, goal_of
 from funnel.solver.master import best_split
 from funnel.solver.presolve import MergedInputs, keep_inputs, merge_inputs, split_rows
 from funnel.solver.region import Region
@@ -37,6 +39,8 @@ class Problem:
     rows : ndarray, shape (m, merged inputs)
         The cone in posterior coordinates.
     region : Region
+    utility : Utility
+        What is maximised.
     """
 
     joint: Joint
@@ -45,15 +49,30 @@ class Problem:
     merged: MergedInputs
     rows: FloatArray
     region: Region
+    utility: Utility = INFORMATION
 
     @classmethod
-    def of(cls, joint: Joint, guarantee: ConeGuarantee, reads_secret: bool, presolve: bool = True) -> Problem:
-        """Presolve, unless that is not wanted or the channel reads the secret, and the region."""
+    def of(
+        cls,
+        joint: Joint,
+        guarantee: ConeGuarantee,
+        reads_secret: bool,
+        presolve: bool = True,
+        utility: Utility = INFORMATION,
+    ) -> Problem:
+        """Presolve, unless that is not wanted or the channel reads the secret, and the region.
+
+        Inputs that the guarantee cannot tell apart are one to information alone, which has a nat for each of them
+        whatever it is; numbers differ.
+        """
         if not reads_secret:
+            presolve = presolve and utility == INFORMATION
             merged = merge_inputs(joint, guarantee) if presolve else keep_inputs(joint)
             law = merged.joint.p_input
             rows = _conditions(merged, guarantee)
-            return cls(joint, joint, guarantee, merged, rows, Region.of(rows, law))
+            places = np.array([group[0] for group in merged.members])
+            region = Region.of(rows, law, None, goal_of(utility, joint, places, law))
+            return cls(joint, joint, guarantee, merged, rows, region, utility)
         read = joint.with_secret()
         merged = keep_inputs(read)
         law = merged.joint.p_input
@@ -61,13 +80,14 @@ class Problem:
         # What counts is x: the posterior of (s, x), summed over s (METHOD section 3).
         inputs = np.array([group[0] % joint.counts.shape[1] for group in merged.members])
         seen = np.flatnonzero(joint.counts.any(axis=0))
-        region = Region.of(rows, law, (seen[:, None] == inputs).astype(np.float64))
-        return cls(joint, read, guarantee, merged, rows, region)
+        goal = goal_of(utility, joint, inputs, law)
+        image = (seen[:, None] == inputs).astype(np.float64) if goal is ENTROPY else None
+        return cls(joint, read, guarantee, merged, rows, Region.of(rows, law, image, goal), utility)
 
     @property
     def reads_secret(self) -> bool:
         """Whether the channel reads the secret as well."""
-        return self.region.image is not None
+        return self.read is not self.joint
 
     @property
     def law(self) -> FloatArray:
@@ -114,7 +134,7 @@ class Problem:
             raise SolverError("the time limit does not allow to make the protocol that was found; raise it")
         budget.spend(work)
         if not self.reads_secret and len(split.mass) > len(self.law):
-            split = best_split(split.posteriors, self.law, budget)
+            split = best_split(split.posteriors, self.law, budget, self.region.goal)
         posteriors, mass = split_rows(self.merged, split.posteriors, split.mass)
         law = self.read.p_input
         seen = law > 0

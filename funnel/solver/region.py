@@ -9,6 +9,7 @@ import numpy as np
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
+from funnel.solver.goal import ENTROPY, Goal
 
 # A row is read as accurate to this share of its largest entry: far more than the rounding of e^ε, of the counts'
 # quotients and of their sums, far less than what any gap can show.
@@ -34,6 +35,8 @@ class Region:
     levels : int
         Further variables between 0 and 1 in the conditions, which the utility does not count: a posterior is in the
         region if some levels meet the conditions with it.
+    goal : Goal
+        The convex function of what is counted.
     """
 
     rows: FloatArray
@@ -41,9 +44,10 @@ class Region:
     law: FloatArray
     image: FloatArray | None
     levels: int = 0
+    goal: Goal = ENTROPY
 
     @classmethod
-    def of(cls, rows: FloatArray, law: FloatArray, image: FloatArray | None = None) -> Region:
+    def of(cls, rows: FloatArray, law: FloatArray, image: FloatArray | None = None, goal: Goal = ENTROPY) -> Region:
         """Region from the cone's rows in posterior coordinates (row T of a channel: ``v_x = p_x T_x / q``).
 
         Raises
@@ -53,16 +57,18 @@ class Region:
         """
         if not (law > 0).all() or not np.isfinite(rows).all():
             raise SolverError("the optimiser needs inputs of positive probability and finite conditions")
-        return cls(*_paired(_scaled(rows, law), law), law / law.sum(), image)
+        return cls(*_paired(_scaled(rows, law), law), law / law.sum(), image, goal=goal)
 
     @classmethod
-    def with_levels(cls, rows: FloatArray, law: FloatArray, levels: int, image: FloatArray | None = None) -> Region:
+    def with_levels(
+        cls, rows: FloatArray, law: FloatArray, levels: int, image: FloatArray | None = None, goal: Goal = ENTROPY
+    ) -> Region:
         """Region from rows (m, a + levels) in posterior coordinates and levels, ``rows (v, levels) <= 0``."""
         if not (law > 0).all() or not np.isfinite(rows).all():
             raise SolverError("the optimiser needs inputs of positive probability and finite conditions")
         scaled = rows / np.abs(rows).max(axis=1, initial=_NOISE, keepdims=True)
         least = scaled[:, : len(law)].min(axis=1, initial=0.0) + np.minimum(scaled[:, len(law) :], 0.0).sum(axis=1)
-        return cls(scaled, least, law / law.sum(), image, levels)
+        return cls(scaled, least, law / law.sum(), image, levels, goal)
 
     @property
     def inputs(self) -> int:
@@ -77,6 +83,10 @@ class Region:
     def counts(self, posteriors: FloatArray) -> FloatArray:
         """What the utility counts of posteriors (k, a): their images, shape (k, d)."""
         return posteriors if self.image is None else np.asarray(posteriors @ self.image.T)
+
+    def gains(self, posteriors: FloatArray) -> FloatArray:
+        """g of posteriors (k, a); shape (k,)."""
+        return self.goal.gains(self.counts(posteriors))
 
     @cached_property
     def system(self) -> FloatArray:

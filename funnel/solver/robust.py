@@ -18,6 +18,7 @@ from funnel.protocol import DENOMINATOR, WeightArray
 from funnel.rounding import proven_weights, rounded_weights
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.columns import ColumnGeneration, Trace
+from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.polish import repaired
 from funnel.solver.region import Region
 from funnel.solver.split import Split
@@ -114,6 +115,7 @@ def robust_weights(
     budget: Budget,
     image: Callable[[Places], FloatArray | None],
     trace: Trace | None = None,
+    goal: Callable[[Places], Goal] | None = None,
 ) -> RobustOptimum:
     """Maximise the utility over all channels that are RLDP over F, F itself and not a polytope around it.
 
@@ -135,6 +137,8 @@ def robust_weights(
         The inputs that occur (a,) to what the utility counts of a posterior, or None for all of it.
     trace : callable, optional
         Told (value, bound) as they improve; the value is that of a relaxation until the end.
+    goal : callable, optional
+        These inputs (a,) to the convex function whose average is the utility; by default entropy.
 
     Raises
     ------
@@ -148,15 +152,16 @@ def robust_weights(
     seen = read.p_input > 0
     law = read.p_input[seen]
     counted = image(np.flatnonzero(seen))
+    maximised = ENTROPY if goal is None else goal(np.flatnonzero(seen))
     cuts = _Cuts(read, near, seen)
     limit = capped_exp(guarantee.epsilon)
-    bound, worst, columns, finished, rounds = 0.0, np.inf, np.zeros((0, len(law))), False, 0
+    bound, worst, columns, finished, rounds = np.inf, np.inf, np.zeros((0, len(law))), False, 0
     value, still = np.inf, 0
     while True:
         if rounds and (budget.expired or rounds == _ROUNDS):
             break
         rounds += 1
-        region = Region.of(cuts.rows(guarantee.epsilon) / law, law, counted)
+        region = Region.of(cuts.rows(guarantee.epsilon) / law, law, counted, maximised)
         search = ColumnGeneration(region, budget)
         inside = (columns @ region.rows.T <= 1e-9).all(axis=1) & (columns @ region.rows.T >= region.least - 1e-9).all(1)
         search.start_from(columns[inside])
@@ -176,7 +181,7 @@ def robust_weights(
         if (worst <= limit * (1 + _CLOSE) or not added or still > _STILL) and rough <= 0.7 * gap:
             finished = mixture.finished
             break
-    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing)
+    weights = _moved_inside(read, guarantee, near, cuts, split, law, seen, counted, finishing, maximised)
     return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
 
 
@@ -220,6 +225,7 @@ def _moved_inside(
     seen: Flags,
     counted: FloatArray | None,
     budget: Budget,
+    goal: Goal,
 ) -> WeightArray:
     # Moving changes which laws are worst: cut again, over the outputs there are, until the worst case agrees.
     margin = _MARGIN
@@ -228,7 +234,7 @@ def _moved_inside(
             break
         budget.spend(200 * CALL + 2 * _BY_ROW * split.posteriors.size * len(near.law))
         smaller = guarantee.tightened(margin)
-        moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted, budget)
+        moved = repaired(split, law, cuts.rows(smaller.epsilon) / law, counted, budget, goal=goal)
         if moved is None:
             break
         matrix = _channel(moved, law, seen, read)

@@ -229,7 +229,7 @@ def cells_of(spec: ReleaseSpec, source: Source) -> dict[str, Cells]:
     readers = {}
     for column in spec.columns:
         recode = spec.recode.get(column)
-        edges, bins = (recode.bins or (), recode.bin_labels) if recode is not None else ((), ())
+        edges, bins = (recode.edges, recode.bin_labels) if recode is not None else ((), ())
         groups = {} if recode is None else recode.group_of
         period = None if recode is None else recode.period
         kind = source.schema.field(column).type

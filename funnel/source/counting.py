@@ -12,6 +12,8 @@ from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
+from funnel.settings import Recode
+from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
@@ -48,7 +50,8 @@ def count_joint(
 def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     """The categories of a source: as `learn_codings` finds them, and under a threshold grouped until no count is small.
 
-    The source is read twice more where values have to be grouped. What is grouped is in the codings, so that whoever
+    The source is read twice more where values have to be grouped, and twice for every column whose bins are to be
+    found. What is grouped, and which bins were found, is in the codings, so that whoever
     reads the source with `Codings.settled` sees groups only.
 
     Raises
@@ -56,7 +59,9 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     DataError
         As `learn_codings`; and if no grouping meets the threshold.
     """
-    codings = learn_codings(spec, source, progress)
+    bins = {column: _written(one) for column, one in automatic_bins(spec, source, progress).items()}
+    spec = Codings((), 0, recode=bins).settled(spec)
+    codings = replace(learn_codings(spec, source, progress), recode=bins)
     if spec.frequencies.protection != "threshold":
         return codings
     # Imported here: what is suggested is about codings.
@@ -66,10 +71,12 @@ def recoded(spec: ReleaseSpec, source: Source, progress: Progress) -> Codings:
     recode = threshold_recode(spec, joint)
     if not recode:
         return codings
-    grouped = replace(
-        codings, recode={column: one.model_dump_json(exclude_unset=True) for column, one in recode.items()}
-    )
+    grouped = replace(codings, recode={**bins, **{column: _written(one) for column, one in recode.items()}})
     return replace(learn_codings(grouped.settled(spec), source, progress), recode=grouped.recode)
+
+
+def _written(recode: Recode) -> str:
+    return recode.model_dump_json(exclude_unset=True)
 
 
 def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
@@ -117,12 +124,11 @@ def require_inputs(joint: Joint, max_inputs: int) -> None:
 
 
 def _too_many(joint: Joint, max_inputs: int) -> str:
-    # Whoever raises this limit meets that of a protocol next, so the one that binds is told.
-    binds = min(max_inputs, largest_table())
     return (
         f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
-        f"{max_inputs:,} of max_inputs in [limits]; publish fewer columns or group rare categories with minimum_count "
-        f"in [recode], to at most {binds:,}, which a protocol can be made for"
+        f"{max_inputs:,} of max_inputs in [limits]; raise it, publish fewer columns, or group rare categories with "
+        f"minimum_count in [recode]: under lip, alip, ldp or pml for counts without noise memory is the limit, any "
+        f"other protocol can be made for at most {largest_table():,}"
     )
 
 

@@ -17,6 +17,7 @@ from funnel.frequencies.expected import expected
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms.instead import best_for
 from funnel.planning import choose, contenders
 from funnel.progress import Progress, quiet
@@ -51,9 +52,9 @@ class Alternative:
     lines : str
         To write into the spec.
     kept : float or None
-        Share of H(X) of what is published then; None where nothing can be.
+        Share of H(X) of what is published then, or of its variance that is explained; None where nothing can be.
     nats : float or None
-        The same as I(X;Y).
+        The same as I(X;Y); None by another utility.
     entropy : float
         H(X) of what is published then, nats.
     """
@@ -87,6 +88,7 @@ def alternatives(
     *,
     seconds: float = SECONDS,
     progress: Progress = quiet,
+    utility: Utility = INFORMATION,
 ) -> tuple[Alternative, ...]:
     """What the best protocol that reads the published columns alone keeps of everything else that could be published.
 
@@ -101,8 +103,9 @@ def alternatives(
     noise : Noise or None
         With which these counts, and those of an alternative, are protected. What such noise would leave open of an
         alternative is taken, with the counts that are public now; nothing is drawn.
-    workers, cache, seconds, progress
-        As for `sweep`.
+    workers, cache, seconds, progress, utility
+        As for `sweep`. By another utility than information, only what leaves the published values as they are: others
+        have no number.
 
     Returns
     -------
@@ -110,34 +113,37 @@ def alternatives(
         What the spec says first, then by what is kept.
     """
     tables = [_as_it_is(joint), *_without(spec, joint), *_together(spec, joint)]
+    if utility != INFORMATION:
+        tables = [table for table in tables if table.joint.inputs == joint.inputs]
     known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]
-    tasks = [(one, str(guarantee), seconds) for one in known]
-    keys: list[list[object]] = [[digest_of(one), str(guarantee), seconds] for one in known]
+    tasks = [(one, str(guarantee), seconds, utility) for one in known]
+    keys: list[list[object]] = [[digest_of(one), str(guarantee), seconds, *utility.content] for one in known]
     found = remembered(_kept, tasks, keys, Kept, workers, cache, progress)
-    made = [_told(table, kept) for table, kept in zip(tables, found, strict=True)]
+    made = [_told(table, kept, utility) for table, kept in zip(tables, found, strict=True)]
     return (made[0], *sorted(made[1:], key=lambda one: -(one.kept or 0.0)))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """I(X;Y) in nats that the best protocol keeps; None where there is none."""
+    """The utility of the best protocol, I(X;Y) in nats or another; None where there is none."""
 
     nats: float | None
 
 
-def _kept(joint: Joint, text: str, seconds: float) -> Kept:
+def _kept(joint: Joint, text: str, seconds: float, utility: Utility = INFORMATION) -> Kept:
     guarantee = parse_guarantee(text)
     try:
-        best = choose(contenders(joint, guarantee, best_for(guarantee), False, seconds))
+        best = choose(contenders(joint, guarantee, best_for(guarantee), False, seconds, utility=utility))
     except FunnelError:
         return Kept(None)
     return Kept(best.utility)
 
 
-def _told(table: _Table, found: Kept) -> Alternative:
-    entropy = table.joint.entropy
-    said = {**vars(table.said), "nats": found.nats, "entropy": entropy}
-    kept = None if found.nats is None or entropy == 0 else min(1.0, found.nats / entropy)
+def _told(table: _Table, found: Kept, utility: Utility) -> Alternative:
+    whole = utility.whole(table.joint)
+    nats = found.nats if utility == INFORMATION else None
+    said = {**vars(table.said), "nats": nats, "entropy": table.joint.entropy}
+    kept = None if found.nats is None or whole == 0 else min(1.0, found.nats / whole)
     return Alternative(**{**said, "kept": kept})
 
 

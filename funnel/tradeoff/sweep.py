@@ -17,6 +17,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Utility
 from funnel.mechanisms import mechanism, names
 from funnel.planning import PlanRow, plan
 from funnel.progress import Progress, quiet
@@ -113,6 +114,7 @@ def sweep(
     parts: Sequence[float] = PARTS,
     seconds: float = SECONDS,
     progress: Progress = quiet,
+    utility: Utility = INFORMATION,
 ) -> Sweep:
     """Fit every mechanism that may be used at several budgets.
 
@@ -134,6 +136,8 @@ def sweep(
     seconds : float
         For each point, as work that is counted: the same points on every machine.
     progress : callable
+    utility : Utility
+        What mechanisms are compared by.
 
     Raises
     ------
@@ -150,8 +154,9 @@ def sweep(
     chosen = [name for name in names() if reads_secret or not mechanism(name).reads_secret]
     # Optima take longest, so they begin first.
     chosen.sort(key=lambda name: not mechanism(name).optimises)
-    tasks = [(joint, str(one), name, seconds) for name in chosen for one in varied]
-    found = remembered(_point, tasks, [_key(joint, *task[1:]) for task in tasks], Point, workers, cache, progress)
+    tasks = [(joint, str(one), name, seconds, utility) for name in chosen for one in varied]
+    keys = [_key(joint, *task[1:4], *utility.content) for task in tasks]
+    found = remembered(_point, tasks, keys, Point, workers, cache, progress)
     order = {name: place for place, name in enumerate(names())}
     points = sorted(found, key=lambda point: (order[point.mechanism], point.budget))
     return Sweep(str(guarantee), tuple(one.budget for one in varied), tuple(points))
@@ -246,23 +251,24 @@ def _key(joint: Joint, *rest: object) -> list[object]:
     return [digest_of(joint), *rest]
 
 
-def _point(joint: Joint, text: str, name: str, seconds: float) -> Point:
+def _point(joint: Joint, text: str, name: str, seconds: float, utility: Utility = INFORMATION) -> Point:
     """One mechanism at one budget, by whatever worker."""
     guarantee = parse_guarantee(text)
-    (row,) = plan(joint, guarantee, [name], mechanism(name).reads_secret, seconds)
-    return point_of(row, guarantee, joint)
+    (row,) = plan(joint, guarantee, [name], mechanism(name).reads_secret, seconds, utility=utility)
+    return point_of(row, guarantee, joint, utility)
 
 
-def point_of(row: PlanRow, guarantee: Guarantee, joint: Joint) -> Point:
+def point_of(row: PlanRow, guarantee: Guarantee, joint: Joint, utility: Utility = INFORMATION) -> Point:
     """A row of a plan as a point; what cannot be used keeps nothing."""
     usable = row.reason is None
     certified = row.bound if usable and not row.reads_secret else None
+    whole = utility.whole(joint)
     return Point(
         mechanism=row.mechanism,
         guarantee=str(guarantee),
         budget=guarantee.budget,
         kept=row.share if usable else None,
         level=row.level if row.level is not None and math.isfinite(row.level) else None,
-        most=None if certified is None or joint.entropy == 0 else min(1.0, certified / joint.entropy),
+        most=None if certified is None or whole == 0 else min(1.0, certified / whole),
         reason=row.reason,
     )

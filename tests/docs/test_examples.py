@@ -53,7 +53,7 @@ def test_measures_have_an_example_about_the_law_of_their_room(name: str) -> None
     assert examined(inspect.getdoc(getattr(funnel.measures, name)) or "", name, shared)
 
 
-@pytest.mark.parametrize("page", ["docs/side-channels.md"])
+@pytest.mark.parametrize("page", ["docs/side-channels.md", "docs/estimation.md"])
 def test_prompts_answer_as_printed(page: str) -> None:
     # A fence would be taken for a part of the answer above it.
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))

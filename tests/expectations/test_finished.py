@@ -39,6 +39,7 @@ OWN = {
     "plain_level": "expect_plain_level_to_meet_bound",
     "protocol_figures": "expect_protocol_figures_to_follow_recount",
     "package": "expect_package_to_describe_release",
+    "handouts": "expect_handouts_to_follow_documents",
     "report": "expect_report_to_follow_recount",
 }
 
@@ -245,8 +246,12 @@ PACKAGE: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("resources", 0, "hash"), f"sha256:{'0' * 64}", "resources"),
     (("resources", 0, "bytes"), lambda size: size + 1, "resources"),
     (("resources", 1, "schema", "fields", 0, "categories", 0), "Nobody", "resources"),
+    (("resources", 1, "schema", "fieldsMatch"), ["equal"], "resources"),
     (("resources",), lambda resources: resources[:1], "resources"),
     (("funnel:privacy", "guarantee"), "lip:2.0", "guarantee"),
+    (("funnel:privacy", "schema"), "funnel/privacy/2", "channel"),
+    (("funnel:privacy", "meaning"), "Nothing is told.", "channel"),
+    (("funnel:privacy", "estimation", "recipe"), "Count.", "channel"),
     (("funnel:privacy", "level"), 0.1, "level"),
     (("funnel:privacy", "protocolDigest"), "0" * 64, "channel"),
     (("funnel:privacy", "rowOrder"), "as in the source", "channel"),
@@ -343,7 +348,7 @@ def test_evidence_that_is_gone_fails_what_rests_on_it(finished: Finished) -> Non
     finished.folder.package.write_text("{")
     found = {result.name: str(result.failure) for result in judge(finished).failed}
     # The report names the time that is in the package.
-    assert set(found) == {OWN["recount"], OWN["package"], OWN["report"]}
+    assert set(found) == {OWN["recount"], OWN["package"], OWN["handouts"], OWN["report"]}
     assert found[OWN["package"]] == "its evidence could not be gathered: datapackage.json is not JSON"
     assert found[OWN["recount"]].startswith("its evidence could not be gathered: the joint law ")
 
@@ -353,6 +358,22 @@ def test_a_release_of_which_nothing_can_be_judged_fails(finished: Finished, name
     getattr(finished.folder, name).write_text("{}")
     (failed,) = judge(finished).failed
     assert (failed.name, failed.description) == ("evidence", "What the release declares can be read.")
+
+
+@pytest.mark.parametrize("name", ["README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"])
+def test_one_byte_more_in_a_handout_is_found(finished: Finished, name: str) -> None:
+    assert failures(finished, "handouts") == {}
+    path = finished.folder.root / name
+    path.write_bytes(path.read_bytes() + b" ")
+    assert set(failures(finished, "handouts")) == {name}
+    path.unlink()
+    assert failures(finished, "public_files") == {"all public files": f"{name} is missing"}
+
+
+def test_handouts_follow_the_documents_and_the_version_before(finished: Finished) -> None:
+    assert set(failures(replace(finished, previous="0.9.0"), "handouts")) == {"dcat.jsonld"}
+    edit(finished.folder.package, lambda content: content.update(title="Another"))
+    assert set(failures(finished, "handouts")) == {"README.md", "CITATION.cff", "dcat.jsonld"}
 
 
 def test_digests_in_the_package_are_of_the_files_that_are_there(finished: Finished) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 
 from funnel.pipeline.expectations import Finished, judge
+from funnel.pipeline.expectations.frequency_claims import frequency_claims
 from funnel.pipeline.flows.way import go
-from funnel.recount import recount
+from funnel.recount import Recount, recount
 from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.noisy_moves import NoisyRows
 from funnel.recount.selection import learned_columns, learning_cost, selected_columns, surprise
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
@@ -322,3 +325,24 @@ class TestSelection:
         near = {f"near {k}": 165 for k in range(4)}
         for named in ([], ["near 1"], list(near)):
             assert surprise(spec, "race", near, named) > 1e-3
+
+    def test_of_units_with_several_rows_what_was_not_named_is_no_evidence(self, finished: Finished) -> None:
+        """All rows are counted, and names are learned from one of every unit: one may have had thousands."""
+        public = finished.frequencies
+        assert public is not None
+        values = {column: dict(finished.recount.values[column]) for column in finished.recount.values}
+        values["race"]["of one unit alone"] = 5000
+        counted = replace(finished.recount, values=values)
+
+        def selected(public: PublicFrequencies, counted: Recount) -> str | None:
+            content = json.loads(finished.folder.frequencies.read_bytes())
+            claims = frequency_claims(content, True, public, counted, finished.spec, finished.said)
+            return next(one.failure for one in claims if one.name == "selected values")
+
+        several = replace(public, rows=NoisyRows(0.25, 8.0, public.noisy, public.noisy, (1,) * 100))
+        assert selected(public, finished.recount) is None
+        assert "hardly have named" in str(selected(public, counted))
+        assert selected(several, counted) is None
+        # What was named is judged as ever: here everything that a single record has.
+        values["race"] = dict.fromkeys(public.labels["race"][:4], 1)
+        assert "hardly have named" in str(selected(several, counted))

@@ -19,6 +19,7 @@ from funnel.pipeline.expectations import Finished, history_answers
 from funnel.pipeline.expectations.claims import Claim
 from funnel.pipeline.expectations.history_claims import CLAIMS, HistoryEvidence, Prepared
 from funnel.pipeline.flows.way import go
+from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -112,6 +113,39 @@ def test_another_channel_than_that_of_the_histories_is_told(made: Made) -> None:
     found = failures(replace(made.evidence, released=turned))
     assert set(found) == {"channel"}
     assert found["channel"].endswith("is not the effective channel, rounded to a grid")
+
+
+def _with_tables(made: Made, *noise: dict[str, list[int]]) -> HistoryEvidence:
+    """As if the version had published tables of changes, whose noise the register's people tell to be this."""
+    tables = Since("adults/1.0.0", ((9, 1), (1, 9)), ((5, 5),), ((5, 5),))
+    found, moves = made.evidence.found, NoisyChanges(0.5, 4.0, (tables,))
+    entry = replace(found.entries[-1], moves=moves)
+    version = replace(found.versions[-1], noise=[(moves.scale, one) for one in noise])
+    evidence = replace(made.evidence)
+    evidence.__dict__["found"] = replace(
+        found, entries=(*found.entries[:-1], entry), versions=(*found.versions[:-1], version)
+    )
+    return evidence
+
+
+def test_tables_of_changes_have_noise_as_it_is_said(made: Made) -> None:
+    random, success = np.random.default_rng(3), -np.expm1(-1 / 4)
+    drawn = {name: (random.geometric(success, 40) - random.geometric(success, 40)).tolist() for name in ("a", "b")}
+    # Nothing is published of it here.
+    assert failures(_with_tables(made, drawn)) == {"entry": "changes and rows are not those that are published"}
+    for spoilt, what in (
+        ({"a": drawn["a"], "b": [0] * 40}, "in b"),
+        ({"a": drawn["a"], "b": [3 * one for one in drawn["b"]]}, "in b"),
+        ({name: [abs(one) for one in 3 * told] for name, told in drawn.items()}, "below zero"),
+    ):
+        said = failures(_with_tables(made, spoilt))["noise"]
+        assert said.startswith("is not drawn as it is said to be, by ")
+        assert what in said
+
+
+def test_tables_of_changes_about_other_people_are_told(made: Made) -> None:
+    """What the tables are about is not known then, and so is their noise."""
+    assert failures(_with_tables(made))["noise"] == "cannot be told: tables are not about the versions of the register"
 
 
 def _with_input(drawing: dict[str, Any], symbol: list[str]) -> dict[str, Any]:

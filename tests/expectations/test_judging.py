@@ -62,7 +62,7 @@ def test_a_good_release_of_two_columns_with_inputs_outside_the_alphabet_passes(s
     verdict = judge(small)
     assert failures(verdict) == {}
     assert Counter(judgement.name for judgement in verdict.results)[CATEGORIES] == 2
-    assert small.pair_counts[-1].sum() == 60
+    assert small.pair_counts.outside == 60
 
 
 def test_judging_writes_nothing_prints_nothing_and_stays_offline(

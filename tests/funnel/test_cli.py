@@ -19,12 +19,13 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console as RichConsole
 
-from funnel import LIP, Joint, fit
+from funnel import LIP, Joint, estimate, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.frequencies import Frequencies
 from funnel.history.outlook import outlook
 from funnel.planning import plan
+from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
 from tests.funnel.history.test_reserve import second_version
 from tests.projects import SPEC, adult_rows, make_project
@@ -277,6 +278,24 @@ def test_errors_as_json_name_their_class_and_status(tmp_path: Path) -> None:
 def test_audit_of_something_that_is_no_release(tmp_path: Path) -> None:
     failed(funnel("audit", tmp_path), 4, "not a release")
     failed(funnel("audit", tmp_path / "gone"), 4, "no release at")
+
+
+def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path) -> None:
+    joint = Joint.from_counts([[300, 100], [100, 500]], secret=["ill", "well"], inputs=["u", "v"])
+    protocol = fit("grr", joint, LIP(0.5))
+    release = ReleaseFolder(tmp_path)
+    release.data.parent.mkdir()
+    texts = [protocol.outputs.symbols[i][0] for i in (0, 1) for _ in range((430, 570)[i])]
+    pq.write_table(pa.table({protocol.outputs.columns[0]: texts}), release.data)
+    release.protocol.write_text(protocol.to_json())
+    release.package.write_text("{}")
+    expected = estimate(np.array([430, 570]), protocol)
+    assert json.loads(funnel("estimate", tmp_path, "--json").stdout) == expected.to_dict()
+    assert str(expected) in funnel("estimate", tmp_path).stdout
+    sampled = json.loads(funnel("estimate", tmp_path, "--sampling", "--method", "inverse", "--json").stdout)
+    assert (sampled["sampling"], sampled["method"]) == (True, "inverse")
+    failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
+    failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")
 
 
 def test_a_guarantee_that_no_allowed_mechanism_meets(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,17 @@ from hypothesis.extra import numpy as hnp
 
 from funnel import LDP, LIP, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError
 from funnel.protocol import DENOMINATOR, exact_sums
-from funnel.rounding import integer_weights, marginal_weights, mix, proven_weights, rounded_weights, silence_unseen
+from funnel.rounding import (
+    integer_weights,
+    marginal_weights,
+    mix,
+    proven_weights,
+    rounded_weights,
+    silence_unseen,
+    sparse_integer_weights,
+    sparse_rounded_weights,
+)
+from funnel.sparse_weights import SparseWeights
 from tests.strategies import joints
 
 matrices = hnp.arrays(
@@ -35,6 +47,60 @@ def test_rounding_keeps_sums_zeros_and_proportions(matrix: np.ndarray) -> None:
 def test_what_is_no_channel_is_refused(matrix: list[list[float]]) -> None:
     with pytest.raises(SolverError, match="not a channel"):
         integer_weights(np.array(matrix))
+
+
+@given(matrices, st.randoms(use_true_random=False))
+def test_entries_in_any_order_are_rounded_as_a_table_is(matrix: np.ndarray, random: Random) -> None:
+    """Only what a column lacks may go to another entry, where the largest are equal: to the first that is given."""
+    outputs, inputs = np.nonzero(matrix)
+    order = np.array(random.sample(range(len(outputs)), len(outputs)))
+    outputs, inputs = outputs[order], inputs[order]
+    # Sums in the same order are the same floats.
+    channel = matrix / matrix.sum(axis=0)
+    channel /= channel.sum(axis=0)
+    found = sparse_integer_weights(outputs, inputs, channel[outputs, inputs], channel.shape)
+    assert found.sums_by_input() == [DENOMINATOR] * channel.shape[1]
+    sums = np.bincount(inputs, weights=channel[outputs, inputs])
+    table, floored = found.table(), np.ldexp(channel / sums, 63).astype(np.uint64)
+    for x in range(channel.shape[1]):
+        (at,) = np.nonzero(table[:, x] != floored[:, x])
+        given = outputs[inputs == x]
+        first = next(y for y in given if floored[y, x] == floored[:, x].max())
+        assert at.tolist() in ([], [first])
+
+
+@pytest.mark.parametrize("values", [[0.5, 0.4], [1.5, -0.5], [np.nan, 1.0], [np.inf, 1.0]])
+def test_entries_that_are_no_channel_are_refused(values: list[float]) -> None:
+    with pytest.raises(SolverError, match="not a channel"):
+        sparse_integer_weights(np.array([0, 1]), np.array([0, 0]), np.array(values), (2, 1))
+    with pytest.raises(SolverError, match="a column does not sum to 1"):
+        sparse_integer_weights(np.array([0]), np.array([0]), np.ones(1), (1, 2))
+
+
+def test_an_input_that_is_drawn_as_it_is_weighs_all() -> None:
+    found = sparse_integer_weights(np.array([1, 0]), np.array([0, 1]), np.ones(2), (2, 2))
+    assert found.table().tolist() == [[0, DENOMINATOR], [DENOMINATOR, 0]]
+
+
+def test_masses_are_shares_of_what_an_input_has() -> None:
+    """P(x, y) of inputs of 1/4 and 3/4, in binary fractions: nothing is rounded."""
+    joint = Joint.from_counts([[1, 2], [0, 1]])
+    outputs, inputs, masses = np.array([0, 1, 0, 2]), np.array([0, 0, 1, 1]), np.array([1, 3, 6, 6]) / 16
+    weights = sparse_rounded_weights(joint, outputs, inputs, masses, 4)
+    quarter = DENOMINATOR // 4
+    assert weights.table().tolist() == [[quarter, 2 * quarter], [3 * quarter, 0], [0, 2 * quarter], [0, 0]]
+    # 1/4 1/4 + 3/4 1/2, and so on: what a unit of rounding is in the largest.
+    assert marginal_weights(joint, weights).tolist() == [7 * quarter // 4, 3 * quarter // 4, 6 * quarter // 4, 0]
+
+
+@given(joints(min_inputs=2), st.integers(0, 2**32 - 1))
+def test_the_law_of_the_output_is_exact_however_weights_are_held(joint: Joint, seed: int) -> None:
+    weights = integer_weights(np.random.default_rng(seed).dirichlet(np.ones(3), size=len(joint.inputs)).T)
+    counts = joint.counts.sum(axis=0).tolist()
+    exact = [sum(n * w for n, w in zip(counts, row, strict=True)) // joint.n for row in weights.tolist()]
+    exact[exact.index(max(exact))] += DENOMINATOR - sum(exact)
+    assert marginal_weights(joint, weights).tolist() == exact
+    assert marginal_weights(joint, SparseWeights.of(weights)).tolist() == exact
 
 
 @given(joints(min_inputs=2), st.floats(0, 1), st.integers(0, 2**32 - 1))

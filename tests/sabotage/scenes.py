@@ -25,7 +25,7 @@ from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 from tests.projects import adult_rows, make_project
 from tests.sabotage import tools
-from tests.waves import WAVES, wave
+from tests.waves import FOLLOWED, WAVES, wave
 
 SPEC = """
 name = "people"
@@ -71,34 +71,7 @@ NOISY = (
     .replace("bins = [30, 50]", "bins = [17, 30, 50, 85]")
     .replace("[output]", '[mechanism]\nname = "grr"\n\n[output]')
 )
-YEARS = """
-name = "people"
-title = "A panel of a test"
-secret = ["outwork"]
-publish = ["kids"]
-record_key = ["id"]
-guarantee = "lip:1.0"
-
-[source]
-path = "people.parquet"
-
-[mechanism]
-name = "grr"
-
-[frequencies]
-protection = "noise"
-epsilon = 0.5
-
-[categories]
-outwork = ["in", "out"]
-kids = ["no", "yes"]
-
-[history]
-people = "same"
-
-[metadata]
-licence = "CC-BY-4.0"
-"""
+YEARS = FOLLOWED.replace('"panel"', '"people"').replace("epsilon = 2.0", "epsilon = 0.5")
 GROUPS = (
     SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
     .replace('["marital-status", "sex"]', '["sex"]')

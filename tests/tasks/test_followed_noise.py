@@ -29,41 +29,11 @@ from funnel.release.protection import Protection
 from funnel.release.record import Record
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
-from tests.projects import adult_rows
-from tests.tasks.test_neighbours import DECLARED, Released, released, require_the_same, told_alike, with_another_secret
-from tests.waves import WAVES, wave
+from tests.tasks.test_neighbours import Released, released, require_the_same
+from tests.waves import FOLLOWED, WAVES, wave
 
 VERSIONS = ("1.0.0", "1.1.0", "1.2.0")
-PANEL = """
-name = "panel"
-title = "A panel"
-secret = ["outwork"]
-publish = ["kids"]
-record_key = ["id"]
-guarantee = "lip:1.0"
-
-[source]
-path = "people.parquet"
-
-[mechanism]
-name = "grr"
-
-[frequencies]
-epsilon = 2.0
-
-[categories]
-outwork = ["in", "out"]
-kids = ["no", "yes"]
-
-[history]
-people = "same"
-
-[metadata]
-licence = "CC-BY-4.0"
-"""
-KEYED = DECLARED.replace('people = "different"', 'people = "same"').replace(
-    'secret = ["marital', 'record_key = ["id"]\nsecret = ["marital'
-)
+PANEL = FOLLOWED + "\n[output]\ncsv = true\n"
 
 
 @dataclass(frozen=True)
@@ -174,18 +144,6 @@ def test_no_public_file_says_that_something_is_exact(panel: Path, version: str) 
     )
 
 
-def test_the_first_version_of_a_register_is_a_function_of_noisy_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(secret, "secrets", SAME_SECRET)
-    table = adult_rows()
-    table = table.append_column("id", pa.array(range(len(table)), pa.int64()))
-    one = released(tmp_path / "one", KEYED, table, monkeypatch)
-    other = released(tmp_path / "other", KEYED, with_another_secret(table), monkeypatch, one.noisy)
-    require_the_same(one, other)
-    assert told_alike(one, other)
-
-
 def test_another_secret_of_people_changes_no_public_byte_of_any_wave(
     made: tuple[Path, list[Released]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +197,9 @@ def test_rows_that_are_taken_over_keep_the_noise_of_their_changes(panel: Path, t
     shutil.copytree(panel, place, symlinks=True)
     spec = place / "people.toml"
     text = spec.read_text(encoding="utf-8")
-    spec.write_text(text.replace('title = "A panel"', 'title = "The panel"'), encoding="utf-8")
+    # Nothing is spent once more, so that what is spent already may be all that is allowed.
+    all_spent = text.replace("epsilon = 2.0", "epsilon = 2.0\ntotal = 6.0")
+    spec.write_text(all_spent.replace('title = "A panel"', 'title = "The panel"'), encoding="utf-8")
     told, _ = go(ReleaseSpec.load(spec), again=False, rotate=False)
     assert told["version"] == "1.2.1"
     one, other = (ReleaseFolder(place / "releases" / "panel" / version) for version in ("1.2.0", "1.2.1"))

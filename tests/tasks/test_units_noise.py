@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +15,9 @@ import pyarrow.compute as pc
 import pytest
 
 from funnel.audit.histories import recount_histories
+from funnel.errors import DataError
 from funnel.frequencies.rows import NoisyRows, UnitCounts
+from funnel.pipeline.expectations import Finished
 from funnel.pipeline.flows.way import go
 from funnel.progress import quiet
 from funnel.recount.frequencies import PublicFrequencies
@@ -195,3 +200,45 @@ def test_a_plan_and_then_the_release_have_the_same_first_rows_and_the_same_noise
         assert found.noisy is not None
         assert document.noisy == tuple(map(tuple, found.noisy.tolist()))
         assert document.rows == RowsPart.of(found.rows)
+
+
+def test_rows_that_are_taken_over_keep_first_rows_and_noise(
+    made: tuple[Path, list[Released]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "units"
+    shutil.copytree(made[0], place, symlinks=True)
+    spec = place / "people.toml"
+    # Nothing is spent once more, so that what is spent already may be all that is allowed.
+    text = spec.read_text(encoding="utf-8").replace("epsilon = 4.0", "epsilon = 4.0\ntotal = 8.0")
+    spec.write_text(text.replace('"Encounters of a test"', '"Other words"'), encoding="utf-8")
+    judged: list[Finished] = []
+    as_it_is = Finished.table
+
+    def table(self: Finished, name: str) -> Any:
+        judged.append(self)
+        return as_it_is(self, name)
+
+    monkeypatch.setattr(Finished, "table", table)
+    told, _ = go(ReleaseSpec.load(spec), again=False, rotate=False)
+    assert told["version"] == "1.1.1"
+    first, one, other = (ReleaseFolder(place / "releases" / "encounters" / f"1.{v}") for v in ("0.0", "1.0", "1.1"))
+    assert one.data.read_bytes() == other.data.read_bytes()
+    assert one.frequencies.read_bytes() == other.frequencies.read_bytes()
+    assert [check for check in recheck(other) if check.failed] == []
+    # Its channel is held to that of the version whose rows these are, whatever else is damaged or gone.
+    finished, gone = replace(judged[0], folder=other), ReleaseFolder(place / "gone")
+    assert finished.taken_over
+    other_channel = ReleaseFolder(place / "other")
+    shutil.copytree(one.root, other_channel.root)
+    content = json.loads(one.protocol.read_bytes())
+    content["weights"].reverse()
+    other_channel.protocol.write_text(json.dumps(content), encoding="utf-8")
+    for before, failed in (
+        ((first, one), set()),
+        ((other_channel, one, gone), set()),
+        ((other_channel, first), {"effective channel"}),
+    ):
+        claims = replace(finished, before=before).table("protocol_figures").to_dict("records")
+        assert {one["claim"] for one in claims if isinstance(one["failure"], str)} == failed
+    with pytest.raises(DataError, match="no version is there that they were drawn for"):
+        replace(finished, before=(gone, first)).table("protocol_figures")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from funnel.guarantees import Guarantee
-from funnel.release.public.rounding import SECONDS_DIGITS, public_level, public_text, rounded, to_multiple
+from funnel.release.public.rounding import SECONDS_DIGITS, nats_step, public_level, public_text, rounded, to_multiple
 
 
 def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def compared(row: dict[str, Any], step: float, guarantee: Guarantee) -> dict[str
     told = dict(row)
     for name in ("utility", "share", "bound"):
         if told.get(name) is not None:
-            told[name] = to_multiple(told[name], step)
+            told[name] = to_multiple(told[name], nats_step(told[name], step))
     if told.get("level") is not None:
         told["level"] = public_level(told["level"], guarantee, told.get("reason") is None)
     if told.get("seconds") is not None:

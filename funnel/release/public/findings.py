@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from funnel.audit.findings import Audited, LawFindings
 from funnel.audit.followed import FoundHistory
 from funnel.guarantees import Guarantee
 from funnel.joint import FloatArray
+from funnel.measures.utilities import Explained
 from funnel.release.public.laws import PublicLaws
 from funnel.release.public.rounding import (
     LIFT_DIGITS,
@@ -126,6 +127,7 @@ class PublicFindings:
     plain_level: float
     robust_lift_level: float | None
     history: PublicHistory | None = None
+    explained: Explained | None = None
 
     @classmethod
     def of(cls, audited: Audited, guarantee: Guarantee, laws: PublicLaws) -> PublicFindings:
@@ -168,6 +170,9 @@ class PublicFindings:
             plain_level=levels.told(findings.plain_level),
             robust_lift_level=levels.known(findings.robust_lift_level),
             history=None if audited.history is None else PublicHistory.of(audited.history, laws),
+            explained=None
+            if findings.explained is None
+            else replace(findings.explained, share=min(1.0, laws.nats(findings.explained.share))),
         )
 
 
@@ -195,8 +200,12 @@ class _Levels:
 
 def _is_constant(laws: PublicLaws) -> bool:
     """Whether the same is published of everybody: no output changes what is believed of the input."""
-    seen = laws.posterior[laws.p_output > 0]
-    return bool((np.ptp(seen, axis=0) < 1e-12).all())
+    if isinstance(laws.posterior, np.ndarray):
+        seen = laws.posterior[laws.p_output > 0]
+        return bool((np.ptp(seen, axis=0) < 1e-12).all())
+    rows = (laws.sources(int(y)) for y in np.flatnonzero(laws.p_output > 0))
+    first, shares = next(rows)
+    return all(np.array_equal(first, inputs) and np.ptp([shares, part], axis=0).max() < 1e-12 for inputs, part in rows)
 
 
 def largest_ratios(lift: FloatArray) -> FloatArray:

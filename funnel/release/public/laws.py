@@ -12,13 +12,44 @@ from funnel import measures
 from funnel.alphabet import Alphabet
 from funnel.frequencies import Frequencies
 from funnel.guarantees import Guarantee
-from funnel.joint import FloatArray
-from funnel.protocol import Protocol
+from funnel.joint import FloatArray, IntArray
+from funnel.protocol import DENOMINATOR, Protocol
 from funnel.release.public.comparison import compared
-from funnel.release.public.rounding import lift_step, public_shares, share_step, to_multiple
+from funnel.release.public.rounding import law_of_rare, lift_step, nats_step, public_shares, share_step, to_multiple
+from funnel.sparse_weights import SparseWeights
 
 # A lift that could only be told to more than this is not told at all.
 _COARSEST_LIFT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePosterior:
+    """P(x|y) of a wide table, output by output, without its zeros.
+
+    Attributes
+    ----------
+    weights : SparseWeights
+        Which inputs an output may come from.
+    shares : ndarray, shape (entries,)
+        P(x|y) of each entry; zero where the input has no share.
+    """
+
+    weights: SparseWeights
+    shares: FloatArray
+
+    @classmethod
+    def of(cls, weights: SparseWeights, shares: FloatArray) -> tuple[SparsePosterior, FloatArray]:
+        """The posterior and the law of the outputs, for shares of the inputs that add up to one."""
+        joint = weights.values / np.float64(DENOMINATOR) * shares[weights.inputs]
+        outputs = np.bincount(weights.outputs, weights=joint, minlength=weights.shape[0]).astype(np.float64)
+        whole = outputs[weights.outputs]
+        return cls(weights, np.divide(joint, whole, out=np.zeros_like(joint), where=whole > 0)), outputs
+
+    def row(self, y: int) -> tuple[IntArray, FloatArray]:
+        """The inputs that an output may come from, rising, and P(x|y) of each."""
+        here = slice(int(self.weights.starts[y]), int(self.weights.starts[y + 1]))
+        there = self.shares[here] > 0
+        return self.weights.inputs[here][there], self.shares[here][there]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +67,8 @@ class PublicLaws:
     p_output : ndarray, shape (b,)
         P(y), as it follows from the weights and ``p_input``; for a protocol that reads the secret, from shares of
         (x, y) that are multiples of the step.
-    posterior : ndarray, shape (b, a)
-        P(x|y), likewise; nan where y never occurs.
+    posterior : ndarray, shape (b, a), or SparsePosterior
+        P(x|y), likewise; nan where y never occurs. Of a wide table the entries that are not zero.
     step : float
     """
 
@@ -47,7 +78,7 @@ class PublicLaws:
     p_secret: FloatArray
     p_input: FloatArray
     p_output: FloatArray
-    posterior: FloatArray
+    posterior: FloatArray | SparsePosterior
     step: float
 
     @classmethod
@@ -62,6 +93,10 @@ class PublicLaws:
         joint = frequencies.joint
         step = share_step(joint.n)
         p_input = public_shares(joint.p_input, step)
+        p_secret = public_shares(joint.p_secret, step)
+        if protocol.is_sparse and protocol.inputs.columns == joint.inputs.columns:
+            sparse, p_output = SparsePosterior.of(protocol.sparse_for(joint.inputs), law_of_rare(p_input, step))
+            return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, sparse, step)
         if protocol.inputs.columns == joint.inputs.columns:
             weights = protocol.weights_for(joint.inputs).astype(np.float64) / float(protocol.denominator)
             law = weights.T * (p_input / p_input.sum())[:, np.newaxis]
@@ -71,12 +106,19 @@ class PublicLaws:
         p_output = law.sum(axis=0)
         posterior = np.full(law.T.shape, np.nan)
         np.divide(law.T, p_output[:, np.newaxis], out=posterior, where=p_output[:, np.newaxis] > 0)
-        p_secret = public_shares(joint.p_secret, step)
         return cls(joint.secret, joint.inputs, joint.n, p_secret, p_input, p_output, posterior, step)
+
+    def sources(self, y: int) -> tuple[IntArray, FloatArray]:
+        """The inputs that an output may come from, rising, and P(x|y) of each."""
+        if isinstance(self.posterior, SparsePosterior):
+            return self.posterior.row(y)
+        row = np.nan_to_num(self.posterior[y])
+        inputs = np.flatnonzero(row > 0)
+        return inputs, row[inputs]
 
     def nats(self, value: float) -> float:
         """An entropy, or a share of one, as a multiple of the step of shares."""
-        return to_multiple(value, self.step)
+        return to_multiple(value, nats_step(value, self.step))
 
     def compared(self, row: dict[str, Any], guarantee: Guarantee) -> dict[str, Any]:
         """A row of the comparison of mechanisms, as `funnel.planning.PlanRow.to_dict` has it, rounded."""

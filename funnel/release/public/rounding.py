@@ -46,6 +46,19 @@ def public_shares(shares: FloatArray, step: float) -> FloatArray:
     return np.asarray(np.round(np.where(shares > 0, np.maximum(multiples, 1), 0) * step, 12))
 
 
+def law_of_rare(shares: FloatArray, step: float) -> FloatArray:
+    """A law from public shares that are mostly one step, as those of a wide table: what the others leave, equally.
+
+    Ten thousand values of a step each add up to ten, so that to divide by their sum would make common values rare. What
+    is left by those of more than a step follows from public numbers, and so does how many others there are.
+    """
+    rare = (shares > 0) & (shares <= step * (1 + 1e-9))
+    left = 1.0 - float(shares[~rare].sum())
+    if not 0 < left < float(shares[rare].sum()):
+        return np.asarray(shares / shares.sum())
+    return np.where(rare, left / max(1, int(rare.sum())), shares)
+
+
 def rounded(value: float, digits: int) -> float:
     """A number to so many significant digits."""
     return _to_digits(value, digits, ROUND_HALF_EVEN)
@@ -124,6 +137,11 @@ def public_observation(value: Any) -> Any:
 def to_multiple(value: float, step: float) -> float:
     """The nearest multiple of a step."""
     return round(round(value / step) * step, 12)
+
+
+def nats_step(value: float, step: float) -> float:
+    """The step of an entropy: that of public shares, but for ten nats and more, where it would have too many digits."""
+    return max(step, 10.0 ** (math.floor(math.log10(value)) + 1 - MOST_DIGITS)) if value >= 10 else step
 
 
 def step_above(least: float) -> float:

@@ -18,6 +18,7 @@ from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
 from funnel.release.internal_report import InternalReport
+from funnel.release.privacy_block import PrivacyBlock
 from funnel.release.public_report import PublicReport
 from funnel.release.record import Record
 from funnel.release.signature import SignatureDocument
@@ -40,6 +41,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     InternalReport,
     JointDocument,
     Outcome,
+    PrivacyBlock,
     ProtocolDocument,
     PublicReport,
     Record,

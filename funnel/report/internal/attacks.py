@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from funnel.audit.attacks import Attack, attack, both_versions, true_value, worst_first
+from funnel.audit.attacks import Attack, Channel, attack, both_versions, true_value, worst_first
 from funnel.audit.learned import learn
 from funnel.errors import DataError
-from funnel.joint import FloatArray, IntArray, Joint
+from funnel.joint import IntArray, Joint
 from funnel.protocol import Protocol
 from funnel.release.decision import Earlier
 from funnel.release.documents import ProtocolDocument
@@ -139,7 +139,12 @@ def learned(known: Beside, joint: Joint, protocol: Protocol) -> LearnedFigures:
     )
 
 
-def _channel(protocol: Protocol, joint: Joint) -> FloatArray:
+def _channel(protocol: Protocol, joint: Joint) -> Channel:
+    if protocol.is_sparse:
+        from scipy.sparse import csc_array
+
+        laws = protocol.sparse_for(joint.inputs).transposed
+        return csc_array((laws.values / np.float64(protocol.denominator), laws.inputs, laws.starts), laws.shape[::-1])
     return protocol.weights_for(joint.inputs).astype(float) / float(protocol.denominator)
 
 

@@ -10,7 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from funnel.audit import Audited, Findings
+from funnel.audit.population import in_population
+from funnel.estimation import expected_errors
 from funnel.joint import Joint
+from funnel.measures import secret_output_law
 from funnel.release.comparison import ComparedMechanism
 from funnel.release.findings import FoundConfidence, FoundConsistency
 from funnel.release.internal_report import (
@@ -21,14 +24,16 @@ from funnel.release.internal_report import (
     ExactLift,
     ExactWitness,
     HistoryFigures,
+    InPopulationFigures,
     InternalReport,
     LearnedFigures,
     RareCombination,
     Sparse,
 )
-from funnel.release.public_report import Level
+from funnel.release.public_report import EstimatedTable, Level
 from funnel.release.verdict import Verdict
 from funnel.report.content import ReportContent, protected_frequencies
+from funnel.report.estimated import estimated
 
 # What judges and attacks, beside the libraries that compute.
 _JUDGES = ("great-expectations", "scikit-learn", "duckdb", "prefect")
@@ -61,12 +66,14 @@ def internal_report(
         created=content.created,
         guarantee=str(content.guarantee),
         mechanism=content.protocol.mechanism,
+        utility=content.utility,
         secret=joint.secret.columns,
         published=joint.inputs.columns,
         figures=_figures(content.findings, content.audited),
         lifts=_lifts(content),
         lifts_total=int((~np.isnan(content.findings.lift)).sum()),
         sparse=_sparse(joint),
+        population=_population(content),
         alone=alone,
         beside=beside,
         versions=versions,
@@ -80,6 +87,7 @@ def internal_report(
         within=_within(content),
         software={**software, **_beside(), "python": platform.python_version(), "system": platform.platform()},
         approval=content.approval,
+        estimated=_estimated(content),
         disclosure=None if content.disclosure is None else DisclosureFigures.model_validate(content.disclosure),
     )
 
@@ -121,7 +129,14 @@ def _figures(found: Findings, audited: Audited) -> ExactFigures:
         plain_level=_level(found.plain_level),
         robust_level=None if found.robust_level is None else _level(found.robust_level),
         robust_lift_level=None if found.robust_lift_level is None else _level(found.robust_lift_level),
+        explained=None if found.explained is None else found.explained.share,
     )
+
+
+def _estimated(content: ReportContent) -> tuple[EstimatedTable, ...]:
+    """Of the exact counts; empty where there are too many values."""
+    errors = expected_errors(content.joint, content.protocol)
+    return () if errors is None else estimated(errors.tables)
 
 
 def _within(content: ReportContent) -> bool | None:
@@ -133,9 +148,8 @@ def _within(content: ReportContent) -> bool | None:
 def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
     """The lifts furthest from 1, one that excludes a secret first."""
     joint, lift = content.joint, content.findings.lift
-    read = joint.read_by(content.protocol.inputs.columns)
     # Records expected of each (secret, output), from the exact counts.
-    both = read.counts @ content.protocol.weights_for(read.inputs).T.astype(np.float64) / content.protocol.denominator
+    both = secret_output_law(joint, content.protocol) * joint.n
     size = np.abs(np.log(lift, out=np.full(lift.shape, -np.inf), where=lift != 0)).ravel()
     order = [int(i) for i in np.argsort(-np.nan_to_num(size, nan=-1.0), kind="stable")[:MAX_LIFTS]]
     places = [divmod(i, lift.shape[1]) for i in order if not np.isnan(size[i])]
@@ -150,6 +164,11 @@ def _lifts(content: ReportContent) -> tuple[ExactLift, ...]:
         )
         for s, y in places
     )
+
+
+def _population(content: ReportContent) -> InPopulationFigures | None:
+    found = in_population(content.joint, content.protocol, content.guarantee)
+    return None if found is None else InPopulationFigures(**vars(found))
 
 
 def _sparse(joint: Joint) -> Sparse:

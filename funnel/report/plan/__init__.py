@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
+from funnel.release.public_report import EstimatedTable
+from funnel.report.estimated import estimated
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render
 from funnel.spec import ReleaseSpec
@@ -70,7 +72,7 @@ class _Part:
     alternatives: tuple[Alternative, ...]
     as_it_is: Alternative | None
     notes: tuple[str, ...]
-    errors: ExpectedErrors | None
+    estimated: tuple[EstimatedTable, ...]
 
 
 def render_plan(
@@ -114,7 +116,7 @@ def _part(joint: Joint, one: PlannedBound) -> _Part:
         tuple(other for other in one.alternatives if other.kind != "as it is"),
         next((other for other in one.alternatives if other.kind == "as it is"), None),
         one.notes,
-        one.errors,
+        () if one.errors is None else estimated(one.errors.tables),
     )
 
 

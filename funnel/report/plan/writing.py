@@ -8,6 +8,7 @@ from pathlib import Path
 
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
+from funnel.numbers import utility_for
 from funnel.progress import Progress
 from funnel.release.cache import Cache
 from funnel.release.files import private_folder, write_whole
@@ -59,6 +60,7 @@ def write_plan(
         If worker processes keep dying.
     """
     joint, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
+    useful = utility_for(found.settled or spec, joint)
     cache = Cache(private_folder(spec.workspace_folder / spec.name) / "tradeoff")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -66,8 +68,10 @@ def write_plan(
         reads = spec.mechanism.reads_secret
         return [
             PlannedBound(
-                sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress),
-                alternatives(spec, joint, bound, noise, workers, cache, progress=progress),
+                sweep(joint, bound, workers, cache, reads_secret=reads, progress=progress, utility=useful),
+                alternatives(
+                    found.settled or spec, joint, bound, noise, workers, cache, progress=progress, utility=useful
+                ),
                 tuple(notes),
                 errors,
             )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from funnel.release.document import dump
-from funnel.release.public import count_of_records, in_digits
+from funnel.release.public import count_of_records, in_digits, rounded_up
+from funnel.release.public_accuracy import DIGITS
 from funnel.release.public_report import (
     Channel,
     Columns,
@@ -19,6 +22,7 @@ from funnel.release.public_report import (
     Source,
 )
 from funnel.report.content import PublicContent, ReportContent, protected_frequencies
+from funnel.report.estimated import estimated
 from funnel.report.promise import promised_by
 from funnel.report.public import tables
 from funnel.report.public.tables import level
@@ -56,6 +60,7 @@ def _document(content: PublicContent) -> PublicReport:
         published=Columns(columns=laws.inputs.columns, values=len(laws.inputs)),
         guarantee=str(content.guarantee),
         mechanism=Mechanism(name=mechanism.name, summary=mechanism.summary, reads_secret=mechanism.reads_secret),
+        utility=content.utility,
         channel=Channel(
             digest=protocol.digest,
             reads=protocol.inputs.columns,
@@ -81,6 +86,9 @@ def _document(content: PublicContent) -> PublicReport:
         ),
         estimation=_estimation(content),
         accuracy=tables.accuracy(content),
+        estimated=()
+        if content.accuracy is None
+        else estimated(content.accuracy.tables, partial(rounded_up, digits=DIGITS)),
         rarity=Rarity(
             records=content.rarity.records,
             inputs=content.rarity.inputs,
@@ -124,6 +132,7 @@ def _figures(content: PublicContent) -> Figures:
         outside=found.outside,
         consistency=None if found.consistency is None else Consistency(**vars(found.consistency)),
         history=None if found.history is None else History(**vars(found.history)),
+        explained=None if found.explained is None else found.explained.share,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from funnel.joint import FloatArray
+from funnel.protocol import DENOMINATOR
 from funnel.release.public import MOST_DIGITS, rounded_down, rounded_up
 from funnel.release.public_report import (
     Accuracy,
@@ -100,22 +101,21 @@ def example(content: PublicContent) -> Belief | None:
 
 def outputs(content: PublicContent) -> Outputs:
     """One row per output, the most probable ones where there are too many."""
-    probability, posterior = content.laws.p_output, content.laws.posterior
+    probability = content.laws.p_output
     rows = []
     for y in largest(probability):
-        chances = np.minimum(np.nan_to_num(posterior[y]), 1.0)
+        inputs, shares = content.laws.sources(y)
+        chances = np.minimum(shares, 1.0)
         likeliest = np.argsort(-chances, kind="stable")[:TOP_SOURCES]
         sources = tuple(
-            TrueValue(label=content.laws.inputs.labels[x], chance=float(chances[x]))
-            for x in likeliest
-            if chances[x] > 0
+            TrueValue(label=content.laws.inputs.labels[inputs[i]], chance=float(chances[i])) for i in likeliest
         )
         rows.append(
             Output(
                 label=content.protocol.outputs.labels[y],
                 probability=min(float(probability[y]), 1.0),
                 sources=sources,
-                further=int((chances > 0).sum()) - len(sources),
+                further=len(chances) - len(sources),
             )
         )
     return Outputs(rows=tuple(rows), total=len(probability))
@@ -132,7 +132,10 @@ def heat(content: PublicContent) -> Heat:
     known = protocol.inputs == laws.inputs
     across = largest(laws.p_input if known else -np.arange(a, dtype=np.float64), MAX_HEAT)
     down = largest(laws.p_output, MAX_HEAT)
-    matrix = protocol.matrix[:, across]
+    matrix = np.zeros((b, len(across)))
+    for column, x in enumerate(across):
+        possible, weights = protocol.law(x)
+        matrix[possible, column] = weights / np.float64(DENOMINATOR)
     shown = matrix[down]
     if len(down) < b:
         shown = np.vstack([shown, np.maximum(0.0, matrix.sum(axis=0) - shown.sum(axis=0))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from funnel.protocol import Protocol
 from funnel.release.document import dump
+from funnel.release.handouts import handouts
 from funnel.release.layout import ReleaseFolder
 from funnel.release.manifest import manifest_of
 from funnel.release.signature import signed
@@ -100,12 +102,30 @@ class Forger:
         def fit(content: Any) -> None:
             for resource in content["resources"]:
                 if (path := facts.get(resource["path"])) is not None:
-                    resource |= {"hash": f"sha256:{file_digest(path)}", "bytes": path.stat().st_size}
+                    resource["hash"] = f"sha256:{file_digest(path)}"
+                    if "bytes" in resource:
+                        resource["bytes"] = path.stat().st_size
             protocol = self.read(self.folder.protocol)
             content["funnel:privacy"]["protocol"]["hash"] = f"sha256:{file_digest(self.folder.protocol)}"
             content["funnel:privacy"]["protocolDigest"] = protocol["digest"]
 
         self.package(fit)
+        self.handouts()
+        self.sign()
+
+    def handouts(self) -> None:
+        """Write what is told to people and portals again, as far as the documents still make any."""
+        with suppress(KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration):
+            for name, content in handouts(self.read(self.folder.package), self.read(self.folder.protocol)).items():
+                if (path := self.folder.root / name).is_file():
+                    path.write_bytes(content)
+
+    def handout(self, name: str, old: str, new: str) -> None:
+        """Replace a text in one of these, and sign."""
+        path = self.folder.root / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
         self.sign()
 
     def sign(self) -> None:

@@ -525,6 +525,38 @@ add(
 )
 
 
+# What is told to people and portals.
+def told(name: str, old: str, new: str) -> Callable[[Forger], object]:
+    """Another text in one of these."""
+    return lambda f: f.handout(name, old, new)
+
+
+PREVIOUS = "which version was before is told by the catalogue alone; the key tells"
+for what, name, old, new in (
+    ("another promise in the README", "README.md", "is promised.", "is promised. Nothing."),
+    ("another share in the README", "README.md", "10,000 records", "20,000 records"),
+    ("another author in the citation", "CITATION.cff", "Office", "Jane"),
+    ("another digest in the catalogue", "dcat.jsonld", '"@type": "xsd:hexBinary",', '"@type": "xsd:string",'),
+    ("another probability in the csv of the protocol", "protocol.csv", "0.833740234375", "0.933740234375"),
+):
+    add(what, told(name, old, new), "handouts", "handouts", covered=False)
+EARLIER = '   "dcat:prev": {\n    "@id": "../0.9.0/"\n   },\n'
+VERSION = '   "dcat:version": '
+add(
+    "another version before in the catalogue",
+    told("dcat.jsonld", VERSION, EARLIER + VERSION),
+    None,
+    why=PREVIOUS,
+    covered=False,
+)
+
+
+@mutant("the README is gone", "handouts", "handouts", covered=False)
+def without_readme(f: Forger) -> None:
+    f.folder.readme.unlink()
+    f.sign()
+
+
 # The data package.
 def packaged(key: str, value: Any) -> Callable[[Forger], object]:
     """Another value of a key."""
@@ -573,6 +605,12 @@ add(
 add(
     "package: a further category",
     lambda f: f.package(lambda c: first(c)["schema"]["fields"][0]["categories"].append("Jane")),
+    "package",
+    "package",
+)
+add(
+    "package: fields in any order",
+    lambda f: f.package(lambda c: first(c)["schema"].update(fieldsMatch="subset")),
     "package",
     "package",
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from funnel.alphabet import Alphabet
-from funnel.estimation import expected_errors
+from funnel.estimation import expected_errors, information
 from funnel.frequencies import Frequencies
 from funnel.guarantees import LIP
 from funnel.joint import Joint
@@ -65,6 +65,9 @@ def test_of_values_that_are_told_together_only_their_sum_is_known() -> None:
     assert x.largest is not None
     assert x.largest > 0
     assert (n.untold, n.typical, both.untold) == (2, None, 4)
+    assert (x.sums, n.sums, both.sums) == ((), ((0, 1),), ())
+    assert n.to_dict()["only_in_sum"] == [["1", "2"]]
+    assert n.to_dict()["errors"] == {"1": None, "2": None}
     assert np.isinf(found.condition)
     assert found.to_dict()["condition"] is None
 
@@ -85,9 +88,9 @@ def test_errors_of_single_values_are_those_of_the_public_report(name: str) -> No
         assert single == pytest.approx(there, rel=0.12, nan_ok=True)
 
 
-def test_of_very_many_values_none_are_told() -> None:
-    counts = np.ones((2, 501), dtype=int)
-    joint = Joint.from_counts(counts)
-    weights = np.full((1, 501), DENOMINATOR, dtype=np.uint64)
+def test_of_too_many_values_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "MOST_WORK", 100.0)
+    joint = Joint.from_counts(np.ones((2, 101), dtype=int))
+    weights = np.full((1, 101), DENOMINATOR, dtype=np.uint64)
     constant = Protocol(weights, weights[:, 0], joint.inputs, Alphabet.of(None, 1, "Y"), "test", "lip:1")
     assert expected_errors(joint, constant) is None

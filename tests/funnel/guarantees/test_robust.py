@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.stats import chi2
 import funnel
 from funnel import LDP, RLDP, DataError, Joint, SpecError
 from funnel.guarantees import worst_case
-from funnel.guarantees.chi2_ball import extreme_law, tilt
+from funnel.guarantees.chi2_ball import extreme_law, tightest, tilt
 from funnel.guarantees.worst_case import Neighbourhood, attaining_law, pair_ratios, within, worst_pair
 from funnel.protocol import DENOMINATOR
 from funnel.rounding import integer_weights
@@ -41,6 +42,13 @@ def distance(law: np.ndarray, estimate: np.ndarray) -> float:
         return float(np.where(law > 0, (estimate - law) ** 2 / law, np.where(estimate > 0, np.inf, 0)).sum())
 
 
+def exact_distance(law: np.ndarray, counts: np.ndarray) -> Fraction:
+    """The same in whole numbers, of what the law says once its entries sum to 1."""
+    total, n = sum(map(Fraction, law.ravel())), int(counts.sum())
+    pairs = zip(counts.ravel().tolist(), map(Fraction, law.ravel()), strict=True)
+    return sum((Fraction(count, n) ** 2 * total / p for count, p in pairs if count), Fraction(0)) - 1
+
+
 def largest_ratio(rows: np.ndarray, law: np.ndarray) -> float:
     given = law / law.sum(axis=1, keepdims=True)
     outputs = np.einsum("bsu,su->bs", rows, given)
@@ -55,7 +63,7 @@ def test_one_law_attains_the_level_and_none_exceeds_it(seed: int) -> None:
     worst = worst_pair(rows, near)
     law = attaining_law(rows, near, worst)
     assert law.sum() == pytest.approx(1)
-    assert distance(law, estimate) <= near.radius * (1 + 1e-6) + 1e-12
+    assert exact_distance(law, counts) <= Fraction(near.radius)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-6)
     random = np.random.default_rng(seed + 1000)
     for k in range(200):
@@ -146,7 +154,7 @@ def test_the_bound_is_tight_for_near_deterministic_tables_too(seed: int) -> None
     best = searched(rows, near, (worst.output, worst.high, worst.low))
     assert best <= worst.ratio <= best * (1 + 1e-8)
     law = attaining_law(rows, near, worst)
-    assert distance(law, counts / counts.sum()) <= near.radius * (1 + 1e-6)
+    assert exact_distance(law, counts) <= Fraction(near.radius)
     assert largest_ratio(rows, law) == pytest.approx(worst.ratio, rel=1e-7)
     # The first bounds, of all pairs at once, are bounds too, and not far off.
     coarse = pair_ratios(rows, near)
@@ -210,6 +218,48 @@ def test_averages_over_a_ball() -> None:
         seen = law > 0
         assert (law[seen] ** 2 / attained[seen]).sum() <= divergence[0] * (1 + 1e-6)
         assert bound - 1e-8 * row.max() <= attained @ row <= bound
+
+
+@pytest.mark.parametrize("rare", [1e-9, 1e-14, 1e-17, 1e-40])
+def test_a_mean_is_told_from_zero_however_rarely_it_is_more(rare: float) -> None:
+    """Whoever was seen with an entry above 0 has some of it under every law: rounding must not take it away."""
+    random = np.random.default_rng(4)
+    for k in range(50):
+        law = random.dirichlet(np.ones(4))
+        law[2] = 0.0
+        law /= law.sum()
+        # Never of the last, rarely of the second, and often of one that nobody was seen with.
+        row = -np.array([rare * random.random(), rare, 1.0, 0.0])
+        divergence = np.array([1 + 10 ** random.uniform(-4, 1)])
+        found = tilt(row[None], law[None], divergence)
+        proven = tightest(found, row[None], law[None], divergence)
+        bound = float(proven.above(divergence)[0])
+        assert bound <= float(found.above(divergence)[0])
+        assert bound < 0
+        attained = extreme_law(row, law, float(divergence[0])) @ row
+        assert attained <= bound * (1 - 1e-9), k
+        # (Σ P̂ √t)² / D, of which nothing is lost but the last digits.
+        least = float((law * np.sqrt(-row)).sum() ** 2 / divergence[0])
+        assert -bound >= least * (1 - 1e-13)
+
+
+def test_rows_that_reach_above_zero_keep_the_multiplier_that_was_found() -> None:
+    row, law, divergence = np.array([[0.2, 0.7]]), np.array([[0.5, 0.5]]), np.array([1.1])
+    found = tilt(row, law, divergence)
+    same = tightest(found, row, law, divergence)
+    assert (same.distance, same.mass) == (found.distance, found.mass)
+    # And no average is above the largest entry, however much may be deviated.
+    assert 0.7 <= float(found.above(np.array([1e9]))[0]) <= 0.7 * (1 + 1e-15)
+
+
+def test_what_is_nearly_never_published_of_a_secret_has_a_finite_level() -> None:
+    joint = Joint.from_counts([[1000, 1, 0], [1, 85691, 0], [1, 0, 1020]])
+    columns = [[0, 2 / 5, 3 / 5], [2.7e-12, 1 - 3.6e-12, 9e-13], [0.5, 0.5, 0.0]]
+    weights = integer_weights(np.array(columns).T)
+    assert 30 < RLDP(1.0, 0.05, set="chi2").level_for(joint, weights).value < 40
+    # Where somebody may be left with nothing at all, it is not.
+    weights = integer_weights(np.array([[0, 0.4, 0.6], [0, 0.5, 0.5], [0.5, 0.5, 0.0]]).T)
+    assert RLDP(1.0, 0.05, set="chi2").level_for(joint, weights).value == math.inf
 
 
 @pytest.mark.parametrize("reads_secret", [False, True])

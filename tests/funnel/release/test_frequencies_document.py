@@ -152,5 +152,9 @@ def test_the_first_form_tells_nothing_of_changes() -> None:
     again = FrequenciesDocument.from_json(json.dumps({**content, "schema": "funnel/frequencies/1"}))
     assert (again.changes, again.rows) == (None, None)
     assert again == frequencies_document(made())
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match="was made by a newer funnel"):
         FrequenciesDocument.from_json(json.dumps({**content, "schema": "funnel/frequencies/7"}))
+    # There was never one that did not say what it is.
+    del content["schema"]
+    with pytest.raises(DataError, match="the public frequencies is damaged: it does not name its schema"):
+        FrequenciesDocument.from_json(json.dumps(content))

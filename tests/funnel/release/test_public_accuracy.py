@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from funnel import LIP, Joint, Protocol, fit
+from funnel.alphabet import Alphabet
+from funnel.estimation import information
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicLaws
-from funnel.release.public_accuracy import LARGEST, PublicAccuracy
+from funnel.release.public_accuracy import PublicAccuracy
 from funnel.rounding import integer_weights, marginal_weights
 from tests.public import counted
 
@@ -68,10 +70,22 @@ def test_a_value_that_never_occurs_has_no_error_to_tell() -> None:
     assert math.isnan(_errors(protocol, joint)[1])
 
 
-@pytest.mark.parametrize("values", [LARGEST, LARGEST + 1])
-def test_too_many_values_are_not_computed(values: int) -> None:
-    joint = Joint.from_counts(np.full((1, values), 9))
-    weights = np.full((1, values), DENOMINATOR, dtype=np.uint64)
+@pytest.mark.parametrize(("most", "told"), [(200.0, True), (199.0, False)])
+def test_too_many_values_are_not_computed(most: float, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "MOST_WORK", most)
+    joint = Joint.from_counts(np.full((1, 200), 9))
+    weights = np.full((1, 200), DENOMINATOR, dtype=np.uint64)
     protocol = Protocol(weights, weights[:, 0], joint.inputs, joint.inputs.of(["all"], 1, "Y"))
-    found = PublicAccuracy.of(PublicLaws.of(counted(joint), protocol))
-    assert (found is None) == (values > LARGEST)
+    assert (PublicAccuracy.of(PublicLaws.of(counted(joint), protocol)) is not None) == told
+
+
+def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
+    inputs = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
+    joint = Joint(np.array([[300, 200, 100, 50, 400, 90], [100, 300, 100, 90, 10, 60]]), JOINT.secret, inputs)
+    found = PublicAccuracy.of(PublicLaws.of(counted(joint), fit("grr", joint, LIP(0.5))))
+    assert found is not None
+    assert [table.columns for table in found.tables] == [("x",), ("n",), ("x", "n")]
+    assert (found.tables[2].errors <= found.errors).all()
+    np.testing.assert_allclose(found.tables[2].errors, found.errors, rtol=0.1)
+    # Drawing adds the more to a margin, the more of what it is a sum of.
+    assert (found.tables[0].errors > found.errors.min()).all()

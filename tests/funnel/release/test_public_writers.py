@@ -42,13 +42,13 @@ SOURCES = {
     "funnel.pipeline.ledger": ROOT / "ledger",
 }
 # Every file of a version but its internal folder and what is inside that.
-PUBLIC = {"data", "csv", "protocol", "channels", "frequencies", "package", "report", "numbers", "signature"} & set(
-    vars(ReleaseFolder)
-)
+HANDOUTS = {"readme", "citation", "catalogue", "channel"}
+_FILES = {"data", "csv", "protocol", "channels", "frequencies", "package", "report", "numbers", "signature"}
+PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
-    "funnel.release.publication": {"csv", "protocol", "frequencies", "package"},
+    "funnel.release.publication": {"csv", "protocol", "frequencies", "package", *HANDOUTS},
     # Of columns in groups.
     "funnel.release.grouped_rows": {"data"},
     "funnel.release.grouped_publication": {"protocol", "channels", "package"},
@@ -65,6 +65,12 @@ MAKERS = (
     "funnel.release.datapackage",
     "funnel.release.grouped_protocol_document",
     "funnel.release.grouped_publication",
+    "funnel.release.handouts",
+    "funnel.release.handouts.catalogue",
+    "funnel.release.handouts.channel_table",
+    "funnel.release.handouts.citation",
+    "funnel.release.handouts.readme",
+    "funnel.release.privacy_block",
     "funnel.release.remote",
     "funnel.pipeline.flows.artifacts",
 )

@@ -161,7 +161,14 @@ def test_both_sides_of_a_bound_are_named(
 
 @pytest.mark.parametrize("budget", [0.1, 0.7, 1.3, 2.0, math.pi])
 def test_factors_in_words_are_never_below_the_bound(budget: float) -> None:
-    for text in (f"alip:inf,{budget!r}", f"alip:{budget!r},inf", f"srlip:{budget!r}", f"rldp:{budget!r}"):
+    for text in (
+        f"lip:{budget!r}",
+        f"ldp:{budget!r}",
+        f"alip:inf,{budget!r}",
+        f"alip:{budget!r},inf",
+        f"srlip:{budget!r}",
+        f"rldp:{budget!r}",
+    ):
         found = re.search(r"factor ([0-9.]+[0-9])", parse_guarantee(text).meaning)
         assert found is not None
         assert math.exp(budget) <= float(found[1]) <= math.exp(budget) * 1.001

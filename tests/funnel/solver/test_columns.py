@@ -17,7 +17,8 @@ from funnel.solver.bounds import linear_bounds, priced_bounds, proven_empty
 from funnel.solver.budget import Budget
 from funnel.solver.columns import ColumnGeneration
 from funnel.solver.double_description import polytope_vertices
-from funnel.solver.master import best_split, negative_entropy
+from funnel.solver.goal import negative_entropy
+from funnel.solver.master import best_split
 from funnel.solver.optimum import optimal
 from funnel.solver.region import Region
 from funnel.termination import Terminated, terminable

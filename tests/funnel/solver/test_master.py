@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from funnel import LDP, LIP, Guarantee, Joint, SolverError
-from funnel.solver.master import best_split, negative_entropy
+from funnel.solver.goal import negative_entropy
+from funnel.solver.master import best_split
 from funnel.solver.polish import polish
 from funnel.solver.presolve import merge_equal_posteriors
 from funnel.solver.vertices import enumerate_vertices

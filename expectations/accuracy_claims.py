@@ -1,0 +1,122 @@
+"""How exactly a report says that shares can be estimated, held against least squares on the weights and shares."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from funnel.alphabet import SEPARATOR
+from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
+from funnel.pipeline.expectations.least_squares import Estimating
+
+# Figures are told to two digits, rounded up, and rows of the most common values alone.
+_UP = 1.1 + 1e-6
+_MOST_ROWS = 30
+
+
+def accuracy_claims(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
+    """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares."""
+    symbols, estimating = _estimating(laws)
+    stated, tables = numbers["accuracy"], numbers["estimated"]
+    if estimating.too_much:
+        yield same("accuracy", stated, None)
+        yield same("estimated", list(tables), [])
+        return
+    yield claim("accuracy", stated is not None, "is not told")
+    if stated is not None:
+        errors = estimating.errors([[x] for x in range(len(symbols))])
+        known = dict(zip((SEPARATOR.join(symbol) for symbol in symbols), errors, strict=True))
+        for row in stated["rows"]:
+            # What does not occur is told of elsewhere to be no value.
+            yield _near(f"error of {row['label']!r}", row["error"], known.get(row["label"]))
+        yield same("unknown", stated["unknown"], errors.count(None))
+    columns = laws.recount.published_columns
+    crossed = [*((column,) for column in columns), *combinations(columns, 2)]
+    told_of = [tuple(table["columns"]) for table in tables]
+    yield claim("tables", told_of == crossed, "are not every column and every two of them")
+    if told_of == crossed:
+        for table in tables:
+            yield from _table(table, [columns.index(column) for column in table["columns"]], symbols, estimating)
+
+
+def worth_of(laws: Laws) -> float:
+    """The share of the records that would tell as much as they are, of all tables of one and two published columns.
+
+    From the public counts as they are, which the choice of a mechanism is made from.
+    """
+    columns, n = laws.recount.published_columns, laws.recount.rows
+    read = [symbol for symbol, count in laws.reads.items() if count]
+    law = [laws.weights.get(symbol, laws.marginal) for symbol in read]
+    known = Estimating([[w / laws.denominator for w in column] for column in law], [laws.reads[r] for r in read], n)
+    first = len(read[0]) - len(columns)
+    sampled = added = 0.0
+    for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
+        cells: dict[Symbol, list[int]] = {}
+        for x, symbol in enumerate(read):
+            cells.setdefault(tuple(symbol[first + place] for place in places), []).append(x)
+        shares = [float(known.shares[members].sum()) for members in cells.values()]
+        errors = known.errors(list(cells.values()))
+        if None in errors:
+            return 0.0
+        sampled += sum(share * (1 - share) for share in shares)
+        added += sum(n * error**2 for error in errors if error is not None)
+    return sampled / (sampled + added) if sampled > 0 else 1.0
+
+
+def _estimating(laws: Laws) -> tuple[list[Symbol], Estimating]:
+    """The values that occur, and what records tell of their shares as they are published."""
+    n = laws.recount.rows
+    step = share_step(n)
+
+    def rounded(share: float) -> float:
+        return max(1, round(share / step)) * step if share > 0 else 0.0
+
+    symbols = [symbol for symbol, count in laws.inputs.items() if count]
+    shares = [rounded(laws.inputs[symbol] / n) for symbol in symbols]
+    if laws.reads_secret:
+        law = [[rounded(mass) for mass in laws.pairs[symbol]] for symbol in symbols]
+    else:
+        law = [[weight / laws.denominator for weight in laws.weights[symbol]] for symbol in symbols]
+    return symbols, Estimating(law, shares, n)
+
+
+def _table(
+    table: Mapping[str, Any], places: Sequence[int], symbols: Sequence[Symbol], estimating: Estimating
+) -> Iterator[Claim]:
+    name = " × ".join(table["columns"])
+    cells: dict[Symbol, list[int]] = {}
+    for x, symbol in enumerate(symbols):
+        cells.setdefault(tuple(symbol[place] for place in places), []).append(x)
+    errors = dict(zip(cells, estimating.errors(list(cells.values())), strict=True))
+    told = [error for error in errors.values() if error is not None]
+    yield same(f"cells of {name}", table["cells"], len(cells))
+    yield same(f"unknown of {name}", table["unknown"], len(cells) - len(told))
+    yield _near(f"typical error of {name}", table["typical"], statistics.median(told) if told else None)
+    yield _near(f"largest error of {name}", table["largest"], max(told) if told else None)
+    if len(places) > 1:
+        yield same(f"rows of {name}", [len(table["rows"]), len(table["sums"])], [0, 0])
+        return
+    yield same(f"rows of {name}", len(table["rows"]), min(_MOST_ROWS, len(cells)))
+    for row in table["rows"]:
+        symbol = (row["label"],)
+        if symbol not in errors:
+            yield Claim(f"{name} {row['label']!r}", "does not occur")
+        else:
+            yield _near(f"error of {name} {row['label']!r}", row["error"], errors[symbol])
+    in_sums = [(value,) for group in table["sums"] for value in group]
+    untold = [symbol for symbol, error in errors.items() if error is None]
+    yield claim(f"sums of {name}", sorted(in_sums) == sorted(untold), "are not of the values that cannot be told")
+    for group in table["sums"]:
+        members = [x for value in group for x in cells.get((value,), [])]
+        yield claim(f"sum in {name}", bool(members) and estimating.is_told(members), "cannot be told either")
+
+
+def _near(name: str, stated: object, exact: float | None) -> Claim:
+    """That an error is told, to two digits and rounded up, where there is one."""
+    if exact is None or stated is None or isinstance(stated, bool) or not isinstance(stated, (int, float)):
+        return claim(name, stated is None and exact is None, f"is {stated!r}, which does not follow from the weights")
+    holds = exact * (1 - 1e-6) - 1e-9 <= stated <= exact * _UP + 1e-9 and float(f"{stated:.1e}") == stated
+    return claim(name, holds, f"is {stated!r}, which does not follow from the weights")

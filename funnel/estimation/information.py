@@ -1,0 +1,139 @@
+"""ShareInformation: what released records tell of the shares of true values, and which of them only in sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from funnel.joint import FloatArray, IntArray
+
+# What the singular values of a channel may take: about two seconds.
+MOST_WORK = 1e9
+# Directions in which the information is smaller than this part of the largest tell nothing.
+_NOTHING = 1e-10
+# Parts of a cell, as a vector of length one, that are smaller than the square root of this are rounding.
+_UNSEEN = float(np.sqrt(_NOTHING))
+# Less than this of an error is what is left of a difference of equal numbers.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ShareInformation:
+    """The Fisher information of n released records about the shares of a true values, by its singular vectors.
+
+    The law of the outputs is that of one column of ``Q = P(y|x)`` for each value, so the information about the shares p
+    is ``n Qᵀ diag(1/q) Q``, restricted to changes of p that sum to zero. Its inverse is the covariance of an efficient
+    estimate of p. In units of √p its eigenvalues are between 0 and n, whatever the shares.
+
+    Attributes
+    ----------
+    shares : ndarray, shape (a,)
+        All above zero, with sum one.
+    directions : ndarray, shape (a, k)
+        Orthogonal directions, in units of √p, that the outputs tell something of.
+    strengths : ndarray, shape (k,)
+        How strongly: singular values of ``diag(1/√q) Q diag(√p)``, the first of which is one.
+    n : int
+        Records.
+    """
+
+    shares: FloatArray
+    directions: FloatArray
+    strengths: FloatArray
+    n: int
+
+    @classmethod
+    def of(cls, channel: FloatArray, shares: FloatArray, n: int) -> ShareInformation | None:
+        """Of a channel (b, a) and shares (a,) without zeros; None where a b min(a, b) is above 10⁹."""
+        outputs = channel @ shares
+        seen = outputs > 0
+        b, a = int(seen.sum()), len(shares)
+        if float(a) * b * min(a, b) > MOST_WORK:
+            return None
+        roots = np.sqrt(shares)
+        scaled = channel[seen] * roots / np.sqrt(outputs[seen])[:, np.newaxis]
+        _, found, directions = np.linalg.svd(scaled, full_matrices=False)
+        telling = found**2 > _NOTHING * found[0] ** 2
+        return cls(shares, directions[telling].T, found[telling], n)
+
+    @property
+    def condition(self) -> float:
+        """The largest error of any contrast of shares over the least, in units in which sampling makes all equal.
+
+        Infinite where some cannot be told.
+        """
+        return 1.0 / float(self.strengths.min()) if len(self.strengths) == len(self.shares) else np.inf
+
+    def errors(self, cell_of: IntArray, cells: int) -> FloatArray:
+        """Standard errors (cells,) that drawing adds to efficient estimates of the shares of cells of values.
+
+        Of the variance of an efficient estimate, ``π (1 - π) / n`` is there without a protocol.
+
+        Parameters
+        ----------
+        cell_of : ndarray of int, shape (a,)
+            The cell of each value.
+        cells : int
+            How many there are; each has values.
+
+        Returns
+        -------
+        ndarray
+            nan where released records alone cannot tell the share.
+
+        Notes
+        -----
+        O(a k).
+        """
+        along = self._along(cell_of, cells)
+        total: FloatArray = np.bincount(cell_of, self.shares, cells).astype(np.float64)
+        variance = ((along / self.strengths) ** 2).sum(axis=1) - total**2
+        added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / self.n))
+        added[added < _ROUNDING] = 0.0
+        return np.where(self._unseen(along, total) > _UNSEEN, np.nan, added)
+
+    def only_in_sum(self, cell_of: IntArray, cells: int) -> tuple[tuple[int, ...], ...]:
+        """Groups of cells that are told only together: the share of each group can be told, of its cells alone none.
+
+        The changes of shares that leave the law of the outputs as it is sum to zero over every connected component of
+        the matroid of their rows, since all of them together do.
+
+        Notes
+        -----
+        O(cells a min(cells, a)).
+        """
+        import scipy.linalg
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        along = self._along(cell_of, cells)
+        total: FloatArray = np.bincount(cell_of, self.shares, cells).astype(np.float64)
+        roots = np.sqrt(self.shares)
+        cell = np.zeros((cells, len(roots)))
+        cell[cell_of, np.arange(len(roots))] = roots
+        unseen = (cell - along @ self.directions.T) / np.sqrt(total)[:, np.newaxis]
+        (open_,) = np.nonzero(self._unseen(along, total) > _UNSEEN)
+        if not len(open_):
+            return ()
+        rows = unseen[open_]
+        _, triangle, order = scipy.linalg.qr(rows.T, mode="economic", pivoting=True)
+        size = np.abs(np.diag(triangle))
+        rank = int((size > np.sqrt(_UNSEEN) * 1e-2 * size[0]).sum())
+        # Every row is a combination of the first ones; a row and those that it is made of belong together.
+        made = scipy.linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
+        upon, row = np.nonzero(np.abs(made) > 1e-6)
+        ends = (order[upon], order[rank + row])
+        linked = coo_array((np.ones(len(upon)), ends), shape=(len(open_), len(open_)))
+        count, component = connected_components(linked, directed=False)
+        return tuple(tuple(int(i) for i in open_[component == one]) for one in range(count))
+
+    def _along(self, cell_of: IntArray, cells: int) -> FloatArray:
+        """The cells (cells, k) in the directions that are told."""
+        along = np.zeros((cells, len(self.strengths)))
+        np.add.at(along, cell_of, np.sqrt(self.shares)[:, np.newaxis] * self.directions)
+        return along
+
+    def _unseen(self, along: FloatArray, total: FloatArray) -> FloatArray:
+        """How much (cells,) of the square of each cell lies in no direction that is told, between 0 and 1."""
+        return np.asarray(1 - (along**2).sum(axis=1) / total)

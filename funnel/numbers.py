@@ -1,0 +1,102 @@
+"""Numbers: what number every category of a column stands for, as the spec says it, and the utility that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from funnel.errors import SpecError
+from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION, Estimation, Utility, Variance
+from funnel.source.cells import number_in
+from funnel.spec import ReleaseSpec
+from funnel.wording import toml_key
+
+Interval = tuple[int | float, int | float]
+
+
+def intervals_of(spec: ReleaseSpec, column: str) -> dict[str, Interval]:
+    """The interval of every bin of a column, by its name, the ends included that are in it.
+
+    From an edge on and under the next one; where numbers are whole up to the last one under it. The range of the
+    column closes the first and the last bin, and is itself included. Empty without bins or without a range.
+    """
+    numbers, recode = spec.numbers.get(column), spec.recode.get(column)
+    if numbers is None or numbers.range is None or recode is None or not recode.bin_labels:
+        return {}
+    ends = (numbers.range[0], *recode.edges, numbers.range[1])
+    under = 1 if numbers.whole else 0
+    found = [(low, high - under) for low, high in pairwise(ends)]
+    found[-1] = (found[-1][0], numbers.range[1])
+    return dict(zip(recode.bin_labels, found, strict=True))
+
+
+def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
+    """What users of a release are told of the numbers of a column, as JSON values; None where the spec says nothing.
+
+    Unit and range as the spec has them, whether numbers are whole, and the interval that every category stands for.
+    """
+    said = spec.numbers.get(column)
+    if said is None:
+        return None
+    intervals = {label: list(interval) for label, interval in intervals_of(spec, column).items()}
+    return {
+        **({} if said.unit is None else {"unit": said.unit}),
+        **({} if said.range is None else {"range": list(said.range)}),
+        "whole": said.whole,
+        **({"intervals": intervals} if intervals else {}),
+    }
+
+
+def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[float | None, ...]:
+    """The number that each category of a column stands for: itself, or the middle of its bin; None if it has none.
+
+    The categories of missing and of other values have none.
+
+    Raises
+    ------
+    SpecError
+        If another category is no number.
+    """
+    intervals = intervals_of(spec, column)
+    without = (spec.source.missing_label, spec.other_label(column))
+    found: list[float | None] = []
+    for label in labels:
+        if label in intervals:
+            low, high = intervals[label]
+            found.append((low + high) / 2)
+        elif (number := number_in(label, spec.source.decimal)) is not None:
+            found.append(number)
+        elif label in without:
+            found.append(None)
+        else:
+            raise SpecError(
+                f'utility = "variance" needs a number for every value of {column!r}, and {label!r} is none; put its '
+                f"numbers into bins, with range = [least, largest] under [numbers.{toml_key(column)}], or list what "
+                "means missing in missing of [source]"
+            )
+    return tuple(found)
+
+
+def utility_for(spec: ReleaseSpec, joint: Joint) -> Utility:
+    """What a spec chooses a protocol by, for the published values of a joint law.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        With the recoding that the values were made by (`funnel.source.Codings.settled`).
+    joint : Joint
+
+    Raises
+    ------
+    SpecError
+        If it is variance, and a value is no number.
+    """
+    if spec.utility == "information":
+        return INFORMATION
+    if spec.utility == "estimation":
+        return Estimation()
+    (column,) = spec.publish
+    labels = [symbol[0] for symbol in joint.inputs.symbols]
+    return Variance(dict(zip(labels, numbers_of(spec, column, labels), strict=True)))

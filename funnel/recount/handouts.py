@@ -1,0 +1,310 @@
+"""Handouts, written a second time: README.md, CITATION.cff, dcat.jsonld, protocol.csv, from the two public documents.
+
+Nothing of `funnel.release.handouts` is used here: where both write the same bytes, no line of one is wrong alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from funnel.recount.published import in_csv
+
+Json = Mapping[str, Any]
+
+# Licences that the Citation File Format can name, of those that data are published under.
+_CITED = re.compile(
+    r"CC0-1\.0|CC-BY(-SA)?-3\.0|CC-BY(-NC)?(-SA|-ND)?-4\.0|ODbL-1\.0|ODC-By-1\.0|PDDL-1\.0"
+    r"|CDLA-(Permissive|Sharing)-1\.0|OGL-UK-[123]\.0|OGL-Canada-2\.0"
+)
+_README = """# {title}
+
+{description}Version {version}, made on {day}, {records:,} records. Licence: {licence}.{contact}
+
+## What this is
+
+Records about people, one a line. What stands under {published} need not be true: before it was published every record \
+was changed at random, with known probabilities, to protect the secret: {secret}.
+
+**What is promised.** {meaning} That is meant {scope}.
+
+The frequencies behind it are {frequencies}.
+
+## How to read a value
+
+A plain value stands for itself. A value with "or" may come from any of the values it names, and from further ones if \
+it ends in "or others".
+
+Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not share it \
+out. Estimate.
+
+## How to estimate from it
+
+`protocol.csv` has one line for every true value and every published value that it can become, with the probability of \
+that. Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
+
+The shares of true values follow by arithmetic that any spreadsheet can do:
+
+1. Count every published value, and divide by the number of records: its published share.
+2. Give every true value the same share to begin with.
+3. For every published value add up, over the true values, share times probability: its expected share.
+4. For every true value add up, over the published values, published share times probability divided by expected \
+share; multiply its share by that.
+5. Repeat 3 and 4 until the shares stand still in the digits that you need.
+
+These are the likeliest shares of all. For a part of the records, such as those of one region that you know from \
+elsewhere, count only these. Where two true values have the same probabilities, only what both have together can be \
+told. `report.html` says how far estimates are off.
+
+## Files
+
+| file | what it holds |
+| --- | --- |
+| data/records.parquet | the records |
+{csv}| protocol.csv | the probability of every published value for every true one |
+| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
+{noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
+| report.json | the figures of the report |
+| datapackage.json | columns, values, digests and the promise, as a Data Package |
+| dcat.jsonld | the entry of a data catalogue, in DCAT-AP |
+| CITATION.cff | how to cite this release |
+| signature.json | the digests of all these files, signed by the publisher |
+"""
+_CSV_LINE = (
+    "| data/records.csv | the same for spreadsheets; datapackage.json says which values have an apostrophe before "
+    "them |\n"
+)
+_NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
+_PREFIXES = {
+    "adms": "http://www.w3.org/ns/adms#",
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "dct": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "funnel": "urn:uuid:6f1a1c62-8d0e-5d5c-9b43-2f0c7f6d7a10#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "spdx": "http://spdx.org/rdf/terms#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+
+
+def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[str, bytes]:
+    """What the handouts of a release have to be, by path.
+
+    Parameters
+    ----------
+    package, protocol : JSON object
+        Content of ``datapackage.json`` and of ``protocol.json``, both of them judged.
+    previous : str or None
+        The version before this one that is there.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, IndexError
+        If these are no documents of a release.
+    """
+    cells = _cells(protocol)
+    return {
+        "CITATION.cff": _cited(package).encode(),
+        "README.md": _readme(package, protocol, cells).encode(),
+        "dcat.jsonld": _described(package, previous).encode(),
+        "protocol.csv": _table(protocol, cells).encode(),
+    }
+
+
+def _cells(protocol: Json) -> dict[int, dict[int, Fraction]]:
+    """Probabilities that are not zero, by positions of the true and of the published value."""
+    whole = int(protocol["denominator"])
+    found: dict[int, dict[int, Fraction]] = {x: {} for x in range(len(protocol["inputs"]["symbols"]))}
+    for y, row in enumerate(protocol["weights"]):
+        for x, weight in row.items() if isinstance(row, dict) else enumerate(row):
+            if int(weight) > 0:
+                found[int(x)][y] = Fraction(int(weight), whole)
+    return found
+
+
+def _table(protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+    inputs, outputs = protocol["inputs"], protocol["outputs"]
+    head = [f"true {column}" for column in inputs["columns"]] + [f"published {c}" for c in outputs["columns"]]
+    lines = [",".join(map(_cell, [*head, "probability"]))]
+    true, published = (
+        [",".join(_cell(in_csv(value)) for value in symbol) for symbol in part["symbols"]] for part in (inputs, outputs)
+    )
+    # The nearest double of a fraction, as the shortest text that it is read back from.
+    lines += [f"{true[x]},{published[y]},{float(p)!r}" for x in cells for y, p in cells[x].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _contact(package: Json) -> tuple[str | None, str | None]:
+    listed = package.get("contributors", [])
+    return (listed[0].get("title"), listed[0].get("email")) if listed else (None, None)
+
+
+def _shown(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|~&!" else letter for letter in " ".join(text.split()))
+
+
+def _names(values: Any) -> str:
+    *rest, last = [f'"{_shown(value)}"' for value in values]
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+    block, licence = package["funnel:privacy"], package["licenses"][0]
+    name, email = (None if said is None else _shown(said) for said in _contact(package))
+    who = f"{name} ({email})" if name and email else name or email
+    x = _commonest(protocol)
+    (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
+    paths = [resource["path"] for resource in package["resources"]]
+    return _README.format(
+        title=_shown(package["title"]),
+        description=_shown(package["description"]) + "\n\n" if package.get("description") else "",
+        version=package["version"],
+        day=package["created"][:10],
+        records=block["records"],
+        licence=_shown(licence["name"]) + (f" ({licence['path']})" if licence.get("path") else ""),
+        contact=f" Contact: {who}." if who else "",
+        published=_names(block["published"]),
+        secret=_names(block["secret"]),
+        meaning=_shown(block["meaning"]),
+        scope=block["scope"],
+        frequencies=block["frequencies"]["meaning"],
+        true=", ".join(f'"{_shown(value)}"' for value in protocol["inputs"]["symbols"][x]),
+        shown=", ".join(f'"{_shown(value)}"' for value in protocol["outputs"]["symbols"][y]),
+        about=round(float(probability) * 10_000),
+        csv=_CSV_LINE if "data/records.csv" in paths else "",
+        noisy=_NOISY_LINE if block["frequencies"]["protection"] == "noise" else "",
+    )
+
+
+def _commonest(protocol: Json) -> int:
+    """Position of the first input with the published values that are the commonest."""
+    prior, inputs = protocol["prior"], protocol["inputs"]
+    best = max(range(len(prior["probabilities"])), key=lambda i: (prior["probabilities"][i], -i))
+    wanted = dict(zip(prior["columns"], prior["symbols"][best], strict=True))
+    for x, symbol in enumerate(inputs["symbols"]):
+        named = dict(zip(inputs["columns"], symbol, strict=True))
+        if all(named[column] == value for column, value in wanted.items()):
+            return x
+    raise ValueError("the commonest value is none that the protocol reads")
+
+
+def _cited(package: Json) -> str:
+    name, email = _contact(package)
+    licence, text = package["licenses"][0], _yaml
+    said = [("cff-version", "1.2.0"), ("message", text("If you use this release, please cite it as below."))]
+    said += [("type", "dataset"), ("title", text(package["title"])), ("version", package["version"])]
+    said += [("date-released", text(package["created"][:10])), ("authors", "")]
+    said += [("  - name", text(name))] if name else [("  - alias", "anonymous")]
+    if email:
+        said.append(("    email", text(email)))
+    if package.get("description"):
+        said.append(("abstract", text(package["description"])))
+    if _CITED.fullmatch(licence["name"]):
+        said.append(("license", licence["name"]))
+    elif licence.get("path"):
+        said.append(("license-url", text(licence["path"])))
+    lines = [f"{key}: {value}".rstrip() for key, value in said]
+    if words := package.get("keywords"):
+        lines += ["keywords:"] + [f"  - {text(word)}" for i, word in enumerate(words) if word not in words[:i]]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _yaml(text: str) -> str:
+    """A double-quoted scalar."""
+    short = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+    return '"' + "".join(short.get(letter) or _printed(letter) for letter in text) + '"'
+
+
+def _printed(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _described(package: Json, previous: str | None) -> str:
+    block, (name, email) = package["funnel:privacy"], _contact(package)
+    about = package.get("description") or (
+        f"Records with {', '.join(block['published'])}, changed at random to protect what they tell of people."
+    )
+    people: dict[str, Any] = {}
+    if name:
+        people["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": name}
+    if name or email:
+        card = {"vcard:fn": name, "vcard:hasEmail": {"@id": f"mailto:{email}"} if email else None}
+        people["dcat:contactPoint"] = {"@type": "vcard:Kind"} | {k: v for k, v in card.items() if v}
+    series = {
+        "@id": "../",
+        "@type": "dcat:DatasetSeries",
+        "dct:title": package["title"],
+        "dct:description": f"All versions of {package['name']}: {about}",
+        "dcat:last": {"@id": "./"},
+    }
+    origins = [
+        "From " + ", ".join(source[key] for key in ("title", "version", "path") if key in source)
+        for source in package.get("sources", [])
+    ]
+    labels = [f"Changed at random to protect people. {block['meaning']}", *origins]
+    dataset = {
+        "@id": "./",
+        "@type": "dcat:Dataset",
+        "dct:title": package["title"],
+        "dct:description": about,
+        "dct:identifier": f"{package['name']}/{package['version']}",
+        "dct:issued": {"@type": "xsd:dateTime", "@value": package["created"]},
+        "dcat:version": package["version"],
+        "dcat:inSeries": {"@id": "../"},
+        "dcat:prev": {"@id": f"../{previous}/"} if previous else None,
+        "dcat:keyword": package.get("keywords"),
+        "dcat:distribution": [{"@id": resource["path"]} for resource in package["resources"]],
+        "foaf:page": [{"@id": path, "@type": "foaf:Document"} for path in ("README.md", "report.html")],
+        "dct:provenance": [{"@type": "dct:ProvenanceStatement", "rdfs:label": label} for label in labels],
+        "funnel:privacy": _prefixed(block),
+    }
+    tables = [_table_entry(resource, package["licenses"][0]) for resource in package["resources"]]
+    graph = [series | people, {key: value for key, value in dataset.items() if value} | people, *tables]
+    return json.dumps({"@context": _PREFIXES, "@graph": graph}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _prefixed(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {f"funnel:{key}": _prefixed(part) for key, part in value.items() if part is not None}
+
+
+def _table_entry(resource: Json, licence: Json) -> dict[str, Any]:
+    kind, digest = resource["hash"].split(":")
+    entry = {
+        "@id": resource["path"],
+        "@type": "dcat:Distribution",
+        "dct:title": resource["name"],
+        "dcat:accessURL": {"@id": "./"},
+        "dcat:downloadURL": {"@id": resource["path"]},
+        "dcat:mediaType": {
+            "@id": f"https://www.iana.org/assignments/media-types/{resource['mediatype']}",
+            "@type": "dct:MediaType",
+        },
+        "dct:format": {
+            "@id": f"http://publications.europa.eu/resource/authority/file-type/{resource['format'].upper()}",
+            "@type": "dct:MediaTypeOrExtent",
+        },
+        "dct:license": {"@type": "dct:LicenseDocument", "dct:title": licence["name"]},
+        "spdx:checksum": {
+            "@type": "spdx:Checksum",
+            "spdx:algorithm": {"@id": f"spdx:checksumAlgorithm_{kind}", "@type": "spdx:ChecksumAlgorithm"},
+            "spdx:checksumValue": {"@type": "xsd:hexBinary", "@value": digest},
+        },
+    }
+    if licence.get("path"):
+        entry["dct:license"]["@id"] = licence["path"]
+    if resource.get("bytes"):
+        entry["dcat:byteSize"] = {"@type": "xsd:nonNegativeInteger", "@value": str(resource["bytes"])}
+    return entry

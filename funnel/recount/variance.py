@@ -1,0 +1,90 @@
+"""The variance that a release explains of a column of numbers, computed a second time, in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from funnel.errors import DataError
+from funnel.recount.cells import bin_labels, edges_of, is_decimal
+from funnel.recount.channel import Channel
+from funnel.spec import ReleaseSpec
+
+
+def plain_variance(
+    counts: Sequence[Sequence[int]],
+    weights: Sequence[Sequence[int]],
+    numbers: Sequence[Fraction | None],
+    denominator: int = 2**63,
+    *,
+    reads_secret: bool = False,
+) -> Fraction:
+    """Var E[N|Y] / Var N for the number of every published input, other arguments as of `plain_level`; O(a b c).
+
+    An input without a number counts as the mean of those that have one. 0 where numbers do not vary.
+
+    Raises
+    ------
+    DataError
+        As `plain_level`; also if numbers are not one for each input.
+    """
+    channel = Channel.of(counts, weights, denominator, reads_secret)
+    if len(numbers) != channel.a:
+        raise DataError(f"there are {len(numbers):,} numbers for {channel.a:,} inputs")
+    records = [sum(column) for column in zip(*channel.counts, strict=True)]
+    known = [(number, size) for number, size in zip(numbers, records, strict=True) if number is not None]
+    of_known = sum(size for _, size in known)
+    mean = sum((number * size for number, size in known), Fraction()) / of_known if of_known else Fraction()
+    apart = [Fraction() if number is None else number - mean for number in numbers]
+    whole = sum((size * gap * gap for gap, size in zip(apart, records, strict=True)), Fraction())
+    if not whole:
+        return Fraction()
+    between = Fraction()
+    for y in range(len(channel.weights)):
+        rows = [channel.row(y, s) for s in range(channel.c)]
+        masses = [sum(channel.counts[s][u] * rows[s][u] for s in range(channel.c)) for u in range(channel.a)]
+        if mass := sum(masses):
+            told = sum((part * gap for part, gap in zip(masses, apart, strict=True)), Fraction())
+            between += told * told / mass
+    return between / (channel.denominator * whole)
+
+
+def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list[Fraction | None]:
+    """What number every category of a column stands for, by the spec: itself, or the middle of its bin.
+
+    Bins go from an edge to the next one, the first and the last to the ends of the range; of whole numbers to the last
+    one under the next edge. None for missing and other values.
+
+    Raises
+    ------
+    DataError
+        If a category has no number, or bins no range.
+    """
+    intervals = plain_intervals(spec, column)
+    if edges_of(spec, column) and not intervals:
+        raise DataError(f"the bins of {column!r} have no range, so they stand for no numbers")
+    middles = {name: (low + top) / 2 for name, (low, top) in intervals.items()}
+    none_for = {spec.source.missing_label, spec.other_label(column)}
+    found: list[Fraction | None] = []
+    for label in labels:
+        text = label.strip() if spec.source.decimal == "." else label.strip().replace(spec.source.decimal, ".")
+        if label in middles:
+            found.append(middles[label])
+        elif is_decimal(text):
+            found.append(Fraction(float(text)))
+        elif label in none_for:
+            found.append(None)
+        else:
+            raise DataError(f"a category of {column!r} stands for no number")
+    return found
+
+
+def plain_intervals(spec: ReleaseSpec, column: str) -> dict[str, tuple[Fraction, Fraction]]:
+    """The least and the largest number of every bin of a column; empty where it has no bins, or no range."""
+    edges, said = edges_of(spec, column), spec.numbers.get(column)
+    if not edges or said is None or said.range is None:
+        return {}
+    ends = [Fraction(end) for end in (said.range[0], *edges, said.range[1])]
+    tops = [*(end - int(said.whole) for end in ends[1:-1]), ends[-1]]
+    return {name: (low, top) for name, (low, _), top in zip(bin_labels(edges), pairwise(ends), tops, strict=True)}

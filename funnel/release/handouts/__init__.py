@@ -1,0 +1,43 @@
+"""Handouts: what a release says of itself to people and to portals, made of its two public documents and nothing else.
+
+README.md, CITATION.cff, dcat.jsonld and protocol.csv are functions of ``datapackage.json`` and ``protocol.json``, so
+they tell nobody anything that is not public already, and whoever has those two can make them again.
+`funnel.recount.handouts` does, by code of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from funnel.release.handouts.catalogue import catalogue
+from funnel.release.handouts.channel_table import channel_table
+from funnel.release.handouts.citation import citation
+from funnel.release.handouts.readme import readme
+
+__all__ = ["HANDOUTS", "handouts"]
+
+HANDOUTS = ("CITATION.cff", "README.md", "dcat.jsonld", "protocol.csv")
+
+
+def handouts(package: Mapping[str, Any], protocol: Mapping[str, Any], previous: str | None = None) -> dict[str, bytes]:
+    """The handouts of a release.
+
+    Parameters
+    ----------
+    package, protocol : JSON object
+        Content of ``datapackage.json`` and of ``protocol.json``.
+    previous : str, optional
+        The version before this one that is there.
+
+    Returns
+    -------
+    dict of str to bytes
+        By path in the release, those of `HANDOUTS`.
+    """
+    return {
+        "CITATION.cff": citation(package).encode(),
+        "README.md": readme(package, protocol).encode(),
+        "dcat.jsonld": catalogue(package, previous),
+        "protocol.csv": channel_table(protocol).encode(),
+    }

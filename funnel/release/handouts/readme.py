@@ -1,0 +1,147 @@
+"""README.md: what a release is, what is promised, how to read its values, and how to estimate from them by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from funnel.release.handouts.channel_table import likely_pairs
+from funnel.release.handouts.citation import publisher
+from funnel.release.privacy_block import KEY
+
+# What Markdown, or the HTML in it, would take for more than a letter.
+_MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
+# So many records of one true value are followed in the example.
+_EXAMPLE = 10_000
+_FILES = {
+    "data/records.parquet": "the records",
+    "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
+    "protocol.csv": "the probability of every published value for every true one",
+    "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
+    "frequencies.json": "the noisy counts that all of this is made from",
+    "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
+    "report.json": "the figures of the report",
+    "datapackage.json": "columns, values, digests and the promise, as a Data Package",
+    "dcat.jsonld": "the entry of a data catalogue, in DCAT-AP",
+    "CITATION.cff": "how to cite this release",
+    "signature.json": "the digests of all these files, signed by the publisher",
+}
+
+
+def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
+    """The text of the file.
+
+    Parameters
+    ----------
+    package, protocol : JSON object
+        Content of ``datapackage.json`` and of ``protocol.json``.
+    """
+    parts = [f"# {plain(package['title'])}"]
+    if package.get("description"):
+        parts.append(plain(package["description"]))
+    parts += [_imprint(package), "## What this is", *_promise(package[KEY]), "## How to read a value", *_reading()]
+    parts += ["## How to estimate from it", *_estimating(package[KEY], protocol), "## Files", _table(package)]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(text: str) -> str:
+    """A text on one line of Markdown, in which nothing acts."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def _imprint(package: Mapping[str, Any]) -> str:
+    (licence, *_), contact = package["licenses"], publisher(package)
+    said = [
+        f"Version {package['version']}, made on {package['created'][:10]}, {package[KEY]['records']:,} records.",
+        f"Licence: {plain(licence['name'])}{_in_brackets(licence.get('path'))}.",
+    ]
+    if contact:
+        name = contact.get("title")
+        address = plain(contact["email"]) if "email" in contact else None
+        who = f"{plain(name)}{_in_brackets(address)}" if name else address
+        said.append(f"Contact: {who}.")
+    return " ".join(said)
+
+
+def _in_brackets(text: str | None) -> str:
+    return f" ({text})" if text else ""
+
+
+def _promise(privacy: Mapping[str, Any]) -> Iterator[str]:
+    published, secret = _listed(privacy["published"]), _listed(privacy["secret"])
+    yield (
+        f"Records about people, one a line. What stands under {published} need not be true: before it was published "
+        f"every record was changed at random, with known probabilities, to protect the secret: {secret}."
+    )
+    yield f"**What is promised.** {plain(privacy['meaning'])} That is meant {privacy['scope']}."
+    yield f"The frequencies behind it are {privacy['frequencies']['meaning']}."
+
+
+def _reading() -> Iterator[str]:
+    yield (
+        'A plain value stands for itself. A value with "or" may come from any of the values it names, and from further '
+        'ones if it ends in "or others".'
+    )
+    yield (
+        "Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not "
+        "share it out. Estimate."
+    )
+
+
+def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"`{privacy['estimation']['path']}` has one line for every true value and every published value that it can "
+        f"become, with the probability of that. {_example(protocol)}"
+    )
+    yield "The shares of true values follow by arithmetic that any spreadsheet can do:"
+    yield "\n".join(
+        (
+            "1. Count every published value, and divide by the number of records: its published share.",
+            "2. Give every true value the same share to begin with.",
+            "3. For every published value add up, over the true values, share times probability: its expected share.",
+            "4. For every true value add up, over the published values, published share times probability divided by "
+            "expected share; multiply its share by that.",
+            "5. Repeat 3 and 4 until the shares stand still in the digits that you need.",
+        )
+    )
+    yield (
+        "These are the likeliest shares of all. For a part of the records, such as those of one region that you know "
+        "from elsewhere, count only these. Where two true values have the same probabilities, only what both have "
+        "together can be told. `report.html` says how far estimates are off."
+    )
+
+
+def _example(protocol: Mapping[str, Any]) -> str:
+    shares = protocol["prior"]["probabilities"]
+    common = protocol["prior"]["symbols"][shares.index(max(shares))]
+    places = [protocol["inputs"]["columns"].index(column) for column in protocol["prior"]["columns"]]
+    symbols = protocol["inputs"]["symbols"]
+    # The first true value with these columns: a protocol that reads the secret has several.
+    x = next(x for x, symbol in enumerate(symbols) if [symbol[place] for place in places] == list(common))
+    y, probability = max(
+        ((y, probability) for one, y, probability in likely_pairs(protocol) if one == x),
+        key=lambda pair: (pair[1], -pair[0]),
+    )
+    return (
+        f"Of {_EXAMPLE:,} records that are truly {_named(symbols[x])}, about {round(probability * _EXAMPLE):,} are "
+        f"published as {_named(protocol['outputs']['symbols'][y])}."
+    )
+
+
+def _named(symbol: tuple[str, ...]) -> str:
+    return ", ".join(f'"{plain(value)}"' for value in symbol)
+
+
+def _table(package: Mapping[str, Any]) -> str:
+    there = {resource["path"] for resource in package["resources"]}
+    if package[KEY]["frequencies"]["path"] is not None:
+        there.add("frequencies.json")
+    optional = {"data/records.parquet", "data/records.csv", "frequencies.json"}
+    lines = [f"| {path} | {what} |" for path, what in _FILES.items() if path in there or path not in optional]
+    return "\n".join(("| file | what it holds |", "| --- | --- |", *lines))
+
+
+def _listed(columns: tuple[str, ...]) -> str:
+    named = [f'"{plain(column)}"' for column in columns]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

@@ -1,0 +1,131 @@
+"""The block on privacy of a data package, a document of its own: what is promised, of what, and how to estimate."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from funnel.guarantees import parse_guarantee
+from funnel.release.document import Count, Document, Part, Probability, Sha256
+
+KEY = "funnel:privacy"
+RECIPE = (
+    "Of all shares p of true values those are the likeliest that this ends at, from equal ones on: multiply every p(x) "
+    "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
+    "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
+)
+
+UNPROTECTED = "not protected: all public documents are made from the exact counts, and only rounded"
+_OF_NOISE = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
+
+
+class _Named(Part):
+    """A part whose keys are written as the Data Package standard writes its own."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class ProtocolFile(_Named):
+    """The file of the protocol, and its digest."""
+
+    path: str
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+
+
+class ReportFile(ProtocolFile):
+    """The file with the figures of the report, its digest, and the page that is made of them."""
+
+    page: str
+
+
+class Estimation(_Named):
+    """How the shares of true values are estimated, and the file with the probabilities that it takes."""
+
+    path: str
+    recipe: str
+
+
+class DisclosureControl(_Named):
+    """The rules that the frequencies were held against, and whether a release that breaks one is refused."""
+
+    minimum_cell: int = Field(ge=1)
+    dominance: float = Field(gt=0, le=1)
+    unique_share: Probability
+    on_breach: Literal["refuse", "report"]
+
+
+class Confidence(_Named):
+    """Of the confidence set around the law: probability that the true one is outside, and radius in χ²."""
+
+    alpha: float = Field(gt=0, lt=1)
+    radius: float = Field(ge=0)
+
+
+class BehindFrequencies(_Named):
+    """What protects the frequencies that all is made from; null where noise does not."""
+
+    protection: Literal["none", "threshold", "noise"]
+    meaning: str
+    path: str | None
+    hash: str | None
+    epsilon: float | None
+    delta: float | None
+    beta: float | None
+    spent: float | None
+    unprotected_versions: Count | None
+
+
+class PrivacyBlock(Document):
+    """What a release promises about people: guarantee, level, protocol, how to estimate, over which versions; public.
+
+    ``people`` is who the versions are about, as the publisher declares, and ``versions`` how many are about the same
+    ones, this one included; null where that is not declared, or others are in each. ``variance_explained`` is null
+    where the spec does not ask for it; ``report`` and ``disclosureControl`` are null of releases from before there were
+    any, and never in one that is written.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    described: ClassVar[str] = "the block on privacy"
+    schema_: Literal["funnel/privacy/1"] = Field(default="funnel/privacy/1", alias="schema")
+    guarantee: str
+    meaning: str
+    level: float = Field(ge=0)
+    unit: Literal["nats"] = "nats"
+    secret: tuple[str, ...] = Field(min_length=1)
+    published: tuple[str, ...] = Field(min_length=1)
+    mechanism: str
+    reads_secret: bool
+    protocol: ProtocolFile
+    protocol_digest: Sha256
+    report: ReportFile | None
+    estimation: Estimation
+    utility_share: Probability
+    variance_explained: Probability | None
+    records: Count
+    row_order: Literal["random", "as in the source"]
+    disclosure_control: DisclosureControl | None
+    confidence: Confidence
+    frequencies: BehindFrequencies
+    people: Literal["same", "different"] | None
+    versions: int | None = Field(ge=1)
+    scope: str
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 it named no schema, left out what is not known, and did not say how to estimate."""
+        if version != 0:
+            return super().upgraded(version, content)
+        told = content.get("frequencies", {"protection": "none", "meaning": UNPROTECTED})
+        return {
+            "report": None,
+            "disclosureControl": None,
+            "people": None,
+            "versions": None,
+            **content,
+            "meaning": parse_guarantee(content["guarantee"]).meaning,
+            "estimation": {"path": "protocol.csv", "recipe": RECIPE},
+            "frequencies": {**dict.fromkeys(_OF_NOISE), **told},
+        }

@@ -1,0 +1,121 @@
+"""`funnel.open_release`: a published release as its users read it, in every format that one was ever written in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from funnel.errors import DataError
+from funnel.protocol import Protocol
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.privacy_block import KEY, PrivacyBlock
+from funnel.tables import open_paged
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release that somebody reads.
+
+    Attributes
+    ----------
+    folder : ReleaseFolder
+        Where its files are.
+    package : mapping
+        Content of ``datapackage.json``.
+    privacy : PrivacyBlock
+        What it promises, as the newest schema has it, whichever the release was written with.
+    document : ProtocolDocument
+        Content of ``protocol.json``, likewise.
+    """
+
+    folder: ReleaseFolder
+    package: Mapping[str, Any]
+    privacy: PrivacyBlock
+    document: ProtocolDocument
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The channel that the records came through; shape (outputs, inputs)."""
+        return self.document.protocol
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return str(self.package["version"])
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The records, as dictionary columns.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Of these columns; of all without it.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or the file cannot be read.
+
+        Notes
+        -----
+        O(records) memory, a byte or two for each and column.
+        """
+        try:
+            with open_paged(self.folder.data) as file:
+                names = file.schema_arrow.names
+                for column in columns or ():
+                    if column not in names:
+                        raise DataError(f"the release has no column {column!r}; its columns are {', '.join(names)}")
+                return file.read(columns=None if columns is None else list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
+
+
+def open_release(path: str | Path) -> Release:
+    """Open a release that is in a folder here.
+
+    Parameters
+    ----------
+    path : path
+        Of a version, or of a series, whose latest version is meant.
+
+    Raises
+    ------
+    DataError
+        If there is no release, it is damaged, or a newer funnel wrote it. Whether it is whole and holds what it
+        promises is what ``funnel audit`` tells, and not this.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> funnel.open_release("releases/none-of-this-name")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
+    """
+    folder = find_release(Path(path))
+    text = _bytes(folder.package)
+    document = ProtocolDocument.read(folder.protocol)
+    try:
+        package = json.loads(text)
+        block = dict(package[KEY])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{folder.package} is no data package of a release; the release is damaged") from error
+    if "schema" not in block:
+        # Which set of laws a robust guarantee is over was not always named; the protocol of such a release tells.
+        block["guarantee"] = document.guarantee.declared
+    privacy = PrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
+    return Release(folder, package, privacy, document)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from error

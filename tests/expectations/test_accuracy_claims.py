@@ -1,0 +1,109 @@
+"""What a report tells of errors of estimates is what least squares on the weights and rounded shares give."""
+
+from __future__ import annotations
+
+import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel import LIP, Joint, Protocol, fit
+from funnel.alphabet import Alphabet
+from funnel.pipeline.expectations import least_squares
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims
+from funnel.protocol import DENOMINATOR
+from funnel.release.public import PublicLaws, rounded_up
+from funnel.release.public_accuracy import PublicAccuracy
+from funnel.report.estimated import estimated
+from tests.expectations.test_laws import laws_of
+from tests.public import counted
+
+INPUTS = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
+JOINT = Joint(
+    np.array([[300, 200, 100, 50, 400, 0], [100, 300, 100, 90, 10, 60]]),
+    Alphabet(("s",), (("ill",), ("well",))),
+    INPUTS,
+)
+
+
+def singular() -> Protocol:
+    """Of the second column, 1 and 2 are told together."""
+    matrix = np.array([[3, 3, 0, 1, 1, 0], [1, 1, 0, 3, 3, 0], [0, 0, 4, 0, 0, 4]]).astype(np.uint64)
+    weights = matrix * np.uint64(DENOMINATOR // 4)
+    return Protocol(weights, weights[:, 2], INPUTS, Alphabet(("x", "n"), INPUTS.symbols[:3]), "test", "lip:9")
+
+
+def told(protocol: Protocol) -> dict[str, Any]:
+    """What the report has of it."""
+    found = PublicAccuracy.of(PublicLaws.of(counted(JOINT), protocol))
+    assert found is not None
+    rows = [
+        {"label": label, "error": None if np.isnan(error) else float(error)}
+        for label, error in zip(INPUTS.labels, found.errors, strict=True)
+    ]
+    tables = estimated(found.tables, partial(rounded_up, digits=2))
+    unknown = int(np.isnan(found.errors).sum())
+    return {
+        "accuracy": {"rows": rows, "unknown": unknown},
+        "estimated": [table.model_dump(mode="json") for table in tables],
+    }
+
+
+def failures(numbers: dict[str, Any], protocol: Protocol) -> list[str]:
+    return [one.name for one in accuracy_claims(numbers, laws_of(JOINT, protocol)) if one.failure is not None]
+
+
+PROTOCOLS = [fit(name, JOINT, LIP(0.4)) for name in ("grr", "optimal", "subset-merging", "optimal-with-secret")]
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, singular()], ids=lambda one: one.mechanism)
+def test_what_is_told_is_what_follows(protocol: Protocol) -> None:
+    assert failures(told(protocol), protocol) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "failure"),
+    [
+        (("accuracy", "rows", 0, "error"), 0.0, "error of"),
+        (("accuracy", "rows", 0, "error"), None, "error of"),
+        (("accuracy", "unknown"), 1, "unknown"),
+        (("accuracy",), None, "accuracy"),
+        (("estimated",), [], "tables"),
+        (("estimated", 0, "typical"), 0.0001, "typical error of x"),
+        (("estimated", 0, "typical"), None, "typical error of x"),
+        (("estimated", 2, "largest"), 0.5, "largest error of x × n"),
+        (("estimated", 1, "rows", 0, "error"), 0.00001, "error of n"),
+        (("estimated", 1, "rows", 0, "label"), "9", "n '9'"),
+        (("estimated", 1, "rows"), [], "rows of n"),
+        (("estimated", 1, "cells"), 2, "cells of n"),
+        (("estimated", 1, "unknown"), 1, "unknown of n"),
+        (("estimated", 1, "sums"), [["1", "2"]], "sums of n"),
+    ],
+)
+def test_anything_else_is_noticed(place: tuple[Any, ...], value: Any, failure: str) -> None:
+    protocol = PROTOCOLS[0]
+    numbers = copy.deepcopy(told(protocol))
+    *way, last = place
+    part: Any = numbers
+    for step in way:
+        part = part[step]
+    assert part[last] != value
+    part[last] = value
+    assert any(name.startswith(failure) for name in failures(numbers, protocol))
+
+
+def test_a_sum_that_cannot_be_told_is_noticed() -> None:
+    protocol = singular()
+    numbers = told(protocol)
+    assert numbers["estimated"][1]["sums"] == [["1", "2"]]
+    numbers["estimated"][1]["sums"] = [["1"], ["2"]]
+    assert failures(numbers, protocol) == ["sum in n", "sum in n"]
+
+
+def test_of_too_many_values_nothing_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = PROTOCOLS[0]
+    monkeypatch.setattr(least_squares, "_MOST_WORK", 10.0)
+    assert failures({"accuracy": None, "estimated": []}, protocol) == []
+    assert failures(told(protocol), protocol) == ["accuracy", "estimated"]

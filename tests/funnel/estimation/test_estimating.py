@@ -1,0 +1,184 @@
+"""Estimates: their coverage over simulated releases, both methods, and what cannot be told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from funnel import LDP, DataError, Estimate, Joint, Protocol, SpecError, estimate, fit
+from funnel.alphabet import Alphabet
+from funnel.estimation import expected_errors
+from funnel.estimation.likelihood import likeliest_shares, on_simplex
+from funnel.protocol import DENOMINATOR
+from funnel.rounding import integer_weights
+
+INPUTS = Alphabet(("x", "n"), tuple((x, n) for x in "ab" for n in "123"))
+JOINT = Joint(
+    np.array([[1300, 200, 300, 50, 400, 20], [100, 1300, 100, 190, 10, 60]]),
+    Alphabet(("s",), (("ill",), ("well",))),
+    INPUTS,
+)
+PEOPLE = JOINT.counts.sum(axis=0)
+GRR = fit("grr", JOINT, LDP(1.0))
+
+
+def made(matrix: list[list[float]]) -> Protocol:
+    weights = integer_weights(np.array(matrix))
+    outputs = Alphabet(("x", "n"), INPUTS.symbols[: len(matrix)])
+    return Protocol(weights, weights[:, 0], INPUTS, outputs, "test", "lip:9")
+
+
+# Of the second column, 1 and 2 are told together.
+SINGULAR = made([[0.75, 0.75, 0, 0.25, 0.25, 0], [0.25, 0.25, 0, 0.75, 0.75, 0], [0, 0, 1, 0, 0, 1]])
+
+
+def drawn(protocol: Protocol, random: np.random.Generator) -> np.ndarray:
+    channel = protocol.matrix / protocol.matrix.sum(axis=0)
+    return np.asarray(random.multinomial(PEOPLE, channel.T).sum(axis=0))
+
+
+@pytest.mark.parametrize("method", ["em", "inverse"])
+def test_nineteen_of_twenty_intervals_hold_the_truth(method: str) -> None:
+    random, truth = np.random.default_rng(3), PEOPLE / JOINT.n
+    held, off = [], []
+    for _ in range(400):
+        found = estimate(drawn(GRR, random), GRR, method="em" if method == "em" else "inverse")
+        assert found.frequencies.sum() == pytest.approx(1)
+        held.append((found.lower <= truth) & (truth <= found.upper))
+        off.append(found.frequencies - truth)
+    # Of 2,400 that are hardly dependent, four standard deviations.
+    assert np.mean(held) == pytest.approx(0.95, abs=0.018)
+    expected = expected_errors(JOINT, GRR)
+    assert expected is not None
+    assert np.std(off, axis=0) == pytest.approx(expected.tables[2].errors, rel=0.15)
+    assert found.errors == pytest.approx(expected.tables[2].errors, rel=0.1)
+
+
+def test_errors_of_a_sample_are_larger_by_what_a_sample_errs() -> None:
+    counts = drawn(GRR, np.random.default_rng(5))
+    alone, sample = estimate(counts, GRR), estimate(counts, GRR, sampling=True)
+    np.testing.assert_array_equal(alone.frequencies, sample.frequencies)
+    shares = alone.frequencies
+    assert sample.errors**2 == pytest.approx(alone.errors**2 + shares * (1 - shares) / JOINT.n, rel=1e-6)
+    assert "population" in str(sample)
+    assert "population" not in str(alone)
+
+
+def test_a_column_is_estimated_as_the_sum_of_its_combinations() -> None:
+    counts = drawn(GRR, np.random.default_rng(8))
+    every, column = estimate(counts, GRR), estimate(counts, GRR, by="n")
+    assert every.cells == GRR.inputs.symbols
+    assert (column.columns, column.cells) == (("n",), (("1",), ("2",), ("3",)))
+    assert column.frequencies == pytest.approx(every.frequencies.reshape(2, 3).sum(axis=0))
+    crossed = estimate(counts, GRR, by=["n", "x"])
+    assert crossed.cells[:2] == (("1", "a"), ("2", "a"))
+
+
+def test_what_is_told_only_in_sum_is_said_so_and_what_is_left_of_it_holds_the_truth() -> None:
+    random = np.random.default_rng(2)
+    truth = np.bincount([0, 1, 2, 0, 1, 2], PEOPLE / JOINT.n)
+    held = []
+    for _ in range(15):
+        found = estimate(drawn(SINGULAR, random), SINGULAR, by="n")
+        assert np.isnan(found.errors).tolist() == [True, True, False]
+        (group,) = found.together
+        assert group.cells == (("1",), ("2",))
+        held.append(
+            group.lower <= truth[:2].sum() <= group.upper and ((found.lower <= truth) & (truth <= found.upper)).all()
+        )
+        # As much of the sum as there is may be of either.
+        assert found.upper[:2] == pytest.approx([group.frequency] * 2, abs=0.1)
+    # Nothing is drawn between 3 and the others.
+    assert all(held)
+    assert "1 + 2" in str(found)
+    assert "not told" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["cells"][0]["frequency"] is None
+
+
+def test_what_is_published_as_it_is_is_counted() -> None:
+    same = made(np.eye(6).tolist())
+    found = estimate(PEOPLE, same)
+    np.testing.assert_allclose(found.frequencies, PEOPLE / JOINT.n, atol=1e-12)
+    assert not found.errors.any()
+    assert (found.upper - found.lower < 1e-10).all()
+
+
+def test_a_bootstrap_agrees_with_what_is_computed_and_repeats_by_its_seed() -> None:
+    counts = drawn(GRR, np.random.default_rng(4))
+    computed, simulated = estimate(counts, GRR), estimate(counts, GRR, bootstrap=300, seed=1)
+    assert simulated.errors == pytest.approx(computed.errors, rel=0.2)
+    # An end of an interval is known to about a tenth of an error from 300 releases.
+    assert (np.abs(simulated.lower - computed.lower) < 0.5 * computed.errors).all()
+    np.testing.assert_array_equal(simulated.errors, estimate(counts, GRR, bootstrap=300, seed=1).errors)
+
+
+def test_tables_of_every_kind_give_the_same_counts(tmp_path: Path) -> None:
+    counts = drawn(GRR, np.random.default_rng(9))
+    rows = [symbol for symbol, number in zip(GRR.outputs.symbols, counts, strict=True) for _ in range(number)]
+    frame = pd.DataFrame(rows, columns=["x", "n"])
+    table = pa.Table.from_pandas(frame)
+    pq.write_table(table.append_column("else", pa.array(range(len(frame)))), tmp_path / "records.parquet")
+    expected = estimate(counts, GRR).frequencies
+    for released in (frame, table, tmp_path / "records.parquet"):
+        np.testing.assert_array_equal(estimate(released, GRR).frequencies, expected)
+
+
+def test_what_does_not_fit_is_said() -> None:
+    known = GRR.outputs.symbols[0]
+    frame = pd.DataFrame([known, ("z", "1"), (None, "1")], columns=["x", "n"])
+    with pytest.raises(DataError, match="2 records have values that this protocol never publishes"):
+        estimate(frame, GRR)
+    with pytest.raises(DataError, match="no records"):
+        estimate(np.zeros(6, dtype=int), GRR)
+    with pytest.raises(DataError, match="6 whole numbers"):
+        estimate(np.ones(5, dtype=int), GRR)
+    with pytest.raises(SpecError, match="'age' is no column; the protocol is about x, n"):
+        estimate(PEOPLE, GRR, by="age")
+    with pytest.raises(SpecError, match="name columns once each"):
+        estimate(PEOPLE, GRR, by=["x", "x"])
+    with pytest.raises(SpecError, match="unknown method"):
+        estimate(PEOPLE, GRR, method="guess")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="between 0 and 1"):
+        estimate(PEOPLE, GRR, confidence=95)
+    with pytest.raises(SpecError, match="at least 100"):
+        estimate(PEOPLE, GRR, bootstrap=10)
+
+
+@given(st.lists(st.lists(st.integers(1, 20), min_size=3, max_size=3), min_size=3, max_size=5), st.data())
+def test_no_shares_are_likelier_than_the_gap_says(rows: list[list[int]], data: st.DataObject) -> None:
+    channel = np.array(rows, dtype=float)
+    channel /= channel.sum(axis=0)
+    counts = np.array(data.draw(st.lists(st.integers(0, 50), min_size=len(rows), max_size=len(rows)))) + 1.0
+    seen = counts / counts.sum()
+    found = likeliest_shares(channel, seen, 1e-9)
+    assert found.shares.sum() == pytest.approx(1)
+    reached = float(seen @ np.log(channel @ found.shares))
+    for weights in np.random.default_rng(0).dirichlet(np.ones(3), 200):
+        assert float(seen @ np.log(channel @ weights)) <= reached + found.gap + 1e-12
+    assert found.gap <= 1e-9 or found.steps >= 20_000
+
+
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
+def test_the_nearest_law_is_nearer_than_others(values: list[float]) -> None:
+    point = np.array(values)
+    law = on_simplex(point)
+    assert law.min() >= 0
+    assert law.sum() == pytest.approx(1)
+    for other in np.random.default_rng(0).dirichlet(np.ones(len(values)), 50):
+        assert np.linalg.norm(point - law) <= np.linalg.norm(point - other) + 1e-9
+
+
+def test_its_arrays_are_in_the_order_of_the_protocol() -> None:
+    found = estimate(PEOPLE, GRR)
+    assert isinstance(found, Estimate)
+    assert [len(part) for part in (found.frequencies, found.errors, found.lower, found.upper)] == [6] * 4
+    assert int(DENOMINATOR) == GRR.denominator
+    assert (found.lower <= found.upper).all()

@@ -1,0 +1,293 @@
+"""Noisy tables beside the counts, of changes and of rows: drawn once, found again where they were published, paid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.errors import LedgerError, SpecError
+from funnel.frequencies.moves import Moves
+from funnel.frequencies.rows import UnitCounts
+from funnel.frequencies.selection import NOTHING
+from funnel.release.decision import Earlier
+from funnel.release.files import remove_tree
+from funnel.release.frequencies_document import ChangesPart, FrequenciesDocument, RowsPart
+from funnel.release.layout import ReleaseFolder
+from funnel.release.protected import Protected, changes_of, public_changes, public_frequencies
+from funnel.release.protected_rows import public_rows
+from funnel.release.protection import ProtectedCounts
+from funnel.spec import ReleaseSpec
+from tests.funnel.release.test_decision import SHA
+from tests.funnel.release.test_protected import COUNTED, FOLLOWED, NUMBERS, SAME, published, spec_in
+
+MOVES = Moves(
+    "test/1.0.0", np.array([[390, 10], [20, 600]]), np.array([[250, 90, 0], [90, 480, 20]]), np.full((2, 3), 11)
+)
+OTHER_MOVES = replace(MOVES, secrets=MOVES.secrets + 1)
+UNITS = UnitCounts(COUNTED, np.array([[20, 9, 0], [8, 40, 2]]), np.full((2, 3), 5), np.array([930, 60, 30, 0]))
+OTHER_UNITS = replace(UNITS, sizes=UNITS.sizes + 1)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Changes or rows: how they are made public, and where it is said."""
+
+    name: str
+    exact: Any
+    others: Any
+    add: Callable[..., Protected]
+    read: Callable[[Protected], ChangesPart | RowsPart | None]
+    options: dict[str, bool]
+
+    def made(
+        self,
+        spec: ReleaseSpec,
+        earlier: tuple[Earlier, ...] = (),
+        held: Earlier | None = None,
+        *,
+        others: bool = False,
+    ) -> Protected:
+        """Public counts, and these tables beside them."""
+        workspace = spec.workspace_folder / spec.name
+        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, None, held, **self.options)
+        exact = self.others if others else self.exact
+        return self.add(spec, counts, exact, earlier, workspace, held)
+
+    def told(self, found: Protected) -> Any:
+        """The noisy tables, as documents hold them."""
+        return None if (part := self.read(found)) is None else part.model_dump(mode="json")
+
+    def of_record(self, found: Protected) -> Any:
+        return getattr(found.record, self.name)
+
+
+def _changes(found: Protected) -> ChangesPart | None:
+    changes = found.frequencies.changes
+    return None if changes is None else ChangesPart.of(changes)
+
+
+def _rows(found: Protected) -> RowsPart | None:
+    rows = found.frequencies.rows
+    return None if rows is None else RowsPart.of(rows)
+
+
+CHANGES = Tables(
+    "changes",
+    MOVES,
+    OTHER_MOVES,
+    lambda spec, counts, exact, earlier, workspace, held: public_changes(
+        spec, counts, [exact], [COUNTED], NOTHING, earlier, workspace, held
+    ),
+    _changes,
+    {"moving": True},
+)
+ROWS = Tables(
+    "rows",
+    UNITS,
+    OTHER_UNITS,
+    lambda spec, counts, exact, earlier, workspace, held: public_rows(
+        spec, counts, exact, NOTHING, earlier, workspace, held
+    ),
+    _rows,
+    {"several": True},
+)
+both = pytest.mark.parametrize("tables", [CHANGES, ROWS], ids=lambda one: one.name)
+
+
+@both
+def test_the_same_tables_have_the_same_noise_and_others_have_their_own(tables: Tables, tmp_path: Path) -> None:
+    spec = spec_in(tmp_path, **SAME)
+    first = tables.made(spec)
+    assert (first.frequencies.epsilon, first.frequencies.spent, first.frequencies.part) == (0.5, 0.5, 0.75)
+    again = tables.made(spec)
+    assert tables.told(again) == tables.told(first)
+    assert again.record == first.record
+    other = tables.made(spec, others=True)
+    assert tables.told(other) != tables.told(first)
+    assert tables.of_record(other).counted != tables.of_record(first).counted
+    # What is lost there alone is drawn once more: nobody has seen it.
+    remove_tree(spec.workspace_folder)
+    assert tables.told(tables.made(spec)) != tables.told(first)
+
+
+@both
+def test_where_the_workspace_lost_them_the_published_ones_are_taken(tables: Tables, tmp_path: Path) -> None:
+    spec = spec_in(tmp_path, **SAME)
+    first = tables.made(spec)
+    before = published(first, tmp_path / "releases", history=FOLLOWED)
+    remove_tree(spec.workspace_folder)
+    for earlier, held in (((before,), None), ((), before)):
+        found = tables.made(spec, earlier, held)
+        assert found.reused
+        assert tables.told(found) == tables.told(first)
+        assert found.record == first.record
+        assert not (spec.workspace_folder / spec.name / tables.name).exists()
+    # Not those of other tables, though the counts are the same; nor of a version that is gone.
+    assert tables.told(tables.made(spec, (before,), others=True)) != tables.told(first)
+    remove_tree(spec.workspace_folder)
+    gone = replace(before, folder=None, withdrawn=True)
+    assert tables.told(tables.made(spec, (gone,))) != tables.told(first)
+
+
+@both
+def test_published_tables_that_were_changed_or_are_gone_are_not_drawn_again(tables: Tables, tmp_path: Path) -> None:
+    spec = spec_in(tmp_path, **SAME)
+    first = tables.made(spec)
+    before = published(first, tmp_path / "releases")
+    assert before.folder is not None
+    path = ReleaseFolder(before.folder).frequencies
+    document = FrequenciesDocument.read(path)
+    silent = replace(before, record=before.record.model_copy(update={"files": {}}))
+    part = {"changes": document.changes, "rows": document.rows}[tables.name]
+    assert part is not None
+    if isinstance(part, RowsPart):
+        edited: Any = part.model_copy(update={"sizes": (part.sizes[0] + 1, *part.sizes[1:])})
+    else:
+        (one,) = part.since
+        edited = part.model_copy(update={"since": (one.model_copy(update={"version": "test/1.0.1"}),)})
+    for changed in (edited, None):
+        path.write_bytes(document.model_copy(update={tables.name: changed}).to_bytes())
+        # The counts are what they were.
+        with pytest.raises(LedgerError, match=r"is not what version 1\.0\.0 was made from; restore it"):
+            tables.made(spec, (silent,))
+        with pytest.raises(LedgerError, match="was changed since it was published; restore it from a backup"):
+            tables.made(spec, (before,))
+
+
+@both
+def test_a_version_before_of_other_counts_or_of_none_has_none_of_them(tables: Tables, tmp_path: Path) -> None:
+    """The last version that has them is looked for, past those that do not."""
+    spec = spec_in(tmp_path, **SAME)
+    first = tables.made(spec)
+    one = published(first, tmp_path / "releases", "1.0.0", FOLLOWED)
+    workspace = spec.workspace_folder / spec.name
+    plain = public_frequencies(spec, COUNTED, NOTHING, (one,), workspace)
+    two = published(plain, tmp_path / "releases", "1.1.0", FOLLOWED)
+    three = published(tables.made(spec, (one,), others=True), tmp_path / "releases", "1.2.0", FOLLOWED)
+    open_spec = spec_in(tmp_path, **SAME, frequencies={"protection": "none"})
+    bare = public_frequencies(open_spec, COUNTED, NOTHING, (), workspace)
+    four = published(bare, tmp_path / "releases", "1.3.0", FOLLOWED)
+    remove_tree(spec.workspace_folder)
+    assert tables.told(tables.made(spec, (one, two, three, four))) == tables.told(first)
+
+
+@both
+def test_more_than_the_total_is_refused_before_any_table_is_drawn(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is spent on tables of their own comes to the counts, whose noise is known: 0.375 + 0.125 + 0.125.
+    one = published(tables.made(spec_in(tmp_path, **SAME)), tmp_path / "releases", "1.0.0", FOLLOWED)
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.6})
+    for module in ("moves", "rows"):
+        monkeypatch.setattr(f"funnel.frequencies.{module}.draw_noise", lambda *_: pytest.fail("noise was drawn"))
+    with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.6 .* would spend 0\.125 more"):
+        tables.made(spec, (one,), others=True)
+    # The same tables again cost nothing more.
+    assert tables.made(spec, (one,)).frequencies.spent == 0.5
+
+
+@both
+def test_tables_beside_counts_that_were_drawn_alone_are_paid_for_besides(tables: Tables, tmp_path: Path) -> None:
+    """The counts keep the noise that they have; what is told is the least double at or above the true sum."""
+    for epsilon in (0.5, 0.1, 0.7):
+        spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": epsilon})
+        workspace = spec.workspace_folder / spec.name
+        alone = public_frequencies(spec, COUNTED, NOTHING, (), workspace)
+        found = tables.made(spec)
+        assert found.frequencies.noise == alone.frequencies.noise
+        assert alone.frequencies.noise is not None
+        exact = Fraction(alone.frequencies.noise.epsilon) + Fraction(tables.of_record(found).epsilon)
+        told = found.frequencies.epsilon
+        assert Fraction(np.nextafter(told, 0)) < exact <= Fraction(told)
+        assert found.frequencies.spent == found.record.epsilon == told
+        assert float(sum(found.record.draws.values())) == told
+
+
+def test_without_noise_or_earlier_versions_there_are_no_tables(tmp_path: Path) -> None:
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "none"})
+    for tables in (CHANGES, ROWS):
+        assert tables.told(tables.made(spec)) is None
+        assert tables.of_record(tables.made(spec)) is None
+    noisy = spec_in(tmp_path, **SAME)
+    counts = public_frequencies(noisy, COUNTED, NOTHING, (), tmp_path / "workspace")
+    assert public_changes(noisy, counts, [], [], NOTHING, (), tmp_path / "workspace") is counts
+
+
+def test_changes_and_rows_together_are_one_version(tmp_path: Path) -> None:
+    # All that is allowed is spent by it.
+    spec = spec_in(tmp_path, **SAME, frequencies={"protection": "noise", "epsilon": 0.5, "total": 0.5})
+    workspace = spec.workspace_folder / spec.name
+
+    def together(earlier: tuple[Earlier, ...], units: UnitCounts = UNITS, moves: Moves = MOVES) -> Protected:
+        counts = public_frequencies(spec, COUNTED, NOTHING, earlier, workspace, moving=True, several=True)
+        rows = public_rows(spec, counts, units, NOTHING, earlier, workspace, moving=True)
+        return public_changes(spec, rows, [moves], [COUNTED], NOTHING, earlier, workspace)
+
+    found = together(())
+    assert (found.frequencies.epsilon, found.frequencies.part) == (0.5, 0.5)
+    assert sorted(map(float, found.record.draws.values())) == [0.125, 0.125, 0.25]
+    before = (published(found, tmp_path / "releases", history=FOLLOWED),)
+    assert together(before).record == found.record
+    # One more table of either kind is too much, whichever is asked for first.
+    for others in ({"units": OTHER_UNITS}, {"moves": OTHER_MOVES}):
+        with pytest.raises(SpecError, match=r"have spent 0\.5 of the total of 0\.5 .* would spend 0\.125 more"):
+            together(before, **others)
+
+
+class TestTakingOver:
+    """Rows that are taken over were drawn by the changes of their version."""
+
+    def test_they_come_with_the_changes_of_their_version(self, tmp_path: Path) -> None:
+        spec = spec_in(tmp_path, **SAME)
+        first = CHANGES.made(spec)
+        before = published(first, tmp_path / "releases", history=FOLLOWED)
+        counts = public_frequencies(spec, COUNTED, NOTHING, (before,), spec.workspace_folder / spec.name)
+        found = changes_of(counts, before, spec, (before,))
+        assert CHANGES.told(found) == CHANGES.told(first)
+        assert (found.frequencies.epsilon, found.frequencies.spent) == (0.5, 0.5)
+        assert found.record == first.record
+
+    def test_a_version_without_them_or_of_other_counts_gives_none(self, tmp_path: Path) -> None:
+        spec = spec_in(tmp_path, **SAME)
+        workspace = spec.workspace_folder / spec.name
+        counts = public_frequencies(spec, COUNTED, NOTHING, (), workspace)
+        before = published(counts, tmp_path / "releases", history=FOLLOWED)
+        assert changes_of(counts, before, spec, (before,)) is counts
+        bare = replace(before, record=before.record.model_copy(update={"frequencies": None}))
+        assert changes_of(counts, bare, spec, (bare,)) is counts
+        changing = published(CHANGES.made(spec), tmp_path / "releases", "1.1.0", FOLLOWED)
+        other = replace(counts, record=counts.record.model_copy(update={"noisy": SHA(3)}))
+        assert changes_of(other, changing, spec, (changing,)) is other
+
+    def test_changes_that_are_not_those_of_the_record_are_refused(self, tmp_path: Path) -> None:
+        spec = spec_in(tmp_path, **SAME)
+        before = published(CHANGES.made(spec), tmp_path / "releases", history=FOLLOWED)
+        counts = public_frequencies(spec, COUNTED, NOTHING, (before,), spec.workspace_folder / spec.name)
+        assert before.folder is not None
+        path = ReleaseFolder(before.folder).frequencies
+        document = FrequenciesDocument.read(path)
+        silent = replace(before, record=before.record.model_copy(update={"files": {}}))
+        assert document.changes is not None
+        (one,) = document.changes.since
+        renamed = document.changes.model_copy(update={"since": (one.model_copy(update={"version": "test/9.0.0"}),)})
+        for changed in (renamed, None):
+            path.write_bytes(document.model_copy(update={"changes": changed}).to_bytes())
+            with pytest.raises(LedgerError, match=r"is not what version 1\.0\.0 was made from"):
+                changes_of(counts, silent, spec, (silent,))
+
+
+@pytest.mark.parametrize("name", ["changes", "rows"])
+def test_a_record_names_tables_where_there_is_noise(name: str) -> None:
+    part = {"epsilon": 0.1, "counted": SHA(3), "noisy": SHA(4)}
+    said: dict[str, Any] = {"protection": "noise", **NUMBERS, "unprotected": 0, "counted": SHA(1), "values": None}
+    found = ProtectedCounts.model_validate({**said, "noisy": SHA(2), name: part})
+    assert {place: str(cost) for place, cost in found.draws.items()} == {SHA(2): "0.4", SHA(4): "0.1"}
+    plain = {**said, **dict.fromkeys(NUMBERS), "protection": "none", "noisy": None}
+    with pytest.raises(ValueError, match="names noisy tables where there is no noise"):
+        ProtectedCounts.model_validate({**plain, name: part})

@@ -1,0 +1,84 @@
+"""A release is opened as its users read it: what it was written with today, and what was written before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import funnel
+from funnel.errors import DataError
+from funnel.release.document import dump
+from funnel.release.layout import ReleaseFolder
+
+
+@pytest.fixture
+def copy(published: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
+    shutil.copytree(published.root, tmp_path / "1.0.0")
+    return ReleaseFolder(tmp_path / "1.0.0")
+
+
+def test_a_release_is_opened_by_its_series_or_its_version(published: ReleaseFolder) -> None:
+    for path in (published.root, published.root.parent, str(published.root.parent / "latest")):
+        released = funnel.open_release(path)
+        assert (released.version, released.privacy.guarantee, released.privacy.people) == (
+            "1.0.0",
+            "lip:1.0",
+            "different",
+        )
+        assert released.table().equals(pq.read_table(published.data))
+        assert released.table(["relationship"]).num_rows == released.privacy.records == 1000
+        assert released.protocol.outputs.columns == ("relationship", "sex")
+        assert released.protocol.digest == released.privacy.protocol_digest
+
+
+def test_what_releases_said_before_is_read_as_what_they_say_now(copy: ReleaseFolder) -> None:
+    now = funnel.open_release(copy.root)
+    package = json.loads(copy.package.read_bytes())
+    block = package["funnel:privacy"]
+    for key in ("schema", "meaning", "estimation", "versions"):
+        del block[key]
+    block["frequencies"] = {key: said for key, said in block["frequencies"].items() if said is not None}
+    copy.package.write_bytes(dump(package))
+    assert funnel.open_release(copy.root).privacy == now.privacy
+    # Before there were figures of a report, rules, and protection of frequencies, nothing was said of them.
+    for key in ("report", "disclosureControl", "frequencies", "people"):
+        del block[key]
+    copy.package.write_bytes(dump(package))
+    oldest = funnel.open_release(copy.root).privacy
+    assert oldest == now.privacy.model_copy(update={"report": None, "disclosure_control": None, "people": None})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda package: package.pop("funnel:privacy"), "is no data package of a release"),
+        (lambda package: package["funnel:privacy"].update(schema="funnel/privacy/2"), "was made by a newer funnel"),
+        (lambda package: package["funnel:privacy"].update(level="low"), "is damaged: level"),
+        (lambda package: package["funnel:privacy"].pop("scope"), "is damaged: scope is missing"),
+    ],
+)
+def test_a_release_that_cannot_be_read_says_why(copy: ReleaseFolder, change: Any, said: str) -> None:
+    package = json.loads(copy.package.read_bytes())
+    change(package)
+    copy.package.write_bytes(dump(package))
+    with pytest.raises(DataError, match=said):
+        funnel.open_release(copy.root)
+
+
+def test_columns_that_there_are_not_and_files_that_are_damaged_are_named(copy: ReleaseFolder) -> None:
+    released = funnel.open_release(copy.root)
+    with pytest.raises(DataError, match="has no column 'income'; its columns are relationship, sex"):
+        released.table(["income"])
+    copy.data.write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="cannot be read as parquet"):
+        released.table()
+    copy.package.write_bytes(b"[")
+    with pytest.raises(DataError, match="is no data package of a release"):
+        funnel.open_release(copy.root)
+    with pytest.raises(DataError, match="there is no release at"):
+        funnel.open_release(copy.root / "gone")

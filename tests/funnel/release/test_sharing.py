@@ -1,0 +1,223 @@
+"""A release somewhere else too: whole or not at all, as often as one likes, and only what was signed."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from click.testing import CliRunner, Result
+
+from funnel.cli import main
+from funnel.errors import DataError, OutputError, SpecError
+from funnel.progress import quiet
+from funnel.release.ckan import open_portal, share_on_portal
+from funnel.release.layout import ReleaseFolder
+from funnel.release.sharing import share_at, whole_release
+from tests.funnel.release.portal import TOKEN, PortalDouble, Refused, running_portal
+
+
+@pytest.fixture
+def copy(published: ReleaseFolder, tmp_path: Path) -> ReleaseFolder:
+    shutil.copytree(published.root, tmp_path / "1.0.0")
+    return ReleaseFolder(tmp_path / "1.0.0")
+
+
+@pytest.fixture
+def portal() -> Iterator[PortalDouble]:
+    with running_portal() as double:
+        yield double
+
+
+def public(folder: ReleaseFolder) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder.root).as_posix(): path.read_bytes()
+        for path in folder.root.rglob("*")
+        if path.is_file() and folder.audit not in path.parents
+    }
+
+
+def at(url: str) -> dict[str, bytes]:
+    storage, root = fsspec.core.url_to_fs(url)
+    return {path.removeprefix(f"{root}/"): storage.cat_file(path) for path in storage.find(root)}
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_version_appears_at_a_url_whole_and_once(published: ReleaseFolder, tmp_path: Path, kind: str) -> None:
+    url = f"memory://{secrets.token_hex(6)}" if kind == "memory" else f"file://{tmp_path}/out"
+    release = whole_release(published.root.parent)
+    first = share_at(release, url, quiet)
+    assert (first.place, first.changed) == (f"{url}/people/1.0.0", True)
+    there = at(f"{url}/people")
+    assert there == {"latest": b"1.0.0\n", **{f"1.0.0/{name}": content for name, content in public(published).items()}}
+    assert not share_at(release, url, quiet).changed
+    assert at(f"{url}/people") == there
+    # What a killed run left is no version: the data package is not there yet.
+    storage, root = fsspec.core.url_to_fs(f"{url}/people")
+    for name in ("latest", "1.0.0/datapackage.json", "1.0.0/protocol.json"):
+        storage.rm(f"{root}/{name}")
+    assert share_at(release, url, quiet).changed
+    assert at(f"{url}/people") == there
+    storage.pipe_file(f"{root}/1.0.0/signature.json", b"another")
+    with pytest.raises(OutputError, match=r"people/1\.0\.0 holds another release of this name and version"):
+        share_at(release, url, quiet)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder: folder.readme.write_text("Nothing."), r"README\.md of .* was changed"),
+        (lambda folder: folder.readme.unlink(), r"README\.md of .* is missing"),
+        (lambda folder: (folder.root / "joint.json").write_text("{}"), r"joint\.json of .* came"),
+        (lambda folder: folder.signature.unlink(), "signature"),
+        (
+            lambda folder: folder.signature.write_text(folder.signature.read_text().replace('"1.0.0"', '"1.0.1"')),
+            "the signature of .* does not hold",
+        ),
+    ],
+)
+def test_only_what_was_signed_is_shared(copy: ReleaseFolder, change: Callable[[ReleaseFolder], Any], said: str) -> None:
+    change(copy)
+    with pytest.raises(DataError, match=said):
+        whole_release(copy.root)
+
+
+def shared(portal: PortalDouble, folder: ReleaseFolder, organisation: str | None = "office") -> tuple[str, bool]:
+    told = share_on_portal(whole_release(folder.root), open_portal(portal.address, TOKEN), organisation, quiet)
+    return told.place, told.changed
+
+
+def test_a_version_becomes_a_dataset_that_nobody_sees_before_it_is_whole(
+    portal: PortalDouble, published: ReleaseFolder
+) -> None:
+    seen: list[dict[str, Any]] = []
+    portal.before = lambda action, told: seen.append(portal.visible())
+    assert shared(portal, published) == (f"{portal.address}/dataset/people-1-0-0", True)
+    assert all(not one for one in seen)
+    assert portal.visible() == {"people-1-0-0": public(published)}
+    (dataset,) = portal.datasets.values()
+    assert (dataset["version"], dataset["license_id"], dataset["maintainer"]) == (
+        "1.0.0",
+        "CC-BY-4.0",
+        "Office of Tests",
+    )
+    # Tags of portals have two letters at least, and no slash.
+    assert dataset["tags"] == [{"name": "people"}, {"name": "tests"}]
+    extras = {one["key"]: one["value"] for one in dataset["extras"]}
+    assert (extras["funnel:guarantee"], extras["funnel:level"], extras["funnel:unit"]) == ("lip:1.0", "1.0", "nats")
+    assert dataset["notes"] == published.readme.read_text()
+    portal.asked.clear()
+    assert shared(portal, published) == (f"{portal.address}/dataset/people-1-0-0", False)
+    assert portal.asked == ["package_show"]
+
+
+@pytest.mark.parametrize("action", ["package_create", "resource_create", "package_patch"])
+def test_whatever_interrupts_it_the_next_run_finishes_it(
+    portal: PortalDouble, published: ReleaseFolder, action: str
+) -> None:
+    calls = 0
+
+    def interrupt(asked: str, told: dict[str, Any]) -> None:
+        nonlocal calls
+        calls += asked == action
+        # The third file of several, or the only request of its kind.
+        if asked == action and calls == (3 if action == "resource_create" else 1):
+            raise Refused(500, "Internal Server Error")
+
+    portal.before = interrupt
+    with pytest.raises(OutputError, match=f"refused {action}"):
+        shared(portal, published)
+    assert portal.visible() == {}
+    portal.before = lambda asked, told: None
+    portal.asked.clear()
+    assert shared(portal, published)[1]
+    assert portal.visible() == {"people-1-0-0": public(published)}
+    sent = portal.asked.count("resource_create")
+    assert sent == {"package_create": len(public(published)), "resource_create": len(public(published)) - 2}.get(
+        action, 0
+    )
+
+
+def test_what_was_sent_is_looked_at_before_it_is_shown(portal: PortalDouble, published: ReleaseFolder) -> None:
+    release, client = whole_release(published.root), open_portal(portal.address, TOKEN)
+
+    def cut(action: str, told: dict[str, Any]) -> None:
+        if action == "package_show" and portal.datasets:
+            portal.datasets["people-1-0-0"]["resources"][0]["size"] -= 1
+
+    portal.before = cut
+    with pytest.raises(OutputError, match="does not hold the files that were sent"):
+        share_on_portal(release, client, "office", quiet)
+    assert portal.visible() == {}
+    # A file of a draft with another digest is sent again.
+    portal.before = lambda action, told: None
+    draft = portal.datasets["people-1-0-0"]["resources"][0]
+    draft["hash"] = "sha256:0"
+    assert share_on_portal(release, client, "office", quiet).changed
+    assert portal.visible() == {"people-1-0-0": public(published)}
+
+
+def test_other_datasets_are_left_alone(portal: PortalDouble, published: ReleaseFolder) -> None:
+    shared(portal, published)
+    dataset = portal.datasets["people-1-0-0"]
+    dataset["resources"][0]["hash"] = "sha256:0"
+    with pytest.raises(OutputError, match="was changed on the portal"):
+        shared(portal, published)
+    dataset["extras"] = []
+    before = json.dumps(portal.datasets)
+    with pytest.raises(OutputError, match="is another dataset, or of another release"):
+        shared(portal, published)
+    assert json.dumps(portal.datasets) == before
+
+
+def test_a_portal_that_refuses_is_told_without_the_token(portal: PortalDouble, published: ReleaseFolder) -> None:
+    release = whole_release(published.root)
+    for client, organisation, said in (
+        (open_portal(portal.address, "another-token"), "office", "does not let this token do package_show"),
+        (open_portal(portal.address, TOKEN), None, "refused package_create: .*owner_org"),
+        (open_portal("http://127.0.0.1:9", TOKEN), "office", r"cannot be reached \(ConnectionError\)"),
+    ):
+        with pytest.raises(OutputError, match=said) as caught:
+            share_on_portal(release, client, organisation, quiet)
+        assert "token" not in str(caught.value).replace("this token", "")
+    assert portal.datasets == {}
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "said"),
+    [
+        ("http://data.example", TOKEN, "would get the token in the open"),
+        ("https://data.example", None, "put one into FUNNEL_CKAN_TOKEN"),
+        ("data.example", TOKEN, "is no address of a portal"),
+        ("https://me:secret@data.example", TOKEN, "^data.example is no address"),
+    ],
+)
+def test_a_portal_that_cannot_be_asked_is_none(address: str, token: str | None, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        open_portal(address, token)
+
+
+def test_the_command_shares_at_a_url_and_on_a_portal(
+    portal: PortalDouble, published: ReleaseFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUNNEL_CKAN_TOKEN", TOKEN)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, ["share", str(published.root), *arguments], catch_exceptions=False)
+
+    for what in ("shared", "already there"):
+        assert run(f"file://{tmp_path}/out").stdout == f"{what}: file://{tmp_path}/out/people/1.0.0\n"
+    told = json.loads(run(portal.address, "--ckan", "--organisation", "office", "--json").stdout.splitlines()[-1])
+    assert told == {"changed": True, "place": f"{portal.address}/dataset/people-1-0-0"}
+    for arguments, said in (
+        (("out",), "out is no URL"),
+        (("s4://bucket",), "the address has the protocol"),
+        (("file:///x", "--organisation", "office"), "add --ckan"),
+    ):
+        done = run(*arguments)
+        assert (done.exit_code, said in done.stderr) == (3, True), done.output
