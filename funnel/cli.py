@@ -497,9 +497,10 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
     """
     from funnel.estimation import estimate
     from funnel.protocol import Protocol
-    from funnel.release.layout import find_release
+    from funnel.release.layout import find_release, require_one_channel
 
     folder = find_release(release)
+    require_one_channel(folder)
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
         protocol = Protocol.from_json(folder.protocol.read_bytes())
