@@ -497,9 +497,10 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
     some values hardly occur, they are taken to be as rare as is published, and named.
     """
     from funnel.release.estimated import estimate_release
-    from funnel.release.layout import find_release
+    from funnel.release.layout import find_release, require_one_channel
 
     folder = find_release(release)
+    require_one_channel(folder)
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
         found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)

@@ -228,3 +228,18 @@ def find_release(path: Path) -> ReleaseFolder:
     if not folder.protocol.is_file() or not folder.package.is_file():
         raise DataError(f"{path} is not a release: it lacks protocol.json or datapackage.json")
     return folder
+
+
+def require_one_channel(folder: ReleaseFolder) -> None:
+    """Make sure that a release was drawn by one channel over all its columns.
+
+    Raises
+    ------
+    DataError
+        If its columns were published in groups.
+    """
+    if folder.is_grouped:
+        raise DataError(
+            f"the columns of {folder.root} were published in groups, and no one channel leads to whole records; "
+            "channels.parquet has the probabilities of every column and pair of columns, to estimate from"
+        )

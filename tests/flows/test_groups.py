@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+import funnel
 from funnel.cli import main
 from funnel.errors import DataError, FunnelError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.way import go
@@ -68,6 +69,12 @@ def test_a_grouped_release_is_made_once_and_its_rows_are_taken_over(tmp_path: Pa
     for figure in (document.utility.share, *(f for one in document.told for f in (one.plain, one.kept))):
         assert figure == pytest.approx(round(figure / step) * step, abs=1e-12)
     assert GroupedDraws.read(first).n == 1500
+
+    # What takes one channel for all columns says that there is none.
+    assert CliRunner().invoke(main, ["estimate", str(first.root)]).exit_code == DataError.exit_code
+    with pytest.raises(DataError, match=r"published in groups, .* channels\.parquet has the probabilities"):
+        funnel.open_release(first.root)
+    assert CliRunner().invoke(main, ["audit", str(first.root)]).exit_code == 0
 
     before = tree(first.root)
     assert release(path)["status"] == "unchanged"

@@ -103,7 +103,7 @@ READING = {
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
     *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
-    "grouped_report_claims",
+    *("grouped_report_claims", "_bytes", "estimate"),
 }
 WRITING_MODES = set("wax+")
 

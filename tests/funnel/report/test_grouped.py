@@ -1,4 +1,4 @@
-"""The reports of a release of groups: what they say follows from public figures, and pages are made of these."""
+"""The reports of a release of groups: figures that follow, pages that need nothing else, and what they say."""
 
 from __future__ import annotations
 
