@@ -13,6 +13,7 @@ from funnel.joint import FloatArray
 from funnel.solver import cuts as cutting
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
+from funnel.solver.cell_programme import CellProgramme
 from funnel.solver.cells import Cell
 from funnel.solver.threshold_pricing import ThresholdPricer
 
@@ -95,6 +96,34 @@ def test_bounds_of_parts_are_bounds_of_the_rows_in_them(seed: int) -> None:
         assert max(np.inf if one is None else one.bound for one in answers) >= best
     # What was told apart is bounded more closely than the whole.
     assert max(np.inf if one is None else one.bound for one in answers) < first.bound
+
+
+@pytest.mark.parametrize("counts", [RARE, UNSEEN])
+def test_any_multipliers_prove_a_bound(counts: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = Joint.from_counts(counts)
+    cuts, pricer = pricer_of(joint)
+    random = np.random.default_rng(5)
+    prices = np.log(cuts.law)
+    known = rows_that_hold(joint, cuts, random, 500)
+    climbed, _ = pricer.climb(known[np.argsort(-gains(known, prices))[:20]], prices)
+    best = float(gains(np.vstack([known, cuts.inside(climbed)]), prices).max())
+    whole, bounds = Cell.whole(pricer._cells.highest()), []
+    solve = CellProgramme._run
+
+    def roughly(programme: CellProgramme, rows: int) -> tuple[FloatArray, FloatArray] | None:
+        answer = solve(programme, rows)
+        assert answer is not None
+        values, duals = answer
+        off = random.choice([0.01, 0.1, 0.4])
+        return values, duals * random.uniform(1 - off, 1 + off, len(duals)) + random.normal(0, off / 10, len(duals))
+
+    monkeypatch.setattr(CellProgramme, "_run", roughly)
+    for _ in range(60):
+        solved = pricer._cells.solve(whole, prices)
+        assert solved is not None
+        bounds.append(solved.bound)
+    assert min(bounds) >= best
+    assert np.isfinite(bounds).sum() > 20
 
 
 @pytest.mark.parametrize("counts", [RARE, UNSEEN])
