@@ -166,8 +166,9 @@ def test_over_a_set_of_laws(guarantee: funnel.Guarantee) -> None:
     assert guarantee.holds(joint, best.protocol)
 
 
-def test_laws_that_leave_much_open_are_priced_for_the_goal() -> None:
+def test_laws_that_leave_much_open_are_priced_for_the_goal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where entropy is priced by thresholds of the widest law, the square of a mean is not."""
+    monkeypatch.setattr("funnel.solver.cuts._MANY_INPUTS", 4)
     joint = funnel.Joint.from_counts([[4, 9, 3, 7], [400, 300, 900, 700]], inputs=["1", "2", "3", "9"])
     guarantee = over_set(funnel.RLDP(1.0, set="boxes"), joint)
     assert guarantee is not None
