@@ -163,7 +163,9 @@ class Variance(Utility):
         found = np.array([numbers[symbol] for symbol in inputs.symbols], dtype=np.float64)
         known = np.isfinite(found)
         weights = law[known] if law[known].any() else np.ones(int(known.sum()))
-        found[~known] = float(found[known] @ weights / weights.sum()) if known.any() else 0.0
+        # From one of them: the mean of numbers that are all one is exactly that.
+        first = found[known][0] if known.any() else 0.0
+        found[~known] = first + (float((found[known] - first) @ weights / weights.sum()) if known.any() else 0.0)
         return found
 
     def told(self, joint: Joint, protocol: Protocol) -> float:
