@@ -87,7 +87,7 @@ READING = {
     *("file_digest", "open_paged", "read", "str", "of", "checked", "_read_json"),
     *("read_document", "read_metadata", "parse_json", "check_table", "check_csv", "is_symlink", "exists", "parent"),
     # What judges reads files by other means.
-    *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence"),
+    *("first_csv_difference", "recount_published", "_json", "Evidence", "output_counts_by", "read_table"),
 }
 WRITING_MODES = set("wax+")
 
