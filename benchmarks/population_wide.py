@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.population_wide`` takes the Adult data as the population. Records are drawn from it, an optimum
 for LIP 1 is made from them, and its outputs are held against the law of the population: the share of the records whose
-output is outside the bound there, beside what `funnel.audit.population` estimates from the records alone. The rows go to
-``benchmarks/results/population-wide.md``.
+output is outside the bound there, beside what `funnel.audit.population` estimates from the records alone. The rows go
+to ``benchmarks/results/population-wide.md``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEAR = 1e-9
 
 
 def truth(population: Joint, sample: Joint, protocol: funnel.Protocol) -> tuple[float, float]:
-    """Share of the records whose output is outside the bound in the population, and of people without a record's values.
+    """Shares of the records whose output is outside the bound in the population, and of people of unseen values.
 
     Parameters
     ----------
@@ -83,11 +83,12 @@ def main() -> None:
     lines = [
         "# What a release of many columns is worth in the population",
         "",
-        "Adult, all 48,842 records, as the population; the optimum for LIP 1 from a sample of them. Outside: the share of the",
-        "sample's records whose published value says more than the bound allows to whoever knows the population, and what",
-        f"`funnel.audit.population` estimates from the sample alone; means of {chosen.repeats} samples.",
+        "Adult, all 48,842 records, as the population; the optimum for LIP 1 from a sample of them. Outside: the share",
+        "of the sample's records whose output says more than the bound allows to whoever knows the population, and",
+        f"what `funnel.audit.population` estimates from the sample alone; means of {chosen.repeats} samples.",
         "",
-        "| secret given published | sample | combinations | outside | estimated (over the laws drawn) | people whose values no record has | estimated |",
+        "| secret given published | sample | combinations | outside | estimated (over the laws drawn) "
+        "| people whose values no record has | estimated |",
         "|---|---|---|---|---|---|---|",
     ]
     for secret, published in CASES:

@@ -11,7 +11,7 @@ from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
 from funnel.pipeline.expectations.least_squares import Estimating
-from funnel.recount.sparse_row import SparseRow, entries_of
+from funnel.recount.sparse_row import entries_of
 
 # Figures are told to two digits, rounded up, and rows of the most common values alone.
 _UP = 1.1 + 1e-6
@@ -21,9 +21,8 @@ _MOST_ROWS = 30
 def accuracy_claims(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
     """What holds of the errors that ``report.json`` tells; all of them follow from rounded shares."""
     stated, tables = numbers["accuracy"], numbers["estimated"]
-    # Of a wide table, whose weights are without their zeros, nothing is told either.
-    wide = any(isinstance(row, SparseRow) for row in laws.released.weights)
-    symbols, estimating = ([], None) if wide else _estimating(laws)
+    # Of a wide table nothing is told, and no table is made to find that out.
+    symbols, estimating = ([], None) if laws.released.sparse else _estimating(laws)
     if estimating is None or estimating.too_much:
         yield same("accuracy", stated, None)
         yield same("estimated", list(tables), [])

@@ -255,6 +255,11 @@ def estimate(
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
+    if protocol.is_sparse:
+        raise SpecError(
+            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
+            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
+        )
     columns = protocol.inputs.columns if by is None else (by,) if isinstance(by, str) else tuple(by)
     if not columns or len(set(columns)) != len(columns):
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
