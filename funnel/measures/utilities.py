@@ -36,6 +36,12 @@ class Utility(ABC):
         What a protocol does with it.
     everything : str
         What `told` is a share of.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> [issubclass(kind, funnel.Utility) for kind in (funnel.Information, funnel.Variance, funnel.Estimation)]
+    [True, True, True]
     """
 
     name: ClassVar[Literal["information", "variance", "estimation"]]
@@ -66,7 +72,16 @@ class Utility(ABC):
 
 @dataclass(frozen=True)
 class Information(Utility):
-    """I(X;Y) in nats, of H(X)."""
+    """I(X;Y) in nats, of H(X).
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> best = funnel.optimal(joint, funnel.LIP(0.5))
+    >>> funnel.Information().told(joint, best.protocol) == best.utility
+    True
+    """
 
     name: ClassVar[Literal["information", "variance", "estimation"]] = "information"
     kept: ClassVar[str] = "information kept"
