@@ -27,7 +27,12 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-_TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
+_TYPES = {
+    ".cff": "application/yaml",
+    ".json": "application/json",
+    ".jsonld": "application/ld+json",
+    ".parquet": "application/vnd.apache.parquet",
+}
 
 
 def server_of(folder: Path, host: str, port: int) -> ThreadingHTTPServer:

@@ -48,6 +48,7 @@ from funnel.planning import plan
 from funnel.protocol import Protocol
 from funnel.release.reading import open_release
 from funnel.sampling import RecordKey, sanitise
+from funnel.sampling.within import draw_within
 from funnel.solver import Solution, optimal
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "Utility",
     "Variance",
     "Witness",
+    "draw_within",
     "estimate",
     "fit",
     "measures",

@@ -489,23 +489,20 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str, as_json: bool) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
-    RELEASE is the folder of a version, or of a series (then its latest version is read); its records and protocol.json
-    are all that is read. Each share comes with a standard error and an interval that holds the true one in 95 of 100
-    draws. By default they are about these records: only the random answers err.
+    RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
+    the published frequencies are all that is read. Each share comes with a standard error and an interval that holds
+    the true one in 95 of 100 draws. By default they are about these records: only the random answers err.
 
-    Values that the records can tell only in sum are listed so, with what is left of each of them.
+    Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
+    some values hardly occur, they are taken to be as rare as is published, and named.
     """
-    from funnel.estimation import estimate
-    from funnel.protocol import Protocol
+    from funnel.release.estimated import estimate_release
     from funnel.release.layout import find_release, require_one_channel
 
     folder = find_release(release)
     require_one_channel(folder)
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        protocol = Protocol.from_json(folder.protocol.read_bytes())
-        found = estimate(
-            folder.data, protocol, by or None, method="em" if method == "em" else "inverse", sampling=sampling
-        )
+        found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

@@ -268,7 +268,7 @@ class _Fitting:
     """One joint law and guarantee, for which mechanisms are fitted one after another."""
 
     def __init__(self, joint: Joint, guarantee: Guarantee, progress: Progress, clock: Clock, useful: Utility) -> None:
-        check_size(joint, guarantee)
+        check_size(joint, guarantee, useful == INFORMATION)
         # What no mechanism could do is an error here, not a reason in every row.
         guarantee.level_for(joint, np.full((1, len(joint.inputs)), DENOMINATOR, dtype=np.uint64))
         self._joint, self._guarantee, self._progress, self._clock = joint, guarantee, progress, clock

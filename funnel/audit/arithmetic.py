@@ -285,7 +285,10 @@ def _explained(document: ProtocolDocument, limits: list[Interval]) -> Interval:
     """The share of the variance for any prior within limits."""
     if document.utility.explained is None:
         raise ValueError("there are numbers to explain")
-    table = [[int(w) / WHOLE for w in row] for row in document.weights]
+    table = [[0.0] * len(limits) for _ in document.entries]
+    for whole, row in zip(table, document.entries, strict=True):
+        for x, weight in row:
+            whole[x] = weight / WHOLE
     numbers = document.utility.explained.numbers
     return Interval(*explained_limits(table, [(limit.low, limit.high) for limit in limits], numbers))
 

@@ -61,10 +61,10 @@ class InPopulation:
 def in_population(joint: Joint, protocol: Protocol, guarantee: Guarantee) -> InPopulation | None:
     """Estimate how much of a release leaves its bound among everybody.
 
-    Laws of the population are drawn given the counts: P(x) from a Dirichlet law of the counts of x and a half, P(S|x) from one of
-    ``n[·, x] + κ p_S``. κ, how alike the secrets of combinations are, is the one under which the counts are likeliest
-    (a Dirichlet-multinomial law for every x), so the data decide how far a combination of few records can be off. Under
-    every law that is drawn the posterior of each output is held against the bound.
+    Laws of the population are drawn given the counts: P(x) from a Dirichlet law of the counts of x and a half, P(S|x)
+    from one of ``n[·, x] + κ p_S``. κ, how alike the secrets of combinations are, is that under which the counts are
+    likeliest (a Dirichlet-multinomial law for every x), so the data decide how far a combination of few records can
+    be off. Under every law that is drawn the posterior of each output is held against the bound.
 
     Parameters
     ----------

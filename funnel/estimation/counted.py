@@ -21,14 +21,23 @@ Released: TypeAlias = "pd.DataFrame | pa.Table | str | os.PathLike[str] | npt.ND
 _ROWS = 1 << 20
 
 
-def output_counts(released: Released, protocol: Protocol) -> IntArray:
-    """How often each output of a protocol was released, shape (b,).
+def output_counts_by(
+    released: Released, protocol: Protocol, given: tuple[str, ...] = ()
+) -> dict[tuple[str, ...], IntArray]:
+    """How often each output of a protocol was released, shape (b,), in every group of records.
 
     Parameters
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         The records, or counts that somebody made already, in the order of ``protocol.outputs``.
     protocol : Protocol
+    given : tuple of str
+        Further columns of the table: a group has the same values in all of them.
+
+    Returns
+    -------
+    dict
+        By group, in the order of their texts; one group, of no values, without ``given``.
 
     Raises
     ------
@@ -37,31 +46,40 @@ def output_counts(released: Released, protocol: Protocol) -> IntArray:
 
     Notes
     -----
-    One pass; memory is that of a batch and of b counts.
+    One pass; memory is that of a batch and of b counts for each group.
     """
     b = len(protocol.outputs)
+    groups: dict[tuple[str, ...], IntArray]
     if isinstance(released, np.ndarray):
         if released.shape != (b,) or not np.issubdtype(released.dtype, np.integer) or (released < 0).any():
             raise DataError(f"counts of released outputs are {b:,} whole numbers, in the order of protocol.outputs")
-        counts = released.astype(np.int64)
+        groups = {(): released.astype(np.int64)}
     else:
-        counts = np.zeros(b, dtype=np.int64)
-        columns, unknown = list(protocol.outputs.columns), 0
-        places = {symbol: y for y, symbol in enumerate(protocol.outputs.symbols)}
-        for batch in read_batches(released, columns, _ROWS):
-            found = pa.Table.from_batches([batch]).group_by(columns, use_threads=False).aggregate([([], "count_all")])
-            texts = [[None if v is None else str(v) for v in found.column(name).to_pylist()] for name in columns]
-            for *symbol, number in zip(*texts, found.column("count_all").to_pylist(), strict=True):
-                place = places.get(tuple(symbol))
-                if place is None:
-                    unknown += int(number)
-                else:
-                    counts[place] += int(number)
-        if unknown:
-            raise DataError(
-                f"{unknown:,} records have values that this protocol never publishes; take the protocol.json that was "
-                "published with them"
-            )
-    if not counts.any():
+        groups = _of_table(released, protocol, given)
+    if not any(counts.any() for counts in groups.values()):
         raise DataError("there are no records to estimate from")
-    return counts
+    return dict(sorted(groups.items()))
+
+
+def _of_table(
+    released: pd.DataFrame | pa.Table | str | os.PathLike[str], protocol: Protocol, given: tuple[str, ...]
+) -> dict[tuple[str, ...], IntArray]:
+    columns, unknown = [*given, *protocol.outputs.columns], 0
+    places = {symbol: y for y, symbol in enumerate(protocol.outputs.symbols)}
+    groups: dict[tuple[str, ...], IntArray] = {}
+    for batch in read_batches(released, columns, _ROWS):
+        found = pa.Table.from_batches([batch]).group_by(columns, use_threads=False).aggregate([([], "count_all")])
+        texts = [[None if v is None else str(v) for v in found.column(name).to_pylist()] for name in columns]
+        for *symbol, number in zip(*texts, found.column("count_all").to_pylist(), strict=True):
+            group, place = tuple(map(str, symbol[: len(given)])), places.get(tuple(symbol[len(given) :]))
+            if place is None:
+                unknown += int(number)
+            else:
+                counts = groups.setdefault(group, np.zeros(len(places), dtype=np.int64))
+                counts[place] += int(number)
+    if unknown:
+        raise DataError(
+            f"{unknown:,} records have values that this protocol never publishes; take the protocol.json that was "
+            "published with them"
+        )
+    return groups

@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.counted import Released, output_counts
+from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
+from funnel.estimation.rare import AtMost, RareValues
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -52,10 +54,12 @@ class Estimate:
     ----------
     columns : tuple of str
         What is estimated: all columns the protocol reads, or those asked for.
+    given : tuple of str
+        Those of them that the protocol does not read: shares are of the records that have the same values there.
     cells : tuple of tuple of str
         Their values; by default in the order of ``protocol.inputs``.
     frequencies : ndarray, shape (cells,)
-        Shares of all records, nan where the records cannot tell.
+        Shares of all records, or of those of a group; nan where the records cannot tell.
     errors : ndarray, shape (cells,)
         Standard errors, nan where the records cannot tell.
     lower, upper : ndarray, shape (cells,)
@@ -67,7 +71,11 @@ class Estimate:
     sampling : bool
         Whether errors are of the law that the records are a sample of, or of these records.
     confidence : float
-        Of each interval by itself.
+        Of each interval by itself, or of all together.
+    simultaneous : bool
+        Whether it is of all together.
+    rare : tuple of (tuple of str, float)
+        Values that were taken to be rare, and the largest share of all records that each was said to have.
 
     Examples
     --------
@@ -80,6 +88,7 @@ class Estimate:
     """
 
     columns: tuple[str, ...]
+    given: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
     frequencies: FloatArray
     errors: FloatArray
@@ -90,6 +99,8 @@ class Estimate:
     method: str
     sampling: bool
     confidence: float
+    simultaneous: bool
+    rare: tuple[tuple[tuple[str, ...], float], ...] = ()
 
     @property
     def about(self) -> str:
@@ -99,7 +110,14 @@ class Estimate:
             if self.sampling
             else "errors are of the random answers alone: the estimates are about these records"
         )
-        return f"{self.records:,} records; {randomness}; intervals at {self.confidence:.0%}"
+        together = ", all of them together" if self.simultaneous else ""
+        groups = f"; shares are given {' and '.join(self.given)}" if self.given else ""
+        told = f"{self.records:,} records{groups}; {randomness}; intervals at {self.confidence:.0%}{together}"
+        if not self.rare:
+            return told
+        names = ", ".join(" · ".join(symbol) for symbol, _ in self.rare)
+        most = sum(share for _, share in self.rare)
+        return f"{told}; {names}: known to be rare, at most {most:.2%} in all, and taken for half of that"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready values; what cannot be told is None."""
@@ -110,14 +128,17 @@ class Estimate:
         figures = zip(self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True)
         return {
             "columns": list(self.columns),
+            "given": list(self.given),
             "records": self.records,
             "method": self.method,
             "sampling": self.sampling,
             "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
             "cells": [
                 {"values": list(cell), "frequency": told(f), "error": told(e), "lower": float(low), "upper": float(up)}
                 for cell, f, e, low, up in figures
             ],
+            "rare": [{"values": list(symbol), "at_most": share} for symbol, share in self.rare],
             "together": [
                 {
                     "values": [list(cell) for cell in group.cells],
@@ -165,8 +186,10 @@ def estimate(
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
     confidence: float = 0.95,
+    simultaneous: bool = False,
     bootstrap: int | None = None,
     seed: int | None = None,
+    at_most: AtMost | None = None,
 ) -> Estimate:
     """Estimate how common true values are, from what was drawn for them.
 
@@ -177,7 +200,8 @@ def estimate(
     protocol : Protocol
         Of their release: ``funnel.Protocol.from_json(text of protocol.json)``.
     by : str or sequence of str, optional
-        Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``.
+        Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
+        protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
     method : "em" or "inverse"
         Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
         nearest law.
@@ -186,10 +210,18 @@ def estimate(
         are of these records, and only the random answers err.
     confidence : float
         Of the intervals, each by itself.
+    simultaneous : bool
+        Whether all intervals hold the truth together with this confidence instead (Bonferroni).
     bootstrap : int, optional
         So many releases are simulated for errors and intervals, at least 100; by default both are computed.
     seed : int, optional
         Of the simulation.
+    at_most : mapping of tuple of str to float, optional
+        Values of the protocol's inputs that are known to be rare: the largest share of these records that each can
+        have; in a group that may be as many people, and where these leave nothing for others, nothing is known. They
+        are taken for half of that, and every interval has room for all that they may be. A protocol publishes a value
+        that hardly occurs like a record of which nothing is known; from the records alone it could be all of them, so
+        that no other value can be told.
 
     Returns
     -------
@@ -223,67 +255,146 @@ def estimate(
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     if bootstrap is not None and bootstrap < 100:
         raise SpecError("a bootstrap needs at least 100 simulated releases; leave it out for computed errors")
-    columns, cells, cell_of = _cells(protocol, by)
-    counts = output_counts(released, protocol)
-    fit = _Fit(protocol.matrix / protocol.matrix.sum(axis=0), cell_of, len(cells), method)
-    shares, raw, linear = fit.of(counts)
-    n = int(counts.sum())
-    # That all shares together are one is no news.
-    sums = [group for group in linear.sums if len(group) < len(cells)]
-    groups = [[place] for place in range(len(cells))] + [list(group) for group in sums]
-    members = np.zeros((len(groups), len(cells)))
-    for row, group in enumerate(groups):
-        members[row, group] = 1.0
-    at = members @ np.bincount(cell_of, shares, len(cells))
-    if bootstrap is None:
-        errors = np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
-        half = _quantile(confidence) * errors
-        lower, upper = members @ raw - half, members @ raw + half
-    else:
-        simulated = fit.simulated(shares, n, bootstrap, sampling, np.random.default_rng(seed))
-        around = members @ simulated - at[:, np.newaxis]
-        errors = around.std(axis=1, ddof=1)
-        tail = 100 * (1 - confidence) / 2
-        lower = members @ raw - np.percentile(around, 100 - tail, axis=1)
-        upper = members @ raw - np.percentile(around, tail, axis=1)
-    # Where nothing is drawn the interval is a point, which rounding must not miss.
-    lower, upper = np.clip(lower - _ROUNDING, 0.0, 1.0), np.clip(upper + _ROUNDING, 0.0, 1.0)
-    single, told = slice(0, len(cells)), linear.told
-    low, up = lower[single].copy(), upper[single].copy()
-    if not told.all():
-        aims = np.zeros((len(cells), len(cell_of)))
-        aims[cell_of, np.arange(len(cell_of))] = 1.0
-        low[~told], up[~told] = intervals_left(fit.channel, counts, shares, aims[~told], confidence)
-    together = tuple(
-        Together(
-            tuple(cells[place] for place in group),
-            *(float(figures[len(cells) + row]) for figures in (at, errors, lower, upper)),
+    if protocol.is_sparse:
+        raise SpecError(
+            f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
+            "large; the posteriors in protocol.json say how likely each true value is behind a published one"
         )
-        for row, group in enumerate(sums)
+    columns = protocol.inputs.columns if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if not columns or len(set(columns)) != len(columns):
+        raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
+    given = tuple(column for column in columns if column not in protocol.inputs.columns)
+    if given and isinstance(released, np.ndarray):
+        raise SpecError(f"{given[0]!r} is no column; the protocol is about {', '.join(protocol.inputs.columns)}")
+    inner = tuple(column for column in columns if column in protocol.inputs.columns)
+    cells, cell_of = _cells(protocol, inner)
+    b, a = protocol.size
+    if float(a) * b * min(a, b) > MOST_WORK:
+        # Before any table is made of them.
+        raise _too_many(a, b)
+    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
+    grouped = output_counts_by(released, protocol, given)
+    # Beside its cells a group has at most half as many sums.
+    each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
+    records = sum(int(counts.sum()) for counts in grouped.values())
+    parts = []
+    for group, counts in grouped.items():
+        fit = _Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
+        parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
+    # Columns in the order asked for.
+    order = [(*given, *inner).index(column) for column in columns]
+
+    def named(group: tuple[str, ...], place: int) -> tuple[str, ...]:
+        whole = (*group, *cells[place])
+        return tuple(whole[i] for i in order)
+
+    frequencies, errors, lower, upper = (
+        np.concatenate([getattr(part, name) for _, part in parts])
+        for name in ("frequencies", "errors", "lower", "upper")
     )
     return Estimate(
         columns,
-        cells,
-        np.where(told, at[single], np.nan),
-        np.where(told, errors[single], np.nan),
-        low,
-        up,
-        together,
-        n,
+        given,
+        tuple(named(group, place) for group, _ in parts for place in range(len(cells))),
+        frequencies,
+        errors,
+        lower,
+        upper,
+        tuple(
+            Together(tuple(named(group, place) for place in places), *figures)
+            for group, part in parts
+            for places, *figures in part.together
+        ),
+        records,
         method,
         sampling,
         confidence,
+        simultaneous,
+        tuple(rare.known(protocol)),
     )
 
 
-class _Fit:
-    """Estimates by one method from counts of outputs of one channel."""
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Estimates from the records of one group: shares (cells,), and of sums (places, share, error, lower, upper)."""
 
-    def __init__(self, channel: FloatArray, cell_of: IntArray, cells: int, method: str) -> None:
-        self.channel, self._cell_of, self._cells, self._method = channel, cell_of, cells, method
+    frequencies: FloatArray
+    errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    together: tuple[tuple[tuple[int, ...], float, float, float, float], ...]
+
+
+def _part(
+    fit: _Fit,
+    counts: IntArray,
+    sampling: bool,
+    confidence: float,
+    bootstrap: int | None,
+    random: np.random.Generator,
+) -> _Part:
+    shares, raw, linear = fit.of(counts)
+    n, cells, rare = int(counts.sum()), len(raw), fit.rare
+    # That all shares together are one is no news.
+    sums = [group for group in linear.sums if len(group) < np.count_nonzero(~fit.is_rare)]
+    members = np.zeros((cells + len(sums), cells))
+    members[np.arange(cells), np.arange(cells)] = 1.0
+    for row, group in enumerate(sums, cells):
+        members[row, list(group)] = 1.0
+    at, middle = members @ fit.in_cells(shares), members @ raw
+    if bootstrap is None:
+        errors = rare.left * np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
+        half = _quantile(confidence) * errors
+        lower, upper = middle - half, middle + half
+    else:
+        around = members @ fit.simulated(shares, n, bootstrap, sampling, random) - at[:, np.newaxis]
+        errors = around.std(axis=1, ddof=1)
+        tail = 100 * (1 - confidence) / 2
+        lower = middle - np.percentile(around, 100 - tail, axis=1)
+        upper = middle - np.percentile(around, tail, axis=1)
+    off = rare.off(members @ linear.weights, members @ fit.aims[:, rare.places])
+    # Where nothing is drawn the interval is a point, which rounding must not miss; the fit is always inside.
+    lower = np.clip(np.minimum(lower, at) - off - _ROUNDING, 0.0, 1.0)
+    upper = np.clip(np.maximum(upper, at) + off + _ROUNDING, 0.0, 1.0)
+    together = tuple(
+        (group, float(at[row]), float(errors[row]), float(lower[row]), float(upper[row]))
+        for row, group in enumerate(sums, cells)
+    )
+    untold = ~linear.told
+    low, up = lower[:cells].copy(), upper[:cells].copy()
+    low[fit.is_rare], up[fit.is_rare] = 0.0, np.minimum(1.0, 2 * fit.fixed[fit.is_rare])
+    if (unknown := untold & ~fit.is_rare).any():
+        whole, most = rare.whole(shares)
+        low[unknown], up[unknown] = intervals_left(rare.channel, counts, whole, fit.aims[unknown], confidence, most)
+    nothing = np.where(untold, np.nan, 0.0)
+    return _Part(at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
+
+
+class _Fit:
+    """Estimates by one method from counts of outputs of one channel, of whose inputs some may be rare."""
+
+    def __init__(self, rare: RareValues, cell_of: IntArray, cells: int, method: str) -> None:
+        self.rare, self.channel, self._method = rare, rare.seen, method
+        self._of_all, self._cell_of, self._cells = cell_of, cell_of[rare.others], cells
+        self.fixed = np.bincount(cell_of[rare.places], rare.taken, cells).astype(np.float64)
+        self.is_rare = np.bincount(self._cell_of, minlength=cells) == 0
+
+    @property
+    def aims(self) -> FloatArray:
+        """Which values each cell has, zeros and ones (cells, a)."""
+        aims = np.zeros((self._cells, len(self._of_all)))
+        aims[self._of_all, np.arange(len(self._of_all))] = 1.0
+        return aims
+
+    def in_cells(self, shares: FloatArray) -> FloatArray:
+        """Shares of values that are not rare, among each other, as shares of cells (cells,)."""
+        return self._with_rare(np.bincount(self._cell_of, shares, self._cells).astype(np.float64))
+
+    def _with_rare(self, cells: FloatArray) -> FloatArray:
+        return self.rare.left * cells + self.fixed
 
     def of(self, counts: IntArray, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray, LinearEstimate]:
-        """Shares (a,), unbiased shares of cells (cells,), and how these are made."""
+        """Shares of the others among each other, unbiased shares of cells (cells,), and how the others' are made."""
         n, a = int(counts.sum()), self.channel.shape[1]
         seen = counts / n
         if self._method == "inverse":
@@ -291,13 +402,13 @@ class _Fit:
             alike = np.full(a, 1 / a)
             linear = self._linear(self.channel @ alike, alike, self._cell_of, self._cells)
             every = self._linear(self.channel @ alike, alike, np.arange(a), a)
-            return on_simplex(every.weights @ seen), linear.weights @ seen, linear
+            return on_simplex(every.weights @ seen), self._with_rare(linear.weights @ seen), linear
         shares = likeliest_shares(self.channel, seen, _GAP / n, start).shares
         reference = (1 - _ALIKE) * shares + _ALIKE / a
         # Of an output that the fit never gives, nothing may weigh without limit.
         outputs = np.maximum(self.channel @ shares, np.minimum(self.channel @ reference, _LEAST / n))
         linear = self._linear(outputs, reference, self._cell_of, self._cells)
-        return shares, linear.weights @ seen, linear
+        return shares, self._with_rare(linear.weights @ seen), linear
 
     def simulated(
         self, shares: FloatArray, n: int, number: int, sampling: bool, random: np.random.Generator
@@ -316,31 +427,30 @@ class _Fit:
 
     def _linear(self, outputs: FloatArray, reference: FloatArray, cell_of: IntArray, cells: int) -> LinearEstimate:
         seen = outputs > 0
-        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, cell_of, cells)
+        # A cell of rare values alone has none of the inputs.
+        there, of = np.unique(cell_of, return_inverse=True)
+        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
         if linear is None:
-            a, b = self.channel.shape[1], self.channel.shape[0]
-            raise SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once; publish fewer")
-        weights = np.zeros((cells, len(outputs)))
-        weights[:, seen] = linear.weights
-        return LinearEstimate(weights, linear.told, linear.sums)
+            raise _too_many(self.channel.shape[1], self.channel.shape[0])
+        weights, told = np.zeros((cells, len(outputs))), np.zeros(cells, dtype=np.bool_)
+        weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
+        sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
+        return LinearEstimate(weights, told, sums)
 
 
-def _cells(
-    protocol: Protocol, by: str | Sequence[str] | None
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], IntArray]:
-    """Columns, cells, and the cell of every input."""
+def _too_many(a: int, b: int) -> SpecError:
+    return SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once")
+
+
+def _cells(protocol: Protocol, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
+    """The cells of some of the columns, and that of every input."""
     inputs = protocol.inputs
-    columns = inputs.columns if by is None else (by,) if isinstance(by, str) else tuple(by)
-    unknown = [column for column in columns if column not in inputs.columns]
-    if unknown or not columns or len(set(columns)) != len(columns):
-        what = f"{unknown[0]!r} is no column" if unknown else "name columns once each"
-        raise SpecError(f"{what}; the protocol is about {', '.join(inputs.columns)}")
     if columns == inputs.columns:
-        return columns, inputs.symbols, np.arange(len(inputs))
+        return inputs.symbols, np.arange(len(inputs))
     places = [inputs.columns.index(column) for column in columns]
     known: dict[tuple[str, ...], int] = {}
     of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in inputs.symbols]
-    return columns, tuple(known), np.array(of, dtype=np.int64)
+    return tuple(known), np.array(of, dtype=np.int64)
 
 
 def _whole(shares: FloatArray, n: int) -> IntArray:

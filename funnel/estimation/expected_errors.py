@@ -131,12 +131,14 @@ def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
     Returns
     -------
     ExpectedErrors or None
-        None where there are too many values, as `ShareInformation.of` says.
+        None where there are too many values, as `ShareInformation.of` says, or the table is wide.
 
     Notes
     -----
     O(a b min(a, b) + tables · a min(a, b)).
     """
+    if protocol.is_sparse:
+        return None
     read = joint.read_by(protocol.inputs.columns)
     occurring = np.flatnonzero(read.p_input > 0)
     channel = protocol.weights[:, occurring] / np.float64(DENOMINATOR)

@@ -11,7 +11,12 @@ from funnel.joint import FloatArray, IntArray
 
 
 def intervals_left(
-    channel: FloatArray, counts: IntArray, fitted: FloatArray, members: FloatArray, confidence: float
+    channel: FloatArray,
+    counts: IntArray,
+    fitted: FloatArray,
+    members: FloatArray,
+    confidence: float,
+    at_most: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """The range of ``members @ p`` over all laws p that give outputs probabilities which their counts do not rule out.
 
@@ -28,6 +33,8 @@ def intervals_left(
     members : ndarray, shape (k, a)
         Zeros and ones.
     confidence : float
+    at_most : ndarray, shape (a,)
+        What shares can be at most, 1 where nothing is known.
 
     Returns
     -------
@@ -56,6 +63,7 @@ def intervals_left(
                 b_ub=np.concatenate([high, -low]),
                 A_eq=np.ones((1, channel.shape[1])),
                 b_eq=[1.0],
+                bounds=np.stack([np.zeros(len(at_most)), at_most], axis=1),
                 method="highs",
             )
             if result.status != 0:

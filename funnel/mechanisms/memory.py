@@ -108,7 +108,7 @@ def require_memory(name: str, needed: float, joint: Joint, instead: str = "") ->
     )
 
 
-def check_size(joint: Joint, guarantee: Guarantee) -> None:
+def check_size(joint: Joint, guarantee: Guarantee, by_information: bool = True) -> None:
     """Refuse alphabets whose channel fits no memory, whatever the mechanism.
 
     Parameters
@@ -117,6 +117,8 @@ def check_size(joint: Joint, guarantee: Guarantee) -> None:
     guarantee : Guarantee
         What promises something of the posterior of the secret under known counts has an optimum without a table
         (`funnel.solver.wide`), for as many combinations as memory holds.
+    by_information : bool
+        Whether the utility is I(X;Y): for any other one a table is made.
 
     Raises
     ------
@@ -124,13 +126,13 @@ def check_size(joint: Joint, guarantee: Guarantee) -> None:
         If a channel from the input to itself would be too large, and no protocol without one can be made.
     """
     a = len(joint.inputs)
-    if table_memory(a, a) <= LARGEST or (is_wide(joint, guarantee) and needs_no_table(joint)):
+    if table_memory(a, a) <= LARGEST or (by_information and is_wide(joint, guarantee) and needs_no_table(joint)):
         return
     why = " with noise on their counts" if joint.bounds is not None else ""
     raise SpecError(
         f"{a:,} combinations of {', '.join(joint.inputs.columns)} occur, and under {guarantee}{why} a protocol would "
         f"be a table of {a:,} × {a:,} probabilities, about {table_memory(a, a) / 1e9:,.0f} GB of memory where "
         f"{LARGEST / 1e9:.0f} GB may be taken; recode to at most {largest_table():,} of them, for instance with "
-        "minimum_count, or publish fewer columns at once: only lip, alip, ldp and pml for counts without noise need no "
-        "table"
+        "minimum_count, or publish fewer columns at once: only information kept under lip, alip, ldp and pml, for "
+        "counts without noise, needs no table"
     )

@@ -55,9 +55,9 @@ The shares of true values follow by arithmetic that any spreadsheet can do:
 share; multiply its share by that.
 5. Repeat 3 and 4 until the shares stand still in the digits that you need.
 
-These are the likeliest shares of all. For a part of the records, such as those of one region that you know from \
-elsewhere, count only these. Where two true values have the same probabilities, only what both have together can be \
-told. `report.html` says how far estimates are off.
+These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
+records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
+same probabilities, only what both have together can be told. `report.html` says how far estimates are off.
 
 ## Files
 
@@ -160,6 +160,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
     block, licence = package["funnel:privacy"], package["licenses"][0]
     name, email = (None if said is None else _shown(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
+    link = re.sub("[<>]", lambda found: f"%{ord(found[0]):X}", licence.get("path", ""))
     x = _commonest(protocol)
     (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     paths = [resource["path"] for resource in package["resources"]]
@@ -169,7 +170,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         version=package["version"],
         day=package["created"][:10],
         records=block["records"],
-        licence=_shown(licence["name"]) + (f" ({licence['path']})" if licence.get("path") else ""),
+        licence=_shown(licence["name"]) + (f" (<{link}>)" if link else ""),
         contact=f" Contact: {who}." if who else "",
         published=_names(block["published"]),
         secret=_names(block["secret"]),

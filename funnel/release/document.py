@@ -198,7 +198,8 @@ def _complaint(error: ValidationError) -> str:
     """The first problem, without any value of the file; only keys and positions say where it is."""
     details = error.errors(include_url=False)
     first = details[0]
-    place = ".".join(str(part) for part in first["loc"]) or "it"
+    # Of a part that may be written in two ways the first is named by its type, which is no place of the file.
+    place = ".".join(part for part in map(str, first["loc"]) if not part.startswith("tuple[")) or "it"
     rest = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     kind = first["type"]
     if kind == "value_error":

@@ -121,6 +121,7 @@ class PrivacyBlock(Document):
         told = content.get("frequencies", {"protection": "none", "meaning": UNPROTECTED})
         return {
             "report": None,
+            "varianceExplained": None,
             "disclosureControl": None,
             "people": None,
             "versions": None,

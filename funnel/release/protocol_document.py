@@ -95,17 +95,25 @@ class ProtocolDocument(Document):
     posterior: tuple[Posterior, ...]
     frequencies: Protection
 
+    @field_validator("weights", mode="before")
+    @classmethod
+    def _as_its_format_writes(cls, rows: Any, info: ValidationInfo) -> Any:
+        form = info.data.get("format")
+        if not isinstance(rows, list | tuple):
+            return rows
+        if any(isinstance(row, dict) != (form == SPARSE_FORMAT) for row in rows):
+            raise ValueError(f"are not written as {form} writes them")
+        return tuple(tuple(row) if isinstance(row, list) else row for row in rows)
+
     @field_validator("weights")
     @classmethod
-    def _as_its_format_writes(
+    def _of_inputs_that_there_are(
         cls, rows: tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...], info: ValidationInfo
     ) -> tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]:
-        form, inputs = info.data.get("format"), info.data.get("inputs")
+        inputs = info.data.get("inputs")
         if not rows:
             raise ValueError("are of no output")
         for row in rows:
-            if isinstance(row, dict) != (form == SPARSE_FORMAT):
-                raise ValueError(f"are not written as {form} writes them")
             if isinstance(row, dict) and inputs is not None:
                 _check_row(row, len(inputs.symbols))
         return rows

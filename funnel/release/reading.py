@@ -101,11 +101,13 @@ def open_release(path: str | Path) -> Release:
     """
     folder = find_release(Path(path))
     require_one_channel(folder)
-    text = _bytes(folder.package)
     document = ProtocolDocument.read(folder.protocol)
     try:
-        package = json.loads(text)
+        package = json.loads(folder.package.read_bytes())
         block = dict(package[KEY])
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(f"{folder.package} cannot be read: {reason}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{folder.package} is no data package of a release; the release is damaged") from error
     if "schema" not in block:
@@ -113,10 +115,3 @@ def open_release(path: str | Path) -> Release:
         block["guarantee"] = document.guarantee.declared
     privacy = PrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
     return Release(folder, package, privacy, document)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or type(error).__name__}") from error

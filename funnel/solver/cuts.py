@@ -15,13 +15,13 @@ from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
+from funnel.solver.cells import Limits
 from funnel.solver.goal import ENTROPY, Entropy, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
 from funnel.solver.threshold_pricing import ThresholdPricer
-from funnel.solver.thresholds import Filling
 
 Flags = npt.NDArray[np.bool_]
 
@@ -34,8 +34,9 @@ _SHRINKINGS = 8
 _WORST = 3
 # More than any ratio that more than rounding apart from the average row needs to be moved by.
 _FAR = 1e6
-# A law of which limits leave less open is searched by boxes of posteriors, one that leaves more by thresholds.
-_OPEN = 0.5
+# Where limits leave more of a law open, and there are so many inputs, rows are searched by its thresholds: boxes of
+# posteriors of fewer inputs close soon.
+_OPEN, _MANY_INPUTS = 0.5, 8
 # Laws nearer than this are one.
 _SAME = 1e-12
 
@@ -217,30 +218,29 @@ class LevelCuts(Cuts):
     def _part(self, least: int, budget: Budget) -> Pricer:
         """What prices the region where lo of one secret is at most the others'."""
         region = self._region(least)
-        widest = self._widest
-        if widest is None:
+        if self._widest is None:
             return pricer_of(region, budget)
-        secret, lower, upper = widest
-        levels = np.array([self._levels(secret == least, -self._limit), self._levels(secret != least, 1.0)])
-        most, least_of = np.hstack([np.ones((2, 1)), np.zeros((2, region.inputs)), levels])[:, None]
-        return ThresholdPricer(region, Filling(lower, upper, most, least_of), budget)
+        secret, limits = self._widest
+        known = self._region(least, but=secret).rows
+        exact = np.zeros((2, 2 + known.shape[1]))
+        exact[0, 0], exact[0, -2:] = 1.0, self._levels(secret == least, -self._limit)
+        exact[1, 1], exact[1, -2:] = -1.0, self._levels(secret != least, 1.0)
+        exact /= np.abs(exact).max(axis=1, keepdims=True)
+        return ThresholdPricer(region, np.vstack([exact, np.pad(known, ((0, 0), (2, 0)))]), limits, budget)
 
     @cached_property
-    def _widest(self) -> tuple[int, FloatArray, FloatArray] | None:
-        """The secret whose limits leave most open, and these, of inputs that are told apart and of the rest together.
-
-        None where no limits are known, or leave little open.
-        """
-        if not isinstance(self._laws, LawBox) or reads_secret(self.read) or self.image is not None:
+    def _widest(self) -> tuple[int, Limits] | None:
+        """The secret whose limits leave most open, and these; None where others are searched by boxes."""
+        if not isinstance(self._laws, LawBox) or reads_secret(self.read) or len(self.law) < _MANY_INPUTS:
             return None
         if not isinstance(self.goal, Entropy):
             return None
-        lower, upper = self._laws.lower / UNIT, self._laws.upper / UNIT
-        rest = (side[:, ~self.seen].sum(axis=1, keepdims=True) for side in (lower, upper))
-        lower, upper = (np.hstack([side[:, self.seen], more]) for side, more in zip((lower, upper), rest, strict=True))
-        secret = self._secrets[(1 - lower[self._secrets].sum(axis=1)).argmax()]
-        free, room = 1 - lower[secret].sum(), (upper - lower)[secret].sum()
-        return (int(secret), lower[secret], upper[secret]) if room >= 2 * free > 2 * _OPEN else None
+        secret = int(self._secrets[self._laws.lower[self._secrets].sum(axis=1).argmin()])
+        lower, upper = self._laws.lower[secret] / UNIT, self._laws.upper[secret] / UNIT
+        if not self.seen.all():
+            lower, upper = (np.append(side[self.seen], side[~self.seen].sum()) for side in (lower, upper))
+        limits = Limits(lower, upper)
+        return (secret, limits) if limits.ordered and limits.free > _OPEN else None
 
     @property
     def least(self) -> list[int]:
@@ -253,10 +253,15 @@ class LevelCuts(Cuts):
         # Of several with the same laws the first.
         return [t for t in secrets if not any(wider[s, t] and (s < t or not wider[t, s]) for s in secrets if s != t)]
 
-    def _region(self, least: int) -> Region:
-        """The region where lo of one secret is at most the others': levels m, and n in units of e^ε."""
+    def _region(self, least: int, but: int | None = None) -> Region:
+        """The region where lo of one secret is at most the others': levels m, and n in units of e^ε.
+
+        but: a secret whose laws are left out.
+        """
         rows = []
         for s in self._secrets.tolist():
+            if s == but:
+                continue
             for law in self._high[s]:
                 rows.append(np.concatenate([law / self.law, self._levels(s == least, -self._limit)]))
             for law in self._low[s]:

@@ -231,9 +231,9 @@ def test_histories_of_rows_that_are_taken_over_are_added_up(small: Evidence) -> 
         drawing=Drawing(None, None, None, None, small.released.with_name("source.parquet"), False, taken_over=True),
     )
     (drawn,) = evidence.tables["order"]["drawn"]
-    assert (drawn == pairs).all()
+    assert (drawn.pairs == pairs).all()
     # Records outside the alphabet are not those of an input.
-    assert drawn[-1].sum() == 60
+    assert drawn.outside == 60
 
 
 def test_a_protocol_that_reads_the_secret_is_judged_on_secret_and_input(adult: Evidence) -> None:

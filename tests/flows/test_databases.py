@@ -51,6 +51,8 @@ def test_a_table_is_released_and_watched(
     second = release(path)
     assert second["version"] == "1.1.0"
     folder = ReleaseFolder(tmp_path / "releases" / "people" / "1.1.0")
+    # Portals are told which version was before.
+    assert '"dcat:prev": {\n    "@id": "../1.0.0/"' in folder.catalogue.read_text(encoding="utf-8")
     assert Record.read(folder.record).rows == 2999
     assert "table people" in folder.report.read_text()
 

@@ -69,7 +69,7 @@ def test_what_is_explained_is_told_by_its_name_everywhere_and_found_again(tmp_pa
     # What is said of the variance, and of the numbers, is held to weights and prior.
     wrong = json.loads(folder.protocol.read_text())
     for spoilt in (
-        {**explained, "variance_share": round(explained["variance_share"] + 0.2, 3)},
+        {**explained, "variance_share": round(explained["variance_share"] - 0.2, 3)},
         {**explained, "numbers": [*reversed(explained["numbers"])]},
     ):
         wrong["utility"]["explained"] = spoilt

@@ -50,6 +50,9 @@ def test_every_public_file_is_served_and_nothing_else(project: Path, address: st
     head = httpx.head(f"{address}/people/1.0.0/report.html", timeout=None)
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["content-type"] == "text/html; charset=utf-8"
+    # Harvesters go by the type.
+    entry = httpx.head(f"{address}/people/1.0.0/dcat.jsonld", timeout=None)
+    assert entry.headers["content-type"] == "application/ld+json"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Wide tables: one joint alphabet is released, judged and audited by weights that are not zero, and no table made."""
+"""Wide tables: a joint alphabet is released, judged and audited by the weights that are not zero, without a table."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_defaults_are_the_safe_ones() -> None:
     assert spec.source.format == "parquet"
     assert spec.source.on_missing == "category"
     assert spec.workspace_folder == Path("/somewhere/.funnel")
-    assert (spec.limits.max_symbols, spec.limits.max_inputs, spec.confidence.alpha) == (1000, 20_000, 0.05)
+    assert (spec.limits.max_symbols, spec.limits.max_inputs, spec.confidence.alpha) == (1000, 1_000_000, 0.05)
 
 
 def test_a_file_says_the_same_as_the_settings_in_memory(tmp_path: Path) -> None:

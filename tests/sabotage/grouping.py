@@ -79,7 +79,7 @@ GROUPING = [
         GROUPED,
     ),
     Mutant(
-        "thresholds off by one",
+        "thresholds of groups off by one",
         "probabilities are off by one word",
         "funnel.groups.drawing",
         'words >> np.uint64(1), side="right")',

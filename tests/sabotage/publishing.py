@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import COUNTED, FORGED_PROTOCOL, OTHER_BOUND
+from tests.sabotage.scenes import COUNTED, EXPLAINED, FORGED_PROTOCOL, OTHER_BOUND
 
 PUBLISHING = [
     Mutant(
@@ -207,22 +207,6 @@ PUBLISHING = [
         "expect_handouts_to_follow_documents",
     ),
     Mutant(
-        "another licence in the catalogue",
-        "portals give the release away under terms that nobody chose",
-        "funnel.release.handouts.catalogue",
-        '"dct:title": licence["name"],',
-        '"dct:title": "CC0-1.0",',
-        "expect_handouts_to_follow_documents",
-    ),
-    Mutant(
-        "another author in the citation",
-        "the release is cited as somebody else's",
-        "funnel.release.handouts.citation",
-        '["alias: anonymous"]',
-        '["alias: somebody"]',
-        "expect_handouts_to_follow_documents",
-    ),
-    Mutant(
         "a picture from elsewhere in the report",
         "whoever opens the report is seen by another host",
         "funnel.report.writing",
@@ -239,11 +223,38 @@ PUBLISHING = [
         "expect_protocol_figures_to_follow_recount",
     ),
     Mutant(
+        "numbers that are not the middles of their intervals",
+        "the variance explained of other numbers",
+        "funnel.numbers",
+        "found.append((low + high) / 2)",
+        "found.append(low)",
+        "expect_protocol_figures_to_follow_recount",
+        EXPLAINED,
+    ),
+    Mutant(
+        "intervals of other bins in the package",
+        "users take values for other numbers",
+        "funnel.numbers",
+        "{label: list(interval) for label, interval",
+        "{label: [interval[0], interval[1] + 1] for label, interval",
+        "expect_package_to_describe_release",
+        EXPLAINED,
+    ),
+    Mutant(
+        "bins that were not found in the source",
+        "cut points that may say anything",
+        "funnel.source.binned",
+        "found[column] = spec.recode[column].with_edges(edges)",
+        "found[column] = spec.recode[column].with_edges(tuple(edge + 0.5 for edge in edges))",
+        "expect_source_to_equal_snapshot",
+        EXPLAINED,
+    ),
+    Mutant(
         "utility of the chosen one doubled",
         "the comparison of mechanisms says twice the utility",
         "funnel.pipeline.tasks.optimise",
-        "utility=mutual_information(joint, protocol),",
-        "utility=2 * mutual_information(joint, protocol),",
+        "utility=useful.told(joint, protocol),",
+        "utility=2 * useful.told(joint, protocol),",
         "expect_report_to_follow_recount",
         COUNTED,
     ),

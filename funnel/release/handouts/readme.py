@@ -54,7 +54,7 @@ def _imprint(package: Mapping[str, Any]) -> str:
     (licence, *_), contact = package["licenses"], publisher(package)
     said = [
         f"Version {package['version']}, made on {package['created'][:10]}, {package[KEY]['records']:,} records.",
-        f"Licence: {plain(licence['name'])}{_in_brackets(licence.get('path'))}.",
+        f"Licence: {plain(licence['name'])}{_in_brackets(_address(licence))}.",
     ]
     if contact:
         name = contact.get("title")
@@ -62,6 +62,12 @@ def _imprint(package: Mapping[str, Any]) -> str:
         who = f"{plain(name)}{_in_brackets(address)}" if name else address
         said.append(f"Contact: {who}.")
     return " ".join(said)
+
+
+def _address(licence: Mapping[str, str]) -> str | None:
+    """The address of a licence as a link of Markdown, in which no letter means anything else."""
+    path = licence.get("path")
+    return None if path is None else f"<{path.replace('<', '%3C').replace('>', '%3E')}>"
 
 
 def _in_brackets(text: str | None) -> str:
@@ -106,9 +112,10 @@ def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iter
         )
     )
     yield (
-        "These are the likeliest shares of all. For a part of the records, such as those of one region that you know "
-        "from elsewhere, count only these. Where two true values have the same probabilities, only what both have "
-        "together can be told. `report.html` says how far estimates are off."
+        "These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of "
+        "the records, such as those of one region that you know from elsewhere, count only these. Where two true "
+        "values have the same probabilities, only what both have together can be told. `report.html` says how far "
+        "estimates are off."
     )
 
 

@@ -55,8 +55,14 @@ class TradeoffChart:
     description: str
 
 
-def tradeoff_chart(found: Sweep, chosen: float) -> TradeoffChart:
-    """The chart of a sweep; ``chosen`` is the budget of the spec (nats)."""
+# What is done with what there is of each utility, and what that is.
+_DONE = {"information": ("kept", "information"), "variance": ("explained", "the variance")}
+_VERB = {"kept": "keep", "explained": "explain"}
+
+
+def tradeoff_chart(found: Sweep, chosen: float, utility: str = "information") -> TradeoffChart:
+    """The chart of a sweep; ``chosen`` is the budget of the spec (nats), ``utility`` what shares are of."""
+    done, share = _DONE.get(utility, _DONE["information"])
     budgets = [budget for budget in found.budgets if budget > 0]
     low, high = (math.log(min(budgets)), math.log(max(budgets))) if budgets else (0.0, 0.0)
 
@@ -73,7 +79,7 @@ def tradeoff_chart(found: Sweep, chosen: float) -> TradeoffChart:
             name,
             number,
             tuple(
-                Dot(x(one.budget), y(one.kept or 0.0), f"{name}, {one.guarantee}: {percent(one.kept)} kept")
+                Dot(x(one.budget), y(one.kept or 0.0), f"{name}, {one.guarantee}: {percent(one.kept)} {done}")
                 for one in found.of(name)
             ),
         )
@@ -91,8 +97,8 @@ def tradeoff_chart(found: Sweep, chosen: float) -> TradeoffChart:
         tuple((y(share), f"{100 * share:.0f}\u00a0%") for share in _SHARES),
         x(chosen),
         len(found.mechanisms) - len(shown),
-        f"Chart of the share of information that {len(shown)} mechanisms keep, by budget. The table below gives the "
-        "numbers.",
+        f"Chart of the share of {share} that {len(shown)} mechanisms {_VERB[done]}, by budget. The table below gives "
+        "the numbers.",
     )
 
 

@@ -97,7 +97,7 @@ def render_plan(
             "spec": spec,
             "joint": joint,
             "about": "about " if spec.frequencies.protection == "noise" else "",
-            "parts": [_part(joint, one) for one in bounds],
+            "parts": [_part(joint, one, spec.utility) for one in bounds],
             "frequencies": frequencies,
             "software": software,
             "seconds": f"{SECONDS:g}",
@@ -105,12 +105,12 @@ def render_plan(
     )
 
 
-def _part(joint: Joint, one: PlannedBound) -> _Part:
+def _part(joint: Joint, one: PlannedBound, utility: str) -> _Part:
     guarantee = parse_guarantee(one.sweep.guarantee)
     return _Part(
         guarantee,
         one.sweep.guarantee,
-        tradeoff_chart(one.sweep, guarantee.budget),
+        tradeoff_chart(one.sweep, guarantee.budget, utility),
         one.sweep,
         tuple(_budget(joint, one.sweep, guarantee, budget) for budget in one.sweep.budgets),
         tuple(other for other in one.alternatives if other.kind != "as it is"),

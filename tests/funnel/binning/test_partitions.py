@@ -134,4 +134,4 @@ def test_edges_of_a_range_that_people_know() -> None:
     assert NumberSettings(range=(17, 90)).round_edges == (20, 30, 40, 50, 60, 70, 80)
     assert NumberSettings(range=(0, 1)).round_edges == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     assert NumberSettings(range=(1, 3), whole=True).round_edges == (2,)
-    assert NumberSettings().round_edges == ()
+    assert NumberSettings(unit="m").round_edges == ()

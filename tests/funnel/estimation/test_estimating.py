@@ -53,6 +53,7 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(method: str) -> None:
         found = estimate(drawn(GRR, random), GRR, method="em" if method == "em" else "inverse")
         assert found.frequencies.sum() == pytest.approx(1)
         held.append((found.lower <= truth) & (truth <= found.upper))
+        assert ((found.lower <= found.frequencies) & (found.frequencies <= found.upper)).all()
         off.append(found.frequencies - truth)
     # Of 2,400 that are hardly dependent, four standard deviations.
     assert np.mean(held) == pytest.approx(0.95, abs=0.018)
@@ -60,6 +61,21 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(method: str) -> None:
     assert expected is not None
     assert np.std(off, axis=0) == pytest.approx(expected.tables[2].errors, rel=0.15)
     assert found.errors == pytest.approx(expected.tables[2].errors, rel=0.1)
+
+
+def test_intervals_that_hold_together_are_wider_and_do() -> None:
+    random, truth = np.random.default_rng(11), PEOPLE / JOINT.n
+    held = []
+    for _ in range(150):
+        found = estimate(drawn(GRR, random), GRR, simultaneous=True)
+        held.append(((found.lower <= truth) & (truth <= found.upper)).all())
+    # At least 95 %, by four standard deviations.
+    assert np.mean(held) >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 150)
+    counts = drawn(GRR, random)
+    alone, together = estimate(counts, GRR), estimate(counts, GRR, simultaneous=True)
+    np.testing.assert_array_equal(alone.errors, together.errors)
+    assert (together.upper - together.lower > alone.upper - alone.lower).all()
+    assert str(together).endswith("intervals at 95%, all of them together")
 
 
 def test_errors_of_a_sample_are_larger_by_what_a_sample_errs() -> None:
@@ -129,6 +145,29 @@ def test_tables_of_every_kind_give_the_same_counts(tmp_path: Path) -> None:
     expected = estimate(counts, GRR).frequencies
     for released in (frame, table, tmp_path / "records.parquet"):
         np.testing.assert_array_equal(estimate(released, GRR).frequencies, expected)
+
+
+def test_columns_beside_the_protocol_make_groups_that_are_estimated_by_themselves() -> None:
+    random = np.random.default_rng(6)
+    parts = {region: drawn(GRR, random) for region in ("south", "north")}
+    rows = [
+        (region, *symbol)
+        for region, counts in parts.items()
+        for symbol, number in zip(GRR.outputs.symbols, counts, strict=True)
+        for _ in range(number)
+    ]
+    frame = pd.DataFrame(rows, columns=["region", "x", "n"])
+    found = estimate(frame, GRR, by=["n", "region"], sampling=True)
+    assert (found.columns, found.given, found.records) == (("n", "region"), ("region",), 2 * JOINT.n)
+    assert "given region" in str(found)
+    for place, region in enumerate(("north", "south")):
+        alone = estimate(parts[region], GRR, by="n", sampling=True)
+        part = slice(3 * place, 3 * place + 3)
+        assert found.cells[part] == tuple((n, region) for n in "123")
+        np.testing.assert_array_equal(found.frequencies[part], alone.frequencies)
+        np.testing.assert_array_equal(found.lower[part], alone.lower)
+    with pytest.raises(DataError, match="age"):
+        estimate(frame, GRR, by="age")
 
 
 def test_what_does_not_fit_is_said() -> None:

@@ -168,9 +168,13 @@ def test_agglomeration_stops_at_the_first_partition_on_the_way_that_holds(joint:
 
 def test_the_largest_table_is_the_largest_that_is_not_refused() -> None:
     size = largest_table()
-    check_size(Joint.from_counts(np.ones((2, size), dtype=int)))
-    with pytest.raises(SpecError, match=rf"{size + 1:,} combinations of X occur.*recode to at most {size:,} of them"):
-        check_size(Joint.from_counts(np.ones((2, size + 1), dtype=int)))
+    check_size(Joint.from_counts(np.ones((2, size), dtype=int)), funnel.SRLIP(1.0))
+    too_many = Joint.from_counts(np.ones((2, size + 1), dtype=int))
+    # What is about the posterior under known counts needs no table.
+    check_size(too_many, LIP(1.0))
+    for text in ("srlip:1.0", "rlip:1.0,0.05", "perfect"):
+        with pytest.raises(SpecError, match=rf"{size + 1:,} combinations of X occur.* at most {size:,} of them"):
+            check_size(too_many, parse_guarantee(text))
 
 
 @pytest.mark.parametrize("name", [name for name in names() if mechanism(name).reads_secret])
@@ -194,5 +198,5 @@ def test_a_wide_table_needs_no_memory_for_a_table() -> None:
     assert LIP(0.2).holds(joint, protocol)
     # Every other mechanism makes a table, and one that reads the secret a larger one.
     for name in ("grr", "optimal-with-secret", "watchdog"):
-        with pytest.raises(SpecError, match=rf"{size:,} combinations of X occur.*recode to at most {size - 1:,}"):
+        with pytest.raises(SpecError, match=rf"{size:,} combinations of X occur.*use optimal, which needs no table"):
             funnel.fit(name, joint, LIP(0.2))

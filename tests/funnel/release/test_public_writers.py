@@ -98,8 +98,10 @@ READING = {
     *("is_file", "stat", "name", "as_posix", "relative_to", "read_bytes", "read_text"),
     *("file_digest", "open_paged", "read", "str", "of", "checked", "_read_json"),
     *("read_document", "read_metadata", "parse_json", "check_table", "check_csv", "is_symlink", "exists", "parent"),
+    # Who estimates only reads.
+    *("output_counts_by", "read_table"),
     # What judges reads files by other means.
-    *("first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
+    *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
     *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
     *("grouped_report_claims", "_bytes", "estimate"),
 }

@@ -194,9 +194,11 @@ def test_the_arithmetic_of_the_readme_finds_the_likeliest_shares(published: Rele
 def test_nothing_in_a_readme_acts_and_both_writers_agree_on_odd_texts(published: ReleaseFolder) -> None:
     package, protocol = documents(published)
     odd = {**package, "title": "<script>x</script> [a](b) | `c` & #d", "description": "one\n\n# two\t*three*"}
+    odd["licenses"] = [{"name": "*Ours*", "path": "https://example.org/<b>_a_"}]
     text = handouts(odd, protocol)["README.md"]
     assert text == handouts_again(odd, protocol, None)["README.md"]
-    head = text.decode().splitlines()[:3]
+    head = text.decode().splitlines()[:5]
+    assert r"Licence: \*Ours\* (<https://example.org/%3Cb%3E_a_>)." in head[4]
     assert head[0] == r"# \<script\>x\</script\> \[a\](b) \| \`c\` \& \#d"
     assert head[2] == r"one \# two \*three\*"
 

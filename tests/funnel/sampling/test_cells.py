@@ -43,7 +43,8 @@ def test_counts_are_those_of_a_loop_over_rows(
     expected = collections.Counter((s % (c + 1), x % (a + 1), y) for s, x, y in rows)
     found = counts.counts()
     assert found.shape == (c + 1, a + 1, b)
-    assert {(s, x, y): row[y] for s, x, row in found.rows() for y in np.flatnonzero(row)} == expected
+    told = [(s, x, dict(zip(ys.tolist(), ns.tolist(), strict=True))) for s, x, ys, ns in found.rows()]
+    assert {(s, x, y): n for s, x, row in told for y, n in row.items()} == expected
     assert (found.pairs == pairs.counts().pairs).all()
     assert found.inputs.sum() == len(rows)
     for s in range(c + 1):

@@ -12,15 +12,19 @@ from scipy.optimize import linprog
 
 import funnel
 from funnel.guarantees.base import ConeGuarantee
+from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Variance
 from funnel.solver.budget import Budget
+from funnel.solver.cuts import cuts_for
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import ENTROPY, Entropy, SquaredMean
+from funnel.solver.parts import PartsPricer
 from funnel.solver.polish import repaired
 from funnel.solver.problem import Problem
 from funnel.solver.slopes import SlopePricer
 from funnel.solver.split import Split
+from funnel.solver.threshold_pricing import ThresholdPricer
 
 
 def laws(seed: int, number: int, most: int = 6) -> list[funnel.Joint]:
@@ -160,6 +164,21 @@ def test_over_a_set_of_laws(guarantee: funnel.Guarantee) -> None:
     assert best.gap <= 1e-3
     assert best.utility <= nominal.bound
     assert guarantee.holds(joint, best.protocol)
+
+
+def test_laws_that_leave_much_open_are_priced_for_the_goal() -> None:
+    """Where entropy is priced by thresholds of the widest law, the square of a mean is not."""
+    joint = funnel.Joint.from_counts([[4, 9, 3, 7], [400, 300, 900, 700]], inputs=["1", "2", "3", "9"])
+    guarantee = over_set(funnel.RLDP(1.0, set="boxes"), joint)
+    assert guarantee is not None
+    goal = SquaredMean.of(np.array([1.0, 2.0, 3.0, 9.0]), joint.p_input)
+    kinds = {}
+    for what in (ENTROPY, goal):
+        parts = cuts_for(joint, guarantee, None, None, what).pricer(Budget.of(None))
+        assert isinstance(parts, PartsPricer)
+        kinds[what] = {type(one) for one in parts._pricers}
+    assert kinds[goal] == {SlopePricer}
+    assert ThresholdPricer in kinds[ENTROPY]
 
 
 def test_perfect_privacy() -> None:

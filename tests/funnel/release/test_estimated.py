@@ -1,0 +1,85 @@
+"""Estimates from the files of a release: what is published of rare values settles what records alone leave open."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from funnel import LIP, Joint, Protocol, estimate
+from funnel.frequencies.frequencies import of_noisy
+from funnel.frequencies.noise import Noise
+from funnel.protocol import DENOMINATOR
+from funnel.release.estimated import estimate_release, published_limits
+from funnel.release.frequencies_document import frequencies_document
+from funnel.release.layout import ReleaseFolder
+from funnel.release.protocol_document import protocol_document
+from tests.public import UNPROTECTED, protection_of, public_of
+
+_NOISY = np.array([[5_000, 100, 2, 2], [100, 4_000, 3, 1]])
+# "d" is published like a record of which nothing is known, "c" always as itself.
+_COLUMNS = np.array([[0.75, 0.25, 0.0, 0.5], [0.25, 0.75, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0]])
+
+
+def _release(root: Path, protection: str, noisy: np.ndarray = _NOISY) -> tuple[ReleaseFolder, Protocol]:
+    names = {"secret": ["ill", "well"], "inputs": ["a", "b", "c", "d"]}
+    joint = Joint.from_counts(np.maximum(noisy, 0), **names)
+    rows = np.array([[int(w * DENOMINATOR) for w in row] for row in _COLUMNS], dtype=np.uint64)
+    outputs = replace(joint.inputs, symbols=joint.inputs.symbols[:3])
+    protocol = Protocol(rows, rows[:, 3], joint.inputs, outputs, "given", "lip:8.0")
+    folder = ReleaseFolder(root)
+    said = UNPROTECTED
+    if protection == "noise":
+        frequencies = of_noisy(noisy, joint.secret, joint.inputs, Noise(1.0, 0.0, 0.01), 1.0, 1.0)
+        said = protection_of(frequencies)
+        folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
+    document = protocol_document(protocol, LIP(8.0), public_of(joint, protocol, LIP(8.0)), said)
+    folder.protocol.write_bytes(document.to_bytes())
+    folder.data.parent.mkdir()
+    texts = ["a"] * 4_810 + ["b"] * 4_380 + ["c"] * 10
+    pq.write_table(pa.table({joint.inputs.columns[0]: texts}), folder.data)
+    return folder, protocol
+
+
+@pytest.mark.parametrize("protection", ["noise", "none"])
+def test_values_that_hardly_occur_are_taken_to_be_as_rare_as_is_published_and_no_others(
+    tmp_path: Path, protection: str
+) -> None:
+    folder, protocol = _release(tmp_path, protection)
+    alone = estimate(np.array([4_810, 4_380, 10]), protocol)
+    found = estimate_release(folder)
+    assert np.isnan(alone.frequencies).tolist() == [True, True, False, True]
+    assert np.isnan(found.frequencies).tolist() == [False, False, False, True]
+    # "c" is rare as well, but the records tell it.
+    assert [symbol for symbol, _ in found.rare] == [("d",)]
+    assert found.lower[0] <= 5_100 / 9_200 <= found.upper[0] < found.lower[0] + 0.1
+    assert found.upper[3] <= 0.005
+
+
+def test_limits_are_those_of_the_noise_cell_by_cell_and_of_the_records_here(tmp_path: Path) -> None:
+    folder, protocol = _release(tmp_path, "noise")
+    # Of 8 cells together: P(|Z| > t) = 2 q^(t + 1) / (1 + q) <= 0.01 / (2 · 8), q = 1 / e.
+    within = next(t for t in range(99) if 2 * math.exp(-t - 1) / (1 + math.exp(-1)) <= 0.01 / 16)
+    most = published_limits(folder, protocol, 9_200)
+    assert most[3] == pytest.approx((3 + within + within) / 9_200)
+    assert published_limits(folder, protocol, 920)[3] == pytest.approx(10 * most[3])
+
+
+def test_limits_of_rounded_shares_are_above_the_true_ones(tmp_path: Path) -> None:
+    folder, protocol = _release(tmp_path, "none")
+    most = published_limits(folder, protocol, 9_209)
+    assert (most > np.maximum(_NOISY, 0).sum(axis=0) / 9_209).all()
+    assert most[3] < 0.005
+
+
+def test_without_a_limit_what_is_not_told_stays_so(tmp_path: Path) -> None:
+    folder, _ = _release(tmp_path, "noise", np.array([[5_000, 100, 3, 300], [100, 4_000, 3, 300]]))
+    found = estimate_release(folder)
+    assert (found.rare, int(np.isnan(found.frequencies).sum())) == ((), 3)
+    folder.frequencies.unlink()
+    assert estimate_release(folder).rare == ()

@@ -1,0 +1,145 @@
+"""Pricing by thresholds: no row that holds is above a bound, nor further than said, and boxes of posteriors agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funnel
+from funnel import Joint
+from funnel.joint import FloatArray
+from funnel.solver import cuts as cutting
+from funnel.solver.bounds import negative_entropy
+from funnel.solver.budget import Budget
+from funnel.solver.cells import Cell
+from funnel.solver.threshold_pricing import ThresholdPricer
+
+# A value of the secret that few have: what its limits leave open is wide.
+RARE = ([2000, 900, 1100], [3, 1, 3], [700, 1900, 1400])
+WIDER = ([900, 300, 500, 200], [2, 4, 1, 3], [300, 800, 200, 400])
+UNSEEN = ([900, 300, 500, 0], [2, 4, 1, 0], [300, 800, 200, 0])
+GUARANTEE = funnel.RLDP(1.0, 0.05)
+
+
+@pytest.fixture(autouse=True)
+def few_inputs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables small enough for brute force are searched by thresholds here."""
+    monkeypatch.setattr("funnel.solver.cuts._MANY_INPUTS", 3)
+
+
+def pricer_of(joint: Joint, budget: float | None = None) -> tuple[cutting.LevelCuts, ThresholdPricer]:
+    """Cuts of a few rows, and what prices the relaxation that they make."""
+    cuts = cutting.cuts_for(joint, GUARANTEE, None)
+    assert isinstance(cuts, cutting.LevelCuts)
+    cuts.add(np.random.default_rng(0).random((30, len(cuts.law))))
+    pricer = cuts._part(cuts.least[0], Budget.of(budget))
+    assert isinstance(pricer, ThresholdPricer)
+    return cuts, pricer
+
+
+def rows_that_hold(joint: Joint, cuts: cutting.Cuts, random: np.random.Generator, number: int) -> FloatArray:
+    """Posteriors that meet the guarantee, nearly all at its edge."""
+    rows = random.choice([0.0, 0.0, 0.3, 1.0, 1.0, 4.0], (number, len(cuts.law))) + 1e-6
+    rows[::3] *= random.random(rows[::3].shape)
+    masses = rows * cuts.law
+    return cuts.inside(masses / masses.sum(axis=1, keepdims=True))
+
+
+def gains(posteriors: FloatArray, prices: FloatArray) -> FloatArray:
+    return np.asarray(negative_entropy(posteriors) - posteriors @ prices)
+
+
+@pytest.mark.parametrize("counts", [WIDER, UNSEEN])
+def test_no_row_that_holds_is_above_a_bound(counts: tuple[list[int], ...]) -> None:
+    joint = Joint.from_counts(counts)
+    cuts, pricer = pricer_of(joint)
+    random = np.random.default_rng(3)
+    known = rows_that_hold(joint, cuts, random, 2000)
+    assert len(known) > 700
+    for prices in (np.log(cuts.law), np.log(random.dirichlet(np.full(len(cuts.law), 2.0)))):
+        climbed, _ = pricer.climb(known[np.argsort(-gains(known, prices))[:20]], prices)
+        best = float(gains(np.vstack([known, cuts.inside(climbed)]), prices).max())
+        early = pricer.search(prices, best - 0.05)
+        assert early.bound >= best
+        # Above the target the search ends with columns; they attain what they are said to.
+        assert (gains(early.columns, prices) > best - 0.05).all()
+        # To the end: nothing that holds may be above what was proven.
+        proven = pricer.search(prices, best - 0.01, patience=10**6)
+        best = float(gains(cuts.inside(proven.columns), prices).max(initial=best))
+        assert proven.bound >= best
+        # The region of the columns knows some laws of the rare secret, the bound all of them.
+        assert proven.bound <= float(gains(proven.columns, prices).max(initial=best)) + 1e-4
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=5, deadline=None)
+def test_bounds_of_parts_are_bounds_of_the_rows_in_them(seed: int) -> None:
+    joint = Joint.from_counts(RARE)
+    cuts, pricer = pricer_of(joint)
+    random = np.random.default_rng(seed)
+    known = rows_that_hold(joint, cuts, random, 600)
+    prices = np.log(random.dirichlet(np.full(len(cuts.law), 2.0)))
+    best = float(gains(known, prices).max())
+    programme = pricer._cells
+    cells = [Cell.whole(programme.highest())]
+    first = programme.solve(cells[0], prices)
+    assert first is not None
+    for _ in range(8):
+        cell = cells.pop(0)
+        solved = programme.solve(cell, prices)
+        assert solved is not None
+        cells.extend(cell.cut(solved.entries, solved.ratio, random.random(programme.entries), random.random()))
+        answers = [programme.solve(part, prices, solved) for part in cells]
+        assert max(np.inf if one is None else one.bound for one in answers) >= best
+    # What was told apart is bounded more closely than the whole.
+    assert max(np.inf if one is None else one.bound for one in answers) < first.bound
+
+
+@pytest.mark.parametrize("counts", [RARE, UNSEEN])
+def test_entries_are_nowhere_further_from_the_threshold(counts: tuple[list[int], ...]) -> None:
+    joint = Joint.from_counts(counts)
+    cuts, pricer = pricer_of(joint)
+    highest = pricer._cells.highest()
+    assert np.isfinite(highest).all()
+    assert cuts._widest is not None
+    _, limits = cuts._widest
+    rows = rows_that_hold(joint, cuts, np.random.default_rng(4), 2000) / cuts.law
+    if len(limits.lower) > rows.shape[1]:
+        rows = np.hstack([rows, np.ones((len(rows), 1))])
+    order = np.argsort(-rows, axis=1)
+    filled = np.cumsum(limits.room[order], axis=1)
+    theta = np.take_along_axis(rows, np.take_along_axis(order, (filled >= limits.free).argmax(axis=1)[:, None], 1), 1)
+    assert (rows <= theta * highest).all()
+    assert (rows / theta).max() > 0.4 * highest.max()
+
+
+@pytest.mark.parametrize("counts", [RARE, UNSEEN])
+def test_boxes_of_posteriors_and_thresholds_bound_the_same(
+    counts: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint = Joint.from_counts(counts)
+    by_thresholds = funnel.optimal(joint, GUARANTEE, 3e-3)
+    monkeypatch.setattr("funnel.solver.cuts._MANY_INPUTS", 5)
+    by_boxes = funnel.optimal(joint, GUARANTEE, 3e-3)
+    assert by_thresholds.status == by_boxes.status == "optimal"
+    assert by_thresholds.utility <= by_boxes.bound + 1e-9
+    assert by_boxes.utility <= by_thresholds.bound + 1e-9
+
+
+def test_the_same_budget_gives_the_same_bound_and_a_larger_one_none_that_is_worse() -> None:
+    joint = Joint.from_counts(np.random.default_rng(6).integers(2, 12, (3, 6)) * [[200], [1], [150]])
+    prices = np.log(joint.p_input)
+    bounds = [pricer_of(joint, seconds)[1].search(prices, 0.0, patience=10**6).bound for seconds in (0.05, 0.05, 0.3)]
+    assert bounds[0] == bounds[1] >= bounds[2]
+
+
+def test_little_that_is_open_and_few_inputs_are_left_to_boxes_of_posteriors(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts = cutting.cuts_for(Joint.from_counts([[600, 300, 100], [200, 500, 400]]), GUARANTEE, None)
+    assert isinstance(cuts, cutting.LevelCuts)
+    assert cuts._widest is None
+    monkeypatch.undo()
+    cuts = cutting.cuts_for(Joint.from_counts(RARE), GUARANTEE, None)
+    assert isinstance(cuts, cutting.LevelCuts)
+    assert cuts._widest is None
