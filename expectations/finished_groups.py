@@ -30,6 +30,7 @@ from funnel.pipeline.expectations.table_evidence import ROWS
 from funnel.recount import Recount, first_csv_difference, recount, recount_published
 from funnel.recount.grouped import RecordLevel, follow
 from funnel.recount.grouped_text import GroupedText
+from funnel.recount.handouts import citation_again
 from funnel.recount.rows import connect, parquet_cells
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.layout import ReleaseFolder
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
+CITATION = "CITATION.cff"
 FILE_CLAIMS = ("columns", "categories", "metadata", "values", "rows")
 SOURCE_CLAIMS = (
     "digest",
@@ -172,14 +174,16 @@ class FinishedGroups:
             "protocol_figures": self._figures,
             "channels": self._channels,
             "package": self._package,
+            "handouts": self._handouts,
             "report": self._report,
         }
         return claims.table(makers[name]()).assign(**{ROWS: len(self.released)})
 
     @property
     def _declared_files(self) -> frozenset[str]:
-        # What is handed out beside a joint release is made of its one table of weights.
-        return (public_files.declared_files(self.said.csv) - public_files.HANDOUTS) | {public_files.CHANNELS}
+        # What else is handed out beside a joint release is made of its one table of weights.
+        others = public_files.HANDOUTS - {CITATION}
+        return (public_files.declared_files(self.said.csv) - others) | {public_files.CHANNELS}
 
     def _files(self) -> list[Claim]:
         return public_files.files_claims(self.folder.root, self._declared_files)
@@ -317,6 +321,10 @@ class FinishedGroups:
         text = self.folder.package.read_bytes()
         content = _json(self.folder.package)
         return grouped_package_claims(content, text == _spread(content), self.version, files, self.law, self.said)
+
+    def _handouts(self) -> list[Claim]:
+        right = self.folder.citation.read_bytes() == citation_again(_json(self.folder.package))
+        return [claim(CITATION, right, "is not what follows from datapackage.json")]
 
     def _report(self) -> list[Claim]:
         from funnel.pipeline.expectations.grouped_report_claims import grouped_report_claims

@@ -24,6 +24,7 @@ from funnel.pipeline.expectations.custom.groups import (
     ExpectStagesToBeDrawnByWeights,
     ExpectWordsOfStagesToBeRandom,
 )
+from funnel.pipeline.expectations.custom.handouts import ExpectHandoutsToFollowDocuments
 from funnel.pipeline.expectations.custom.keyed import ExpectKeysToGiveAnswers
 from funnel.pipeline.expectations.custom.package import ExpectPackageToDescribeRelease
 from funnel.pipeline.expectations.custom.plain_level import ExpectPlainLevelToMeetBound
@@ -140,6 +141,10 @@ def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee)
         ExpectPackageToDescribeRelease(
             claims=list(grouped_package_claims.CLAIMS),
             description="The data package names the files that are there, and tells what the spec and the recount say.",
+        ),
+        ExpectHandoutsToFollowDocuments(
+            claims=[finished_groups.CITATION],
+            description="How to cite the release follows from its data package.",
         ),
         ExpectReportToFollowRecount(
             claims=list(grouped_report_claims.CLAIMS),

@@ -15,6 +15,7 @@ from funnel.release.document import dump
 from funnel.release.files import FileRef, write_whole
 from funnel.release.grouped_protocol_document import MECHANISM, grouped_protocol_document
 from funnel.release.grouped_public import GroupedPublic
+from funnel.release.handouts.citation import citation
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
 from funnel.release.publication import write_csv
@@ -62,7 +63,7 @@ def write_grouped_package(
     created: str,
     folder: ReleaseFolder,
 ) -> None:
-    """Write the Data Package over the public files that are there."""
+    """Write the Data Package over the public files that are there, and how to cite it."""
     files = {
         path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size)
         for path in (folder.data, folder.csv, folder.protocol, folder.channels, folder.numbers, folder.report)
@@ -75,6 +76,8 @@ def write_grouped_package(
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None
     write_whole(folder.package, text)
+    # What else is handed out beside a joint release tells of its one channel.
+    write_whole(folder.citation, citation(content).encode())
 
 
 def _privacy(

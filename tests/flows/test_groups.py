@@ -52,7 +52,14 @@ def test_a_grouped_release_is_made_once_and_its_rows_are_taken_over(tmp_path: Pa
     first = latest(path)
     names = {str(file.relative_to(first.root)) for file in first.root.rglob("*") if file.is_file()}
     assert names >= {
-        *("data/records.parquet", "data/records.csv", "protocol.json", "channels.parquet", "datapackage.json"),
+        *(
+            "data/records.parquet",
+            "data/records.csv",
+            "protocol.json",
+            "channels.parquet",
+            "datapackage.json",
+            "CITATION.cff",
+        ),
         *("signature.json", "audit/records.parquet", "audit/draws.parquet", "audit/draws.json", "audit/words.json"),
         *("audit/findings.json", "audit/verdict.json", "audit/release.json", "audit/spec.toml"),
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from funnel.errors import SpecError
 from funnel.spec import ReleaseSpec
-from tests.projects import spec_of
+from tests.projects import ADULT, ROOT, spec_of
 
 
 def grouped(publish: Any, **changes: Any) -> ReleaseSpec:
@@ -79,3 +80,9 @@ def test_columns_of_sections_are_known_only_when_the_source_is() -> None:
         spec.publishing(("b",))
     with pytest.raises(SpecError, match="'S' is both secret and published"):
         spec.publishing(("age", "S"))
+
+
+def test_the_wide_spec_beside_the_data_is_about_columns_that_are_there() -> None:
+    spec = ReleaseSpec.load(ROOT / "data" / "adult-wide.toml")
+    assert len(spec.publish) == len(spec.groups.of or ()) == 12
+    assert set(spec.columns) <= set(pq.read_schema(ADULT).names)

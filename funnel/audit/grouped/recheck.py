@@ -35,6 +35,7 @@ from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
 from funnel.recount.grouped_text import SILENT, GroupedText
+from funnel.recount.handouts import citation_again
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
@@ -52,6 +53,7 @@ _NEEDED = (
     "datapackage.json",
     "protocol.json",
     "channels.parquet",
+    "CITATION.cff",
     "report.html",
     "report.json",
     "data/records.parquet",
@@ -104,6 +106,7 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     promise = text.content["guarantee"]
     checks += [
         check_grouped_package(package, text, facts, rows),
+        judged("handouts", _citation_complaints(folder, package, public), "what the data package makes of them"),
         check_versions(folder, package, in_place=not told.fetched),
         check_public_promise(text),
         judged("groups", form_complaints(text), f"{len(text.stages)} groups, all of what they hold is drawn by"),
@@ -121,6 +124,17 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     if not told.public:
         checks += _internal(folder, text, package, facts, table, told)
     return checks
+
+
+def _citation_complaints(folder: ReleaseFolder, package: dict[str, Any], public: set[str]) -> list[str]:
+    """Whether CITATION.cff is, to the byte, what follows; that it is missing is told with the other files."""
+    if folder.citation.name not in public:
+        return []
+    try:
+        right = read_document(folder.citation) == citation_again(package)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        return ["CITATION.cff cannot be told from this data package"]
+    return [] if right else ["CITATION.cff is not what the data package makes"]
 
 
 def _unreachable(text: GroupedText, counted: Mapping[tuple[str, ...], int]) -> Iterator[str]:

@@ -51,7 +51,7 @@ WRITERS = {
     "funnel.release.publication": {"csv", "protocol", "frequencies", "package", *HANDOUTS},
     # Of columns in groups.
     "funnel.release.grouped_rows": {"data"},
-    "funnel.release.grouped_publication": {"protocol", "channels", "package"},
+    "funnel.release.grouped_publication": {"protocol", "channels", "package", "citation"},
     "funnel.report.grouped.writing": {"numbers", "report"},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
