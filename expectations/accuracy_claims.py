@@ -11,6 +11,7 @@ from funnel.alphabet import SEPARATOR
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.laws import Laws, Symbol, share_step
 from funnel.pipeline.expectations.least_squares import Estimating
+from funnel.recount.sparse_row import entries_of
 
 # Figures are told to two digits, rounded up, and rows of the most common values alone.
 _UP = 1.1 + 1e-6
@@ -50,8 +51,8 @@ def worth_of(laws: Laws) -> float:
     """
     columns, n = laws.recount.published_columns, laws.recount.rows
     read = [symbol for symbol, count in laws.reads.items() if count]
-    law = [laws.weights.get(symbol, laws.marginal) for symbol in read]
-    known = Estimating([[w / laws.denominator for w in column] for column in law], [laws.reads[r] for r in read], n)
+    law = [_spread(dict(entries_of(laws.weights.get(symbol, laws.marginal))), len(laws.outputs)) for symbol in read]
+    known = Estimating(law, [laws.reads[symbol] for symbol in read], n)
     first = len(read[0]) - len(columns)
     sampled = added = 0.0
     for places in [*((place,) for place in range(len(columns))), *combinations(range(len(columns)), 2)]:
@@ -78,10 +79,18 @@ def _estimating(laws: Laws) -> tuple[list[Symbol], Estimating]:
     symbols = [symbol for symbol, count in laws.inputs.items() if count]
     shares = [rounded(laws.inputs[symbol] / n) for symbol in symbols]
     if laws.reads_secret:
-        law = [[rounded(laws.pairs[symbol].get(y, 0.0)) for y in range(len(laws.outputs))] for symbol in symbols]
+        entries = [{y: rounded(mass) for y, mass in laws.pairs[symbol].items()} for symbol in symbols]
     else:
-        law = [[weight / laws.denominator for weight in laws.weights[symbol]] for symbol in symbols]
-    return symbols, Estimating(law, shares, n)
+        entries = [dict(entries_of(laws.weights.get(symbol, laws.marginal))) for symbol in symbols]
+    return symbols, Estimating([_spread(one, len(laws.outputs)) for one in entries], shares, n)
+
+
+def _spread(entries: Mapping[int, float], width: int) -> list[float]:
+    """Numbers at their places, and zeros."""
+    row = [0.0] * width
+    for y, number in entries.items():
+        row[y] = float(number)
+    return row
 
 
 def _table(

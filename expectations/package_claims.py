@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
 from types import MappingProxyType
@@ -34,20 +34,20 @@ CLAIMS = (
 )
 
 _PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-_SCOPES = {
+SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
     "different": (
         "per record and for this version alone; the publisher declares that no person is in more than one version"
     ),
     "same": "everything published about a person, in this version and in all versions before it about the same people",
 }
-_PROTECTED = {
+PROTECTED = {
     "none": "not protected: all public documents are made from the exact counts, and only rounded",
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
 _FIELD = (
-    ", sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
+    "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
 _CSV = (
@@ -127,15 +127,26 @@ def package_claims(
         The intervals that categories of numbers stand for.
     """
     privacy = content["funnel:privacy"]
-    texts = _texts(version, said)
-    tables = [path for path in sorted(files) if path.startswith("data/")]
-    resources = [_resource(said, protocol, path, *files[path], intervals) for path in tables]
+    texts = texts_of(version, said)
+    of_column = _of_outputs(protocol)
+    resources = [
+        resource(
+            said.settings["name"],
+            _with_numbers(described(path, of_column, _FIELD), said, intervals),
+            path,
+            *files[path],
+        )
+        for path in sorted(files)
+        if path.startswith("data/")
+    ]
     stated = {key: value for key, value in content.items() if key in texts}
     further = set(content) - {*texts, "created", "resources", "funnel:privacy"}
     further |= {f"funnel:privacy.{key}" for key in set(privacy) ^ {*_PRIVACY}}
     return [
         claim("canonical text", canonical, "holds more than its content"),
-        all_of("texts", [*(same(key, stated.get(key), texts[key]) for key in texts), _created(content["created"])]),
+        all_of(
+            "texts", [*(same(key, stated.get(key), texts[key]) for key in texts), created_claim(content["created"])]
+        ),
         claim("resources", content["resources"] == resources, "are not those of the files that are there"),
         guarantee_claim("guarantee", privacy["guarantee"], said),
         level_claim("level", privacy["level"], level),
@@ -146,7 +157,7 @@ def package_claims(
     ]
 
 
-def _texts(version: str, said: Said) -> dict[str, Any]:
+def texts_of(version: str, said: Said) -> dict[str, Any]:
     """What is told in the words of the spec."""
     settings, metadata = said.settings, said.section("metadata")
     url = metadata.get("licence_url")
@@ -171,7 +182,7 @@ def _texts(version: str, said: Said) -> dict[str, Any]:
     return texts
 
 
-def _created(stated: object) -> Claim:
+def created_claim(stated: object) -> Claim:
     try:
         aware = datetime.fromisoformat(str(stated)).tzinfo is not None
     except ValueError:
@@ -179,16 +190,9 @@ def _created(stated: object) -> Claim:
     return claim("created", aware, "is no time with its zone")
 
 
-def _resource(
-    said: Said,
-    protocol: Mapping[str, Any],
-    path: str,
-    digest: str,
-    size: int,
-    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
-) -> dict[str, Any]:
+def resource(name: str, fields: list[dict[str, Any]], path: str, digest: str, size: int) -> dict[str, Any]:
+    """A table of a release as a resource of its package."""
     is_csv = path.endswith(".csv")
-    name = said.settings["name"]
     return {
         "name": f"{name}-csv" if is_csv else name,
         "path": path,
@@ -197,15 +201,36 @@ def _resource(
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
         **({"encoding": "utf-8", "description": _CSV, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
-        "schema": {
-            "fieldsMatch": "exact",
-            "fields": [
-                {**_field(place, protocol, is_csv), **_numbers(column, said, intervals.get(column, {}))}
-                for place, column in enumerate(said.publish)
-            ],
-            "missingValues": [],
-        },
+        "schema": {"fieldsMatch": "exact", "fields": fields, "missingValues": []},
     }
+
+
+def described(path: str, texts: Mapping[str, Sequence[str]], meaning: str) -> list[dict[str, Any]]:
+    """The fields of a table: of every column all texts that it may have, and what these mean."""
+    written = in_csv if path.endswith(".csv") else str
+    fields = []
+    for column, of_column in texts.items():
+        categories = [written(text) for text in of_column]
+        fields.append(
+            {
+                "name": written(column),
+                "type": "string",
+                "description": f"{column}, {meaning}",
+                "categories": categories,
+                "constraints": {"required": True, "enum": categories},
+            }
+        )
+    return fields
+
+
+def _with_numbers(
+    fields: list[dict[str, Any]], said: Said, intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]]
+) -> list[dict[str, Any]]:
+    """The fields of the published columns, with what is said of their numbers."""
+    return [
+        {**field, **_numbers(column, said, intervals.get(column, {}))}
+        for column, field in zip(said.publish, fields, strict=True)
+    ]
 
 
 def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fraction]]) -> dict[str, Any]:
@@ -218,16 +243,11 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
     return {"funnel:numbers": {**known, "whole": told.get("whole", False), **({"intervals": ends} if ends else {})}}
 
 
-def _field(place: int, protocol: Mapping[str, Any], is_csv: bool) -> dict[str, Any]:
-    column = protocol["outputs"]["columns"][place]
-    values = dict.fromkeys(symbol[place] for symbol in protocol["outputs"]["symbols"])
-    categories = [in_csv(value) if is_csv else value for value in values]
+def _of_outputs(protocol: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Texts of every column of the outputs of a protocol."""
     return {
-        "name": in_csv(column) if is_csv else column,
-        "type": "string",
-        "description": column + _FIELD,
-        "categories": categories,
-        "constraints": {"required": True, "enum": categories},
+        column: list(dict.fromkeys(symbol[place] for symbol in protocol["outputs"]["symbols"]))
+        for place, column in enumerate(protocol["outputs"]["columns"])
     }
 
 
@@ -257,7 +277,7 @@ def _channel(
             privacy.get("disclosureControl") == expected_rules(said),
             "is not what the spec says of the rules",
         ),
-        same("scope", privacy["scope"], _SCOPES[said.people]),
+        same("scope", privacy["scope"], SCOPES[said.people]),
         same("people", privacy.get("people"), said.people),
         same("versions", privacy.get("versions"), versions),
     ]
@@ -273,7 +293,7 @@ def _frequencies(
 ) -> Claim:
     protection = said.frequencies.protection
     noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
-    expected: dict[str, Any] = {"protection": protection, "meaning": _PROTECTED[protection], **dict.fromkeys(noisy)}
+    expected: dict[str, Any] = {"protection": protection, "meaning": PROTECTED[protection], **dict.fromkeys(noisy)}
     if public is not None:
         expected |= {"path": FREQUENCIES, "hash": f"sha256:{files[FREQUENCIES][0]}"}
         expected |= {key: getattr(public, key) for key in ("epsilon", "delta", "beta", "spent")}

@@ -123,7 +123,7 @@ def report_claims(
     return [
         claim("canonical text", canonical, "holds more than its content"),
         claim("page", page == rendered, "is not what is made of the figures"),
-        _inactive(_Page(page)),
+        inactive_claim(page),
         all_of("texts", (same(key, numbers[key], value) for key, value in texts.items())),
         guarantee_claim("bound", numbers["guarantee"], said),
         level_claim("level", figures["level"], level),
@@ -146,8 +146,10 @@ def report_claims(
     ]
 
 
-def _inactive(page: _Page) -> Claim:
-    return claim("nothing active", not page.active, f"but {', '.join(sorted(set(page.active)))} in the page")
+def inactive_claim(page: str) -> Claim:
+    """That nothing of a page could load, run or send something."""
+    active = sorted(set(_Page(page).active))
+    return claim("nothing active", not active, f"but {', '.join(active)} in the page")
 
 
 def _history(

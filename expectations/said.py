@@ -67,8 +67,36 @@ class Said:
 
     @property
     def publish(self) -> tuple[str, ...]:
-        """Published columns, in order."""
-        return tuple(self.settings["publish"])
+        """Published columns, in order; none where all columns are meant that are not kept back."""
+        named = self.settings["publish"]
+        if isinstance(named, str):
+            return ()
+        return tuple(column for one in named for column in ([one] if isinstance(one, str) else one))
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...] | None:
+        """The groups that it names; None where it names none."""
+        named = self.settings["publish"]
+        if isinstance(named, str) or not any(isinstance(one, list) for one in named):
+            named = self.section("groups").get("of")
+        return None if named is None or isinstance(named, str) else tuple(tuple(group) for group in named)
+
+    @property
+    def publishes_all(self) -> bool:
+        """Whether all columns are published that are not kept back, in groups that are found."""
+        return self.settings["publish"] == "auto" or self.section("groups").get("of") == "auto"
+
+    @property
+    def expected_people(self) -> int:
+        """How many people a prefix has that a channel is made for."""
+        return int(self.section("groups").get("people", 50))
+
+    @property
+    def kept_back(self) -> frozenset[str]:
+        """Columns that are never published."""
+        key, unit = self.settings.get("record_key") or [], self.settings.get("unit") or []
+        named = [*([key] if isinstance(key, str) else key), *([unit] if isinstance(unit, str) else unit)]
+        return frozenset((*self.secret, *named, *self.section("groups").get("without", [])))
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A section of it; empty where there is none or it is written in short."""

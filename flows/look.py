@@ -18,6 +18,7 @@ from funnel.release.secret import ReleaseSecret, find_register_secret, find_secr
 from funnel.release.series import Series, open_series
 from funnel.release.settled import settled_version
 from funnel.release.signature import signer_of
+from funnel.source import settled_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -32,6 +33,7 @@ def look(spec: ReleaseSpec) -> dict[str, Any] | None:
     FunnelError
         As the release flow.
     """
+    spec = settled_columns(spec)
     with open_series(spec) as series:
         secret = release_secret(spec, series, rotate=False)
         fingerprint = None if secret is None else secret.fingerprint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ from funnel.audit import Audited, Findings
 from funnel.audit.population import in_population
 from funnel.errors import ReleaseRefused
 from funnel.guarantees import parse_guarantee
+from funnel.joint import Joint
 from funnel.numbers import utility_for
 from funnel.pipeline.flows.look import held, rejected, release_secret, superseded, unchanged, waits
 from funnel.pipeline.flows.people import open_people
+from funnel.pipeline.flows.wide import DoneGroups, PreparedGroups, prepare_groups, release_groups
 from funnel.pipeline.ledger.account import Account, accounting
 from funnel.pipeline.tasks.audit import audit
 from funnel.pipeline.tasks.describe import describe
 from funnel.pipeline.tasks.disclose import disclose
-from funnel.pipeline.tasks.estimate import estimate
+from funnel.pipeline.tasks.estimate import Estimated, estimate
 from funnel.pipeline.tasks.explain import explain
 from funnel.pipeline.tasks.follow import entry_of, follow, forget_followed, look_up, pending
 from funnel.pipeline.tasks.hold import hold
@@ -55,6 +57,7 @@ from funnel.release.series import Series, open_series
 from funnel.release.settled import settle
 from funnel.release.snapshot import Snapshot, forget_other_snapshots
 from funnel.sample_size import doubts
+from funnel.source import settled_columns
 from funnel.spec import ReleaseSpec
 
 
@@ -96,7 +99,7 @@ class Done:
 
 
 @plain_errors
-def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | None]:
+def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Done | DoneGroups | None]:
     """Release the data of a spec, unless this very release is already published or held for approval.
 
     Parameters
@@ -108,7 +111,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
 
     Returns
     -------
-    tuple of dict and Done or None
+    tuple of dict and Done, DoneGroups or None
         What is told of the run, as `funnel.pipeline.flows.release.release` describes it; and what was published, if
         anything was.
 
@@ -117,6 +120,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
     FunnelError
         With one clear sentence; nothing is then published and what was published before is untouched.
     """
+    spec = settled_columns(spec)
     with _opened(spec) as (series, register, account):
         return _go(spec, series, register, account, again, rotate, None)
 
@@ -124,7 +128,7 @@ def go(spec: ReleaseSpec, again: bool, rotate: bool) -> tuple[dict[str, Any], Do
 @plain_errors
 def go_approved(
     spec: ReleaseSpec, approval: Approval, version: Version | None = None
-) -> tuple[dict[str, Any], Done | None]:
+) -> tuple[dict[str, Any], Done | DoneGroups | None]:
     """Publish the version that is held, with the approval of somebody: documents written and judged again, no draw.
 
     Parameters
@@ -144,6 +148,7 @@ def go_approved(
     FunnelError
         With one clear sentence; the version is then still held.
     """
+    spec = settled_columns(spec)
     with _opened(spec) as (series, register, account):
         series.held.check(series.held.require_waiting(version))
         return _go(spec, series, register, account, False, False, approval)
@@ -170,7 +175,7 @@ def _go(
     again: bool,
     rotate: bool,
     approval: Approval | None,
-) -> tuple[dict[str, Any], Done | None]:
+) -> tuple[dict[str, Any], Done | DoneGroups | None]:
     secret = release_secret(spec, series, rotate)
     workspace = spec.workspace_folder / spec.name
     fingerprint = None if secret is None else secret.fingerprint
@@ -180,24 +185,19 @@ def _go(
     recall_values((*earlier, *([] if held_before is None else [held_before])), workspace)
     snapshot = ingest(spec, workspace, secret)
     estimated = estimate(spec, snapshot, workspace, secret)
-    counted = estimated.joint
-    # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
-    protected = protect(spec, estimated, earlier, workspace, held_before, register)
-    frequencies = protected.frequencies
-    if not earlier and not submitted:
-        # Nothing can be unchanged: refuse before the optimisation, which may take long.
-        disclose(spec, frequencies, workspace)
-    settled = snapshot.read_codings().settled(spec)
-    optimised = optimise(spec, frequencies, workspace, utility_for(settled, frequencies.joint))
-    protocol = optimised.protocol
-    cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", optimised.cached)) if hit]
+    prepared: _Prepared | PreparedGroups
+    if estimated.grouped:
+        prepared = prepare_groups(spec, series, snapshot, estimated, workspace)
+    else:
+        prepared = _prepare(spec, series, register, snapshot, estimated, workspace)
+    cached = [name for name, hit in (("estimate", estimated.cached), ("optimise", prepared.optimised.cached)) if hit]
     head = None if register is None else register.head_sha256
     decision = decide(
         spec,
         snapshot,
-        protocol,
+        prepared.optimised.protocol,
         earlier,
-        protection=protected.record,
+        protection=prepared.protected.record,
         secret=fingerprint,
         again=again,
         rotate=rotate,
@@ -218,27 +218,119 @@ def _go(
         return told, None
     if isinstance(decision, Waiting):
         decision = decision.release
-    warnings = list(doubts(frequencies.joint, parse_guarantee(spec.guarantee.canonical)))
-    if protocol.is_sparse and (worth := in_population(counted, protocol, parse_guarantee(spec.guarantee.canonical))):
-        # Only counts without noise make so wide a table.
-        warnings.append(worth.sentence)
+    warnings = [] if isinstance(prepared, PreparedGroups) else _doubtful(spec, estimated.joint, prepared)
     if (withdrawn := told_of_withdrawn(earlier)) is not None:
         warnings.append(withdrawn)
     for warning in warnings:
         tell(f"warning: {warning}")
-    if earlier or submitted:
-        disclose(spec, frequencies, workspace)
+    done: Done | DoneGroups | None
+    if isinstance(prepared, PreparedGroups):
+        told, done, late = release_groups(
+            spec, series, account, snapshot, estimated.joint, prepared, decision, approval, secret, workspace
+        )
+    else:
+        told, done, late = _release(
+            spec, series, register, account, snapshot, estimated, prepared, decision, approval, secret, workspace
+        )
+    if waiting is not None and waiting.version != decision.version:
+        warnings.append(superseded(waiting.version))
+    _tidy(workspace, snapshot, secret if done is not None else None)
+    if late is None:
+        settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
+    else:
+        # A run that finds this settled would not look into the ledger.
+        warnings.append(late)
+    placed = held(series, decision.version) if done is None else _placed(done.published, approval)
+    told = {
+        **placed,
+        **told,
+        "fresh": decision.fresh,
+        "drawn": isinstance(decision, Draw),
+        "cached": cached,
+        "warnings": warnings,
+    }
+    return told, None if done is None else replace(done, warnings=tuple(warnings))
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What is there before it is decided what to do."""
+
+    protected: Protected
+    optimised: Optimised
+
+
+def _prepare(
+    spec: ReleaseSpec,
+    series: Series,
+    register: Register | None,
+    snapshot: Snapshot,
+    estimated: Estimated,
+    workspace: Path,
+) -> _Prepared:
+    """Protect the counts, and make the protocol."""
+    waiting = series.held.waiting
+    # From here on only what draws, follows or judges sees the counted joint law; all else sees the public one.
+    protected = protect(spec, estimated, series.earlier, workspace, None if waiting is None else waiting.held, register)
+    if not series.earlier and not series.held.all:
+        # Nothing can be unchanged: refuse before the optimisation, which may take long.
+        disclose(spec, protected.frequencies, workspace)
+    settled = snapshot.read_codings().settled(spec)
+    useful = utility_for(settled, protected.frequencies.joint)
+    return _Prepared(protected, optimise(spec, protected.frequencies, workspace, useful))
+
+
+def _doubtful(spec: ReleaseSpec, counted: Joint, prepared: _Prepared) -> list[str]:
+    """What is doubtful about the estimate."""
+    guarantee, protocol = parse_guarantee(spec.guarantee.canonical), prepared.optimised.protocol
+    warnings = list(doubts(prepared.protected.frequencies.joint, guarantee))
+    if protocol.is_sparse and (worth := in_population(counted, protocol, guarantee)):
+        # Only counts without noise make so wide a table.
+        warnings.append(worth.sentence)
+    return warnings
+
+
+def _release(
+    spec: ReleaseSpec,
+    series: Series,
+    register: Register | None,
+    account: Account,
+    snapshot: Snapshot,
+    estimated: Estimated,
+    prepared: _Prepared,
+    decision: Draw | TakeOver,
+    approval: Approval | None,
+    secret: ReleaseSecret | None,
+    workspace: Path,
+) -> tuple[dict[str, Any], Done | None, str | None]:
+    """Draw or take over rows, describe, judge, and publish or hold them; what is told, and what the ledger missed."""
+    earlier, waiting = series.earlier, series.held.waiting
+    held_before = None if waiting is None else waiting.held
+    counted, protected, optimised = estimated.joint, prepared.protected, prepared.optimised
+    if earlier or series.held.all:
+        disclose(spec, protected.frequencies, workspace)
     holding = spec.approval.required and approval is None
     published = late = None
     people = look_up(spec, decision, snapshot, counted, register, workspace, secret)
     protected = protect_changes(spec, decision, protected, people, estimated, earlier, register, workspace, held_before)
     frequencies, protection = protected.frequencies, protected.protection
     followed = follow(
-        spec, decision, snapshot, counted, frequencies, protocol, earlier, register, workspace, secret, people
+        spec,
+        decision,
+        snapshot,
+        counted,
+        frequencies,
+        optimised.protocol,
+        earlier,
+        register,
+        workspace,
+        secret,
+        people,
     )
     drawn = followed.drawn
     with series.incoming() as folder:
         rows = sanitise(spec, decision, counted, drawn, folder, workspace, secret)
+        settled = snapshot.read_codings().settled(spec)
         findings, audited = audit(settled, counted, frequencies, followed, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         content = describe(
@@ -299,36 +391,23 @@ def _go(
                 protected.record,
             )
             late = account.published()
-    if waiting is not None and waiting.version != decision.version:
-        warnings.append(superseded(waiting.version))
-    _tidy(workspace, snapshot, secret if published is not None else None)
-    if late is None:
-        settle(spec, workspace, series, snapshot.source_sha256, fingerprint)
-    else:
-        # A run that finds this settled would not look into the ledger.
-        warnings.append(late)
     told = {
-        **(held(series, decision.version) if published is None else _placed(published, approval)),
         "guarantee": audited.law.guarantee,
         "level": audited.law.level,
         "utility": audited.law.utility,
         "share": audited.law.share,
         **({} if audited.law.explained is None else {"explained": audited.law.explained.share}),
-        "mechanism": protocol.mechanism,
+        "mechanism": optimised.protocol.mechanism,
         "rows": audited.rows,
         # How many were left out for a missing value is counted exactly, so it is not told where noise protects counts.
         "dropped": None if protection.protection == "noise" else snapshot.dropped,
         "outside": audited.outside,
         "frequencies": protection.model_dump(),
-        "fresh": decision.fresh,
-        "drawn": isinstance(decision, Draw),
-        "cached": cached,
         "history": _told_of_history(findings),
-        "warnings": warnings,
     }
     if published is None:
-        return told, None
-    return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, tuple(warnings))
+        return told, None, late
+    return told, Done(decision, published, snapshot, protected, optimised, drawn.channel, audited, ()), late
 
 
 def _nothing_to_do(

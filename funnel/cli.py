@@ -277,6 +277,8 @@ def plan_command(
     most information are computed, and what the best mechanism keeps with them; the lines go into SPEC in place of the
     sections of the same name.
 
+    Where columns are published in groups, it is said which, why, and what becomes of every column.
+
     With --frequencies, what the best protocol that reads the published columns alone keeps whatever counts the noise
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
     there. Where the table is too small, a sentence says what would help. Some seconds for each bound.
@@ -289,14 +291,16 @@ def plan_command(
     from funnel.numbers import utility_for
     from funnel.planning import best_first, plan
     from funnel.register.planning import plan_version
+    from funnel.release.grouping import plan_groups
     from funnel.release.preview import preview
     from funnel.rendering import plan_writer
     from funnel.sample_size import warnings
+    from funnel.source import is_grouped, settled_columns
     from funnel.spec import ReleaseSpec
 
     if page is not None and no_page:
         raise SpecError("--page says where to write a page and --no-page to write none; give one of them")
-    described = ReleaseSpec.load(spec)
+    described = settled_columns(ReleaseSpec.load(spec))
     # A library that was installed without the extra "pipeline" has nothing to render pages with.
     write_page = None if no_page or (as_json and page is None) else plan_writer()
     if page is not None and write_page is None:
@@ -305,6 +309,15 @@ def plan_command(
     with Console(as_json) as console:
         found = preview(described, console.progress)
         joint = found.protected.frequencies.joint
+        if is_grouped(described, found.counted):
+            if page is not None or everything or suggesting or costing:
+                raise SpecError(
+                    "columns are published in groups here, of which there is a plan without page, other mechanisms, "
+                    "suggestions or noise; give none of --page, --all, --suggest and --frequencies"
+                )
+            planned = [plan_groups(described, joint, bound, console.progress) for bound in bounds]
+            console.print_groups(described, joint.n, planned, found.protected.protection)
+            return
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
             compared = [
@@ -484,9 +497,10 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
     some values hardly occur, they are taken to be as rare as is published, and named.
     """
     from funnel.release.estimated import estimate_release
-    from funnel.release.layout import find_release
+    from funnel.release.layout import find_release, require_one_channel
 
     folder = find_release(release)
+    require_one_channel(folder)
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
         found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from funnel.history.outlook import Outlook
     from funnel.joint import Joint
     from funnel.planning import PlanRow
+    from funnel.release.grouping import PlannedGroups
     from funnel.release.protection import Protection
     from funnel.spec import ReleaseSpec
 
@@ -39,10 +40,12 @@ _CAPTION = "* as the spec has it; moved next: expected before the next version, 
 _OFTEN = 1.0
 
 
-def frequencies_line(protection: Protection) -> str:
-    """What protects the frequencies that everything public is made from, in one line."""
+def frequencies_line(protection: Protection, grouped: bool = False) -> str:
+    """What protects the frequencies that everything public is made from, in one line; groups have nothing else."""
     if protection.protection != "noise":
         more = 'protection = "noise" in [frequencies] protects them.'
+        if grouped:
+            more = "Columns that are published in groups have no other protection."
         if protection.protection == "threshold":
             return (
                 "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
@@ -123,6 +126,16 @@ class Console:
             with suppress(BrokenPipeError):
                 print(f"{now:6.1f} s  {what}", file=sys.stderr, flush=True)
             self._said, self._said_at = what, now
+
+    def print_groups(self, spec: ReleaseSpec, n: int, planned: Sequence[PlannedGroups], protection: Protection) -> None:
+        """Print the plan of a grouped release."""
+        from funnel.console_groups import show_groups
+
+        if self.as_json:
+            plans = [one.to_dict() for one in planned]
+            self.print_json({"records": n, "frequencies": protection.model_dump(), "groups": plans})
+        else:
+            show_groups(spec, n, planned, frequencies_line(protection, True), self._out)
 
     def print_json(self, content: dict[str, Any]) -> None:
         """Print one JSON object on one line."""

@@ -35,7 +35,14 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _columns(value: object) -> tuple[str, ...]:
+def read_columns(value: object) -> tuple[str, ...]:
+    """Columns, at least one, each once.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    """
     names = _texts(value)
     if not names:
         raise ValueError("must name at least one column")
@@ -88,7 +95,7 @@ def _email(text: str) -> str:
 Line = Annotated[StrictStr, AfterValidator(_one_line)]
 Label = Annotated[StrictStr, AfterValidator(_label)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Columns = Annotated[tuple[str, ...], BeforeValidator(_columns)]
+Columns = Annotated[tuple[str, ...], BeforeValidator(read_columns)]
 Address = Annotated[Line, AfterValidator(check_address)]
 Link = Annotated[StrictStr, AfterValidator(_link)]
 WebAddress = Annotated[StrictStr, AfterValidator(_web_address)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
 from funnel.progress import Progress
+from funnel.release.grouped_report import GroupedReport
 from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
@@ -19,11 +20,14 @@ PlanWriter = Callable[[ReleaseSpec, Preview, Sequence[PlannedFor], str, Path | N
 def page_renderer() -> Callable[[bytes], str] | None:
     """What makes the page of ``report.json``; None in a library that was installed without the extra ``pipeline``."""
     try:
+        from funnel.report.grouped import render_grouped
         from funnel.report.public import render_public
     except ImportError:
         return None
 
     def render(numbers: bytes) -> str:
+        if b'"funnel/grouped-report/1"' in numbers:
+            return render_grouped(GroupedReport.from_json(numbers, "report.json"))
         return render_public(PublicReport.from_json(numbers, "report.json"))
 
     return render

@@ -18,6 +18,7 @@ from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
+from funnel.group_settings import GroupSettings, Published, read_groups, unfit_for_groups
 from funnel.hierarchy import with_hierarchies
 from funnel.settings import (
     OTHER,
@@ -74,6 +75,10 @@ class ReleaseSpec(Section):
         How the frequencies are protected that public documents are made from.
     disclosure : DisclosureSettings
         What these frequencies may hold.
+    groups : GroupSettings
+        How the published columns are grouped, where ``publish`` is a list of groups or "auto". In memory ``publish`` is
+        always the flat tuple of columns; of "auto" it is empty until `funnel.source.settled_columns` has seen the
+        source.
     recode : mapping of column name to Recode
         For secret and published columns only.
     categories : mapping of column name to tuple of str
@@ -89,7 +94,7 @@ class ReleaseSpec(Section):
     title: Line
     description: StrictStr = ""
     secret: Columns
-    publish: Columns
+    publish: Published
     record_key: Columns | None = None
     record_secret: Line = "file"
     unit: Columns | None = None
@@ -106,6 +111,7 @@ class ReleaseSpec(Section):
     confidence: ConfidenceSettings = ConfidenceSettings()
     frequencies: FrequencySettings = FrequencySettings()
     disclosure: DisclosureSettings = DisclosureSettings()
+    groups: GroupSettings = GroupSettings()
     approval: ApprovalSettings = ApprovalSettings()
     engine: EngineSettings = EngineSettings()
     history: HistorySettings | None = None
@@ -218,6 +224,11 @@ class ReleaseSpec(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _grouped(cls, settings: Any) -> Any:
+        return read_groups(settings) if isinstance(settings, Mapping) else settings
+
+    @model_validator(mode="before")
+    @classmethod
     def _known_by_units(cls, settings: Any) -> Any:
         """Where people are the same and have several rows, they are known again by the unit: it is the record key."""
         if not isinstance(settings, Mapping) or settings.get("unit") is None or settings.get("record_key") is not None:
@@ -253,6 +264,10 @@ class ReleaseSpec(Section):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
+        self._check_columns()
+        return self
+
+    def _check_columns(self) -> None:
         for column in self.publish:
             # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
             if any(same_name(column, secret) for secret in self.secret):
@@ -299,7 +314,6 @@ class ReleaseSpec(Section):
                     f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
                     "them; take one of the two out"
                 )
-        return self
 
     def _require_listed(self, section: str, column: str) -> None:
         """Refuse a section of a column that is not released.
@@ -307,7 +321,7 @@ class ReleaseSpec(Section):
         Whichever of two similar names is misspelt: without the source nobody can tell, so the one in the list, which
         all else follows, is named first.
         """
-        if column in self.columns:
+        if column in self.columns or (self.groups.is_auto and not self.publish):
             return
         near = nearest(column, self.columns)
         if near is None:
@@ -338,6 +352,50 @@ class ReleaseSpec(Section):
         if column in self.categories or self.recode[column].minimum_count is not None:
             return True
         return self.frequencies.protection == "noise" and not self.has_bins(column)
+
+    @model_validator(mode="after")
+    def _groups_agree(self) -> Self:
+        of = self.groups.of
+        if of is None:
+            if not self.publish:
+                raise ValueError("publish must name at least one column")
+            return self
+        if not self.groups.is_auto and tuple(column for group in of for column in group) != self.publish:
+            raise ValueError("publish and [groups] of name other columns; say the groups in publish alone")
+        if (reason := self.ungroupable) is not None:
+            raise ValueError(reason)
+        return self
+
+    @property
+    def ungroupable(self) -> str | None:
+        """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
+        protection = self.frequencies.protection
+        if protection != "none":
+            asked = "noise leaves nothing of them" if protection == "noise" else "all of them would have to be grouped"
+            return (
+                f'columns cannot be published in groups with [frequencies] protection = "{protection}": the counts of '
+                f"combinations of that many columns are those of single people, and {asked}; write protection = "
+                '"none", under which all public figures are rounded from exact counts'
+            )
+        if (reason := unfit_for_groups(self.guarantee.kind)) is not None:
+            return reason
+        if self.history is not None and self.history.people == "same":
+            return (
+                'columns cannot be published in groups with [history] people = "same": what several versions tell of '
+                'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
+                "fewer columns"
+            )
+        if self.utility != "information":
+            return f'utility = "{self.utility}" is for columns that are published together, not in groups; take it out'
+        if self.mechanism.name != "auto" or self.mechanism.reads_secret:
+            asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
+            return f"{asked} is for columns that are published together, not in groups; take it out"
+        if self.groups.people < self.disclosure.minimum_cell:
+            return (
+                f"[groups] people is {self.groups.people}, fewer than the {self.disclosure.minimum_cell} of "
+                "[disclosure] minimum_cell, which holds for what a record shows as well; raise people"
+            )
+        return None
 
     @model_validator(mode="after")
     def _numbers_agree(self) -> Self:
@@ -437,6 +495,21 @@ class ReleaseSpec(Section):
         """This spec as one whose columns include those of the conditions on records."""
         others = tuple(column for column in self.source.where if column not in self.columns)
         return self.model_copy(update={"publish": self.publish + others}) if others else self
+
+    def publishing(self, columns: tuple[str, ...]) -> Self:
+        """This spec with the columns that ``publish = "auto"`` means.
+
+        Raises
+        ------
+        SpecError
+            If one cannot be published, or a section is of a column that is none of them.
+        """
+        found = self.model_copy(update={"publish": columns})
+        try:
+            found._check_columns()
+        except ValueError as error:
+            raise SpecError(str(error)) from error
+        return found
 
     @property
     def register(self) -> str | None:

@@ -12,16 +12,17 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.register.unit_rows import ordered_rows
 from funnel.release.cache import Cache
+from funnel.release.counted_records import read_records, records_file
 from funnel.release.documents import joint_document, read_joint
 from funnel.release.learned import values_digest
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import count_partition, partition_groups
 from funnel.sampling.engines import workers_of
-from funnel.source import over_values
+from funnel.source import is_grouped, over_values
 from funnel.spec import ReleaseSpec
 
-JOINT = "joint.json"
+JOINT, RECORDS = "joint.json", "records.parquet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,9 @@ class Estimated:
     units : UnitCounts or None
         Where noise is to protect the counts and units may have several rows: what is counted of first and second rows,
         which is what is protected.
+    grouped : bool
+        Whether the published columns are published in groups: as the spec says, or since there are too many
+        combinations of a flat list.
     """
 
     joint: Joint
@@ -48,6 +52,7 @@ class Estimated:
     values: str | None
     cached: bool
     units: UnitCounts | None = None
+    grouped: bool = False
 
 
 @step
@@ -71,13 +76,17 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
     """
     cache = Cache(workspace / "joints")
     key = cache.key(snapshot.content_sha256, spec.secret, spec.publish)
+    codings = snapshot.read_codings()
     if (found := cache.find(key)) is not None:
-        joint = read_joint(found[JOINT])
+        wide = found.get(RECORDS)
+        joint = read_joint(found[JOINT]) if wide is None else read_records(wide, spec.secret, codings.labels)
     else:
         joint = _count(spec, snapshot)
-        cache.keep(key, {JOINT: joint_document(joint).to_bytes()})
+        # Of many columns a table of counts is nearly all zeros.
+        wide = records_file(joint) if is_grouped(spec, joint) else None
+        cache.keep(key, {JOINT: joint_document(joint).to_bytes()} if wide is None else {RECORDS: wide})
         cache.forget_others(key)
-    codings = snapshot.read_codings()
+    grouped = is_grouped(spec, joint)
     joint = over_values(spec, joint, codings)
     of_record = (
         None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
@@ -89,7 +98,7 @@ def estimate(spec: ReleaseSpec, snapshot: Snapshot, workspace: Path, secret: Rel
         units = ordered_rows(snapshot, joint, of_record, tell).counts
     tell("taken from the cache" if found is not None else "done")
     values = values_digest(spec, snapshot.source_sha256, of_record)
-    return Estimated(joint, codings.learned, values, found is not None, units)
+    return Estimated(joint, codings.learned, values, found is not None, units, grouped)
 
 
 def _count(spec: ReleaseSpec, snapshot: Snapshot) -> Joint:

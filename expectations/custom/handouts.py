@@ -6,6 +6,9 @@ from funnel.pipeline.expectations.custom.claims import ClaimsExpectation
 
 
 class ExpectHandoutsToFollowDocuments(ClaimsExpectation):
-    """Expect README.md, CITATION.cff, dcat.jsonld and protocol.csv to be what the public documents make of them."""
+    """Expect README.md, CITATION.cff, dcat.jsonld and protocol.csv to be what the public documents make of them.
+
+    Of columns that are published in groups there is the citation alone.
+    """
 
     evidence_table = "handouts"

@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -56,6 +56,26 @@ class Table:
         return int(self.counts.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """A released table of groups that could be read in full.
+
+    Attributes
+    ----------
+    counted : mapping of published record to int
+    repeats : int
+        Records that are equal to the one before them.
+    """
+
+    counted: dict[tuple[str, ...], int]
+    repeats: int
+
+    @property
+    def rows(self) -> int:
+        """Records released."""
+        return sum(self.counted.values())
+
+
 def check_table(path: Path, outputs: Alphabet) -> tuple[Check, Check, Table | None]:
     """Read the released parquet file: whether all its records are outputs, and it is written as funnel writes it.
 
@@ -69,31 +89,102 @@ def check_table(path: Path, outputs: Alphabet) -> tuple[Check, Check, Table | No
     -----
     O(rows) time; memory for one row group.
     """
+    categories = [list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j in range(len(outputs.columns))]
+    read = _read_table(path, outputs.columns, categories)
+    if isinstance(read, str):
+        return Check("values", State.FAILED, read), Check("parquet", State.FAILED, read), None
+    positions = [{text: i for i, text in enumerate(values)} for values in categories]
+    symbols = {
+        tuple(positions[j][part] for j, part in enumerate(symbol)): y for y, symbol in enumerate(outputs.symbols)
+    }
+    counts = np.zeros(len(outputs), dtype=np.int64)
+    strange = 0
+    for row, number in read.counted.items():
+        if row in symbols:
+            counts[symbols[row]] = number
+        else:
+            strange += number
+    values = judged(
+        "values", _complaints(strange, counts), f"{counts.sum():,} records, all of them outputs of the protocol"
+    )
+    if strange or not counts.sum():
+        return values, _unlike("not every record is an output of the protocol"), None
+    return values, _encoding(read.differs, read.layout), Table(counts, read.repeats)
+
+
+def check_texts_table(path: Path, texts: Mapping[str, Sequence[str]]) -> tuple[Check, Check, TextTable | None]:
+    """Read the released file of a grouped release: whether its cells are texts of the protocol, and how it is written.
+
+    Parameters
+    ----------
+    path : Path
+    texts : mapping of column to sequence of str
+        All that may be published of each, in the order of the file.
+
+    Returns
+    -------
+    values, parquet : Check
+    TextTable or None
+        None where the rows cannot be told.
+    """
+    categories = [list(of_column) for of_column in texts.values()]
+    read = _read_table(path, tuple(texts), categories)
+    if isinstance(read, str):
+        return Check("values", State.FAILED, read), Check("parquet", State.FAILED, read), None
+    strange = sum(number for row, number in read.counted.items() if min(row) < 0)
+    rows = read.counted.total()
+    said = [f"{strange:,} records have texts that the protocol cannot publish"] if strange else []
+    values = judged("values", said or ([] if rows else ["there is no record"]), f"{rows:,} records of its texts")
+    if strange or not rows:
+        return values, _unlike("not every cell is a text of the protocol"), None
+    counted = {tuple(categories[j][code] for j, code in enumerate(row)): number for row, number in read.counted.items()}
+    return values, _encoding(read.differs, read.layout), TextTable(counted, read.repeats)
+
+
+def _unlike(why: str) -> Check:
+    return Check("parquet", State.FAILED, f"records.parquet: what funnel would write cannot be told, since {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadTable:
+    """Rows by codes (-1 for what is no category), and where the file differs from one that is written for them."""
+
+    counted: Counter[tuple[int, ...]]
+    repeats: int
+    differs: int | None
+    layout: Layout
+
+
+def _read_table(path: Path, names: tuple[str, ...], categories: list[list[str]]) -> _ReadTable | str:
+    """What is in a file; or why that cannot be told."""
     try:
         # Twice, since it is read and compared at different places at a time.
         with opened(path) as file, opened(path) as again:
             # A page holds the texts of a dictionary, or pieces of indices; what is larger is never decompressed.
-            texts = sum(len(part.encode()) + 4 for symbol in outputs.symbols for part in symbol)
+            texts = sum(len(text.encode()) + 4 for values in categories for text in values)
             layout = walk_pages(file, (1 << 24) + 2 * texts)
             if layout.rows != sum(layout.groups):
                 raise DataError("its row groups do not hold as many rows as it says")
             file.seek(0)
-            return _read(file, _Compared(again), layout, outputs)
+            sink = _Compared(again)
+            counted, repeats = _read(file, sink, layout, names, categories)
+            return _ReadTable(counted, repeats, sink.difference(), layout)
     except DataError as error:
         why = str(error)
     except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
         why = f"it cannot be read ({type(error).__name__})"
-    said = f"{path.name}: {why}"
-    return Check("values", State.FAILED, said), Check("parquet", State.FAILED, said), None
+    return f"{path.name}: {why}"
 
 
-def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -> tuple[Check, Check, Table | None]:
-    categories = [list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j in range(len(outputs.columns))]
+def _read(
+    file: IO[bytes], sink: _Compared, layout: Layout, wanted: tuple[str, ...], categories: list[list[str]]
+) -> tuple[Counter[tuple[int, ...]], int]:
+    """Rows by their codes, and how many repeat the one before; written again to what they are compared with."""
     counted: Counter[tuple[int, ...]] = Counter()
     with open_paged(file) as table:
         names = tuple(table.schema_arrow.names)
-        if names != outputs.columns:
-            raise DataError(f"its columns are {', '.join(names)}, not {', '.join(outputs.columns)}")
+        if names != wanted:
+            raise DataError(f"its columns are {', '.join(names)}, not {', '.join(wanted)}")
         schema = pa.schema(
             [
                 pa.field(name, pa.dictionary(_index_type(len(values)), pa.string()), nullable=False)
@@ -118,24 +209,7 @@ def _read(file: IO[bytes], sink: _Compared, layout: Layout, outputs: Alphabet) -
                         for column, field, values in zip(codes, schema, categories, strict=True)
                     ]
                     writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), row_group_size=len(codes[0]))
-    positions = [{text: i for i, text in enumerate(values)} for values in categories]
-    symbols = {
-        tuple(positions[j][part] for j, part in enumerate(symbol)): y for y, symbol in enumerate(outputs.symbols)
-    }
-    counts = np.zeros(len(outputs), dtype=np.int64)
-    strange = 0
-    for row, number in counted.items():
-        if row in symbols:
-            counts[symbols[row]] = number
-        else:
-            strange += number
-    values = judged(
-        "values", _complaints(strange, counts), f"{counts.sum():,} records, all of them outputs of the protocol"
-    )
-    if strange or not counts.sum():
-        why = "what funnel would write cannot be told, since not every record is an output of the protocol"
-        return values, Check("parquet", State.FAILED, f"records.parquet: {why}"), None
-    return values, _encoding(sink, layout), Table(counts, repeats)
+    return counted, repeats
 
 
 def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:
@@ -145,9 +219,8 @@ def _complaints(strange: int, counts: npt.NDArray[np.int64]) -> Iterator[str]:
         yield "there is no record"
 
 
-def _encoding(sink: _Compared, layout: Layout) -> Check:
+def _encoding(differs: int | None, layout: Layout) -> Check:
     """Whether the bytes are those that were just written; other libraries write other bytes."""
-    differs = sink.difference()
     if not _are_as_written(layout.groups):
         return Check("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
     if differs is None:

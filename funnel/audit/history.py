@@ -55,11 +55,11 @@ def check_record(
     def complaints() -> Iterator[str]:
         if (record.version, record.created) != (package.get("version"), package.get("created")):
             yield "its version or time is not that of datapackage.json"
-        yield from _file_complaints(record.files, facts, "recorded")
+        yield from file_complaints(record.files, facts, "recorded")
         # Verdicts of earlier funnels do not name the files that they are about.
         judged_files = evidence.verdict.files
         if judged_files:
-            yield from _file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
+            yield from file_complaints(judged_files, {k: v for k, v in facts.items() if k in judged_files}, "judged")
         origin = record.origin
         aimed_at = None if record.history is None else record.history.target
         if origin.protocol != (aimed_at or document.digest):
@@ -80,7 +80,8 @@ def check_record(
     return judged("record", complaints(), f"{len(record.files)} files as they were published")
 
 
-def _file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
+def file_complaints(said: Any, facts: Facts, how: str) -> Iterator[str]:
+    """Files that are not those whose digests were noted."""
     # Records from before files were noted say nothing of them.
     for path in sorted(set(said) | set(facts)) if said else ():
         if path not in facts:
@@ -102,7 +103,7 @@ def find_records(folder: ReleaseFolder, name: str) -> Path | None:
     return None
 
 
-def check_kept(folder: ReleaseFolder, name: str, version: str, evidence: Evidence | None) -> Check:
+def check_kept(folder: ReleaseFolder, name: str, version: str, record: Record | None) -> Check:
     """The record in ``audit/`` against the one that is kept in the workspace, which nobody exchanges with a folder."""
     records = find_records(folder, name)
     if records is None:
@@ -114,6 +115,6 @@ def check_kept(folder: ReleaseFolder, name: str, version: str, evidence: Evidenc
         kept = [Record.from_json(read_document(path), str(path)) for path in found]
     except FunnelError as error:
         return judged("kept record", [str(error)], "")
-    same = evidence is not None and evidence.record in kept
+    same = record in kept
     said = "the record in audit/ is not the one that the workspace keeps of this version"
     return judged("kept record", [] if same else [said], "the workspace keeps the same record")

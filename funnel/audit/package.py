@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any
 
 from scipy.special import gammaincinv
 
+from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
 from funnel.guarantees import parse_guarantee
 from funnel.release.documents import ProtocolDocument
+from funnel.spec import ReleaseSpec
 
 Facts = Mapping[str, tuple[str, int]]
 """SHA-256 (hex) and size of every public file, by its path."""
@@ -27,14 +30,14 @@ _FIELD = (
     "{}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and "
     "from further ones if it ends in 'or others'. protocol.json gives the probabilities."
 )
-_SCOPES = {
+SCOPES = {
     None: "per record and for this version alone; several versions about the same people reveal more together",
     "different": (
         "per record and for this version alone; the publisher declares that no person is in more than one version"
     ),
     "same": "everything published about a person, in this version and in all versions before it about the same people",
 }
-_PROTECTED = {
+PROTECTED = {
     "none": "not protected: all public documents are made from the exact counts, and only rounded",
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
@@ -44,12 +47,12 @@ _RECIPE = (
     "by the sum over published values y of q(y) P(y|x) / r(y), again and again, where q(y) is the share of records "
     "with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true values x."
 )
-_PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
+PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 # Before validators of the standard were asked, it was a list, and the size of the parquet file was told.
 _FIELDS_MATCH = ("exact", ["equal"])
-_ORDERS = ("random", "as in the source")
-_FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
-_KEYS = {
+ORDERS = ("random", "as in the source")
+FREE = ("title", "description", "licenses", "keywords", "contributors", "sources")
+KEYS = {
     "licenses": {"name", "path"},
     "contributors": {"title", "email", "roles"},
     "sources": {"title", "path", "version"},
@@ -88,8 +91,15 @@ def _complaints(
     if not isinstance(name, str) or not isinstance(privacy, dict):
         yield "its name or its block on privacy is missing"
         return
-    yield from _differences(package, _expected(name, package, document, facts, rows), "")
-    for key, allowed in _KEYS.items():
+    yield from differences(package, _expected(name, package, document, facts, rows), "")
+    yield from unfit(package, privacy)
+    if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
+        yield "funnel:privacy.confidence does not follow from the number of records"
+
+
+def unfit(package: dict[str, Any], privacy: dict[str, Any]) -> Iterator[str]:
+    """What no package has, whatever it is about."""
+    for key, allowed in KEYS.items():
         entries = package.get(key, [])
         if not isinstance(entries, list) or any(not isinstance(e, dict) or set(e) - allowed for e in entries):
             yield f"{key} has a key that funnel does not write"
@@ -97,10 +107,8 @@ def _complaints(
         yield "its version is no version"
     if not _TIME.fullmatch(str(package.get("created"))):
         yield "its time of publication is no time"
-    if privacy.get("rowOrder") not in _ORDERS:
+    if privacy.get("rowOrder") not in ORDERS:
         yield "funnel:privacy.rowOrder is neither random nor that of the source"
-    if told_of and not _is_radius(privacy.get("confidence"), len(document.prior.symbols), told_of):
-        yield "funnel:privacy.confidence does not follow from the number of records"
 
 
 def _expected(
@@ -111,14 +119,18 @@ def _expected(
     promise, inputs = document.guarantee, document.inputs.columns
     # Releases from before the block was a document of its own leave out what is not known of them.
     dated = "schema" not in privacy
-    given = {key: package[key] for key in (*_FREE, "version", "created") if key in package}
+    given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     protocol, _ = facts.get("protocol.json", ("", 0))
     tables = [path for path in sorted(facts) if path.startswith("data/")]
+    texts = _texts(document.outputs.alphabet())
+    known = {
+        column: {symbol[j] for symbol in document.prior.symbols} for j, column in enumerate(document.prior.columns)
+    }
     return {
         **given,
-        "$schema": _PROFILE,
+        "$schema": PROFILE,
         "name": name,
-        "resources": [_resource(name, path, *facts[path], document, package) for path in tables],
+        "resources": [resource_of(name, path, facts[path], texts, _FIELD, package, known) for path in tables],
         "funnel:privacy": {
             **({} if dated else _told_since(promise.declared)),
             "guarantee": promise.declared,
@@ -131,17 +143,17 @@ def _expected(
             "protocol": {"path": "protocol.json", "hash": f"sha256:{protocol}"},
             "protocolDigest": document.digest,
             # Releases from before the figures of a report were a file say nothing of it.
-            **({"report": _report(facts)} if "report.json" in facts else {}),
+            **({"report": report_of(facts)} if "report.json" in facts else {}),
             "utilityShare": document.utility.share,
             **_explained(document, dated),
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "confidence": privacy.get("confidence"),
             # Releases from before frequencies were held against rules say nothing of them.
-            **({"disclosureControl": _rules(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
+            **({"disclosureControl": rules_of(privacy["disclosureControl"])} if "disclosureControl" in privacy else {}),
             **_frequencies(privacy, document, facts, dated),
             **({} if dated else {"people": None, "versions": None}),
-            **_scope(privacy),
+            **scope_of(privacy),
         },
     }
 
@@ -169,7 +181,7 @@ def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Fac
     if said.protection == "none" and "frequencies" not in privacy:
         # Releases from before frequencies were protected say nothing of it.
         return {}
-    told: dict[str, Any] = {"protection": said.protection, "meaning": _PROTECTED[said.protection]}
+    told: dict[str, Any] = {"protection": said.protection, "meaning": PROTECTED[said.protection]}
     if not dated:
         told |= dict.fromkeys(("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions"))
     if said.protection == "noise":
@@ -180,16 +192,16 @@ def _frequencies(privacy: dict[str, Any], document: ProtocolDocument, facts: Fac
     return {"frequencies": told}
 
 
-def _scope(privacy: dict[str, Any]) -> dict[str, Any]:
+def scope_of(privacy: dict[str, Any]) -> dict[str, Any]:
     """What the guarantee is about; who the people are is the publisher's word."""
     people, versions = privacy.get("people"), privacy.get("versions")
     if people not in ("same", "different"):
-        return {"scope": _SCOPES[None]}
+        return {"scope": SCOPES[None]}
     counted = people == "same" and isinstance(versions, int) and not isinstance(versions, bool) and versions >= 1
-    return {"people": people, **({"versions": versions} if counted else {}), "scope": _SCOPES[people]}
+    return {"people": people, **({"versions": versions} if counted else {}), "scope": SCOPES[people]}
 
 
-def _rules(said: Any) -> dict[str, Any]:
+def rules_of(said: Any) -> dict[str, Any]:
     """The rules of disclosure control as they may be; which they are is the publisher's word."""
     told = said if isinstance(said, dict) else {}
     least, share, alone = told.get("minimumCell"), told.get("dominance"), told.get("uniqueShare")
@@ -201,27 +213,38 @@ def _rules(said: Any) -> dict[str, Any]:
     }
 
 
-def _report(facts: Facts) -> dict[str, str]:
+def report_of(facts: Facts) -> dict[str, str]:
+    """The report as a data package names it."""
     return {"path": "report.json", "hash": f"sha256:{facts['report.json'][0]}", "page": "report.html"}
 
 
-def _resource(
-    name: str, path: str, digest: str, size: int, document: ProtocolDocument, package: dict[str, Any]
+def resource_of(
+    name: str,
+    path: str,
+    fact: tuple[str, int],
+    texts: Mapping[str, Sequence[str]],
+    meaning: str,
+    package: dict[str, Any],
+    values: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
+    """A table of a release as its package has to describe it; ``meaning`` has a place for the name of a column.
+
+    ``values`` are the true ones of columns, where intervals may be told of them.
+    """
     is_csv = path.endswith(".csv")
     said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
-    match = _fields_match(said)
+    (digest, size), match, written = fact, _fields_match(said), _fields(said)
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
-    written = _fields(said)
     if is_csv or match != _FIELDS_MATCH[0]:
         known["bytes"] = size
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(document, match, False, written)}
+        return {**known, **kind, "schema": _schema(texts, meaning, match, False, written, values)}
     rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
-    return {**known, **kind, **described, "schema": _schema(document, match, rule is not None, written)}
+    schema = _schema(texts, meaning, match, rule is not None, written, values)
+    return {**known, **kind, **described, "schema": schema}
 
 
 def _fields_match(resource: dict[str, Any]) -> Any:
@@ -243,7 +266,7 @@ def _fields(resource: dict[str, Any]) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _numbers(said: Any, values: set[str]) -> dict[str, Any]:
+def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
     """What is told of numbers, where that is well-formed: unit, range and intervals are the publisher's word."""
     told = said.get("funnel:numbers") if isinstance(said, dict) else None
     if not isinstance(told, dict) or not isinstance(told.get("whole"), bool):
@@ -262,21 +285,35 @@ def _numbers(said: Any, values: set[str]) -> dict[str, Any]:
     return {"funnel:numbers": told} if right else {}
 
 
-def _schema(document: ProtocolDocument, match: Any, guard: bool, said: list[Any]) -> dict[str, Any]:
-    fields, outputs, known = [], document.outputs.alphabet(), document.prior.symbols
-    for j, column in enumerate(outputs.columns):
-        values = list(dict.fromkeys(_cell(symbol[j], guard) for symbol in outputs.symbols))
+def _schema(
+    texts: Mapping[str, Sequence[str]],
+    meaning: str,
+    match: Any,
+    guard: bool,
+    said: list[Any],
+    known: Mapping[str, Set[str]],
+) -> dict[str, Any]:
+    fields = []
+    for j, (column, of_column) in enumerate(texts.items()):
+        values = [_cell(text, guard) for text in of_column]
         fields.append(
             {
                 "name": _cell(column, guard),
                 "type": "string",
-                "description": _FIELD.format(column),
+                "description": meaning.format(column),
                 "categories": values,
                 "constraints": {"required": True, "enum": values},
-                **_numbers(said[j] if j < len(said) else {}, {symbol[j] for symbol in known}),
+                **_numbers(said[j] if j < len(said) else {}, known.get(column, frozenset())),
             }
         )
     return {"fieldsMatch": match, "fields": fields, "missingValues": []}
+
+
+def _texts(outputs: Alphabet) -> dict[str, list[str]]:
+    """All texts that may be published of every column."""
+    return {
+        column: list(dict.fromkeys(symbol[j] for symbol in outputs.symbols)) for j, column in enumerate(outputs.columns)
+    }
 
 
 def _cell(text: str, guard: bool) -> str:
@@ -303,7 +340,7 @@ def _radius(cells: int, rows: int, alpha: float) -> float:
     return float(f"{exact:.2e}")
 
 
-def _differences(found: Any, expected: Any, place: str) -> Iterator[str]:
+def differences(found: Any, expected: Any, place: str) -> Iterator[str]:
     """Where two JSON values differ, by their keys."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted(set(found) | set(expected)):
@@ -313,10 +350,10 @@ def _differences(found: Any, expected: Any, place: str) -> Iterator[str]:
             elif key not in found:
                 yield f"{where} is missing"
             else:
-                yield from _differences(found[key], expected[key], where)
+                yield from differences(found[key], expected[key], where)
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for number, (one, other) in enumerate(zip(found, expected, strict=True), 1):
-            yield from _differences(one, other, f"{place}[{number}]")
+            yield from differences(one, other, f"{place}[{number}]")
     elif type(found) is not type(expected) or found != expected:
         yield f"{place} is not what follows from the other files"
 
@@ -330,6 +367,27 @@ def check_texts(package: dict[str, Any], said: dict[str, Any]) -> Check:
     said : dict
         Keys of the package by what the spec says.
     """
-    keys = sorted(set(said) | ({*_FREE, "name"} & set(package)))
+    keys = sorted(set(said) | ({*FREE, "name"} & set(package)))
     wrong = [f"{key} is not that of the spec" for key in keys if package.get(key) != said.get(key)]
     return judged("texts", wrong, "title, licence, contact and sources as in the spec")
+
+
+def said_texts(spec: ReleaseSpec) -> dict[str, Any]:
+    """What people wrote in a spec, as a data package has it."""
+    told = spec.metadata
+    contact = {"title": told.contact_name, "email": told.contact_email}
+    named = {key: value for key, value in contact.items() if value}
+    licence = {"name": told.licence, "path": told.licence_url}
+    said: dict[str, Any] = {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "licenses": [{key: value for key, value in licence.items() if value}],
+        "keywords": list(told.keywords),
+        "contributors": [{**named, "roles": ["publisher"]}] if named else None,
+        "sources": [
+            {k: v for k, v in (("title", s.title), ("path", s.path), ("version", s.version)) if v is not None}
+            for s in told.sources
+        ],
+    }
+    return {key: value for key, value in said.items() if value}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
@@ -11,6 +11,7 @@ from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.files import read_document
 from funnel.errors import DataError, FunnelError
 from funnel.release.documents import ProtocolDocument
+from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
 from funnel.release.public_report import PublicReport
@@ -62,21 +63,17 @@ def _texts(package: dict[str, Any]) -> Iterator[str]:
                 yield entry[key]
 
 
-def check_report(
-    folder: ReleaseFolder,
-    document: ProtocolDocument,
-    package: dict[str, Any],
-    rows: int | None,
-) -> Check:
+def check_report(folder: ReleaseFolder, package: dict[str, Any], named: Sequence[str], columns: Sequence[str]) -> Check:
     """Whether the report is there, needs nothing else, and is about this release.
 
     Parameters
     ----------
     folder : ReleaseFolder
-    document : ProtocolDocument
     package : JSON object
-    rows : int or None
-        Records released.
+    named : sequence of str
+        Guarantee, mechanism and number of records, as far as they are known.
+    columns : sequence of str
+        Of the secret, and published ones.
     """
     try:
         page = read_document(folder.report).decode("utf-8")
@@ -89,12 +86,9 @@ def check_report(
         parsed.feed(page)
         if parsed.active or not parsed.guarded:
             yield "report.html runs or fetches something, or does not forbid that"
-        version = str(package.get("version"))
-        wanted = [document.guarantee.declared, version, document.mechanism]
-        wanted += [] if rows is None else [f"{rows:,}"]
-        if any(text not in shown for text in wanted):
+        if any(text not in shown for text in (*named, str(package.get("version")))):
             yield "report.html is about another guarantee, version, mechanism or number of records"
-        if any(value not in shown for value in document.guarantee.secret + document.outputs.columns):
+        if any(value not in shown for value in columns):
             yield "report.html is about other columns"
         if any(text not in shown for text in _texts(package)):
             yield "report.html has another title, description, licence or contact than datapackage.json"
@@ -171,9 +165,10 @@ def check_rendered(folder: ReleaseFolder, render: Render | None) -> Check:
         return unchecked(name, 'to make it again from its figures install the extra: pip install "funnel[pipeline]"')
     try:
         numbers, page = read_document(folder.numbers), read_document(folder.report)
-        told = PublicReport.from_json(numbers, str(folder.numbers))
-        if told.software != software_name():
-            return unchecked(name, f"it was made by {told.software}, and this is {software_name()}")
+        kind = GroupedReport if folder.is_grouped else PublicReport
+        made_by = kind.from_json(numbers, str(folder.numbers)).software
+        if made_by != software_name():
+            return unchecked(name, f"it was made by {made_by}, and this is {software_name()}")
         same = render(numbers).encode() == page
     except FunnelError as error:
         return judged(name, [str(error)], "")

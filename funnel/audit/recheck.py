@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from funnel.audit.arithmetic import (
@@ -17,55 +15,28 @@ from funnel.audit.arithmetic import (
 from funnel.audit.check import Check, State, judged, overall, unchecked
 from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, check_public, read_evidence
-from funnel.audit.files import Listing, canonical_difference, file_facts, list_folder, parse_json, read_document
+from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
 from funnel.audit.frequencies import check_frequencies, check_order
+from funnel.audit.grouped.recheck import recheck_groups
 from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
-from funnel.audit.package import Facts, check_package, check_texts
-from funnel.audit.page import Render, check_numbers, check_rendered, check_report
+from funnel.audit.package import Facts, check_package, check_texts, said_texts
+from funnel.audit.page import check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.signing import check_signature, read_signature
+from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, SpecError
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.signature import public_key_of
-from funnel.spec import ReleaseSpec
 
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
 _NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
 _POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json", *HANDOUTS}
-
-
-@dataclass(frozen=True)
-class Told:
-    """What is known beside the folder.
-
-    Attributes
-    ----------
-    key : str or None
-        The publisher's public key (hex), from elsewhere than the release.
-    public : bool
-        Whether only what the public files tell is asked for.
-    fetched : bool
-        Whether the folder is a copy of public files from a URL.
-    unlisted : tuple of str
-        Files at that URL that no document of the release lists.
-    render : callable or None
-        Makes the report again from its numbers.
-    register : Path or None
-        The folder of the register of the people, where it is not in a workspace near the release.
-    """
-
-    key: str | None = None
-    public: bool = False
-    fetched: bool = False
-    unlisted: tuple[str, ...] = ()
-    render: Render | None = None
-    register: Path | None = None
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
@@ -90,6 +61,8 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     """
     told = told or Told()
     package = _package(folder)
+    if folder.is_grouped:
+        return recheck_groups(folder, package, _own_key(folder, str(package.get("name"))), told)
     document = ProtocolDocument.from_json(read_document(folder.protocol), str(folder.protocol))
     signature = read_signature(folder)
     listing = list_folder(folder.root)
@@ -103,7 +76,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
     checks = [
         _check_files(listing, told, public is not None),
         check_signature(signature, package, facts, told.key, own),
-        _check_documents(folder, listing),
+        check_documents(folder.root, listing),
         values,
         parquet,
     ]
@@ -120,13 +93,18 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         *([] if public is None else [check_protected(public, document, package), *check_public(public, document)]),
         *(_figures(document, table, public, told_of) if table is not None and told_of else ()),
         *([check_order(table.counts, table.repeats)] if table is not None and _is_shuffled(package) else ()),
-        check_report(folder, document, package, rows),
+        check_report(folder, package, _of_report(document, rows), document.guarantee.secret + document.outputs.columns),
     ]
     if folder.numbers.name in facts:
         checks += [check_numbers(folder, document, package, rows), check_rendered(folder, told.render)]
     if not told.public:
         checks += _internal(folder, document, package, facts, table, told, public)
     return checks
+
+
+def _of_report(document: ProtocolDocument, rows: int | None) -> list[str]:
+    """What the report has to name, beside version and columns."""
+    return [document.guarantee.declared, document.mechanism, *([] if rows is None else [f"{rows:,}"])]
 
 
 def _package(folder: ReleaseFolder) -> dict[str, Any]:
@@ -148,13 +126,6 @@ def _check_files(listing: Listing, told: Told, noise: bool) -> Check:
     said += [f"{path} is a link, a pipe, a device or a folder of no release" for path in listing.strange]
     said += [f"{path} is no file of a release" for path in sorted(public - possible) + sorted(told.unlisted)]
     return judged("files", said, f"{len(public)} public files, and nothing else")
-
-
-def _check_documents(folder: ReleaseFolder, listing: Listing) -> Check:
-    """Whether every JSON document is written as funnel writes it: whatever else can be in a file is in none of them."""
-    paths = [folder.root / path for path in listing.public if path.endswith(".json")]
-    differences = (canonical_difference(read_document(path), path) for path in paths)
-    return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")
 
 
 def _figures(document: ProtocolDocument, table: Table, public: PublicFrequencies | None, rows: int) -> list[Check]:
@@ -187,38 +158,17 @@ def _internal(
         )
         return [unchecked("evidence", why)]
     whole, evidence = read_evidence(folder, document)
-    kept = check_kept(folder, name, version, evidence)
+    kept = check_kept(folder, name, version, None if evidence is None else evidence.record)
     if evidence is None:
         return [whole, kept]
     return [
         whole,
         *check_evidence(evidence, document, table, public),
-        check_texts(package, _said(evidence.spec)),
+        check_texts(package, said_texts(evidence.spec)),
         check_record(folder, evidence, document, package, facts),
         kept,
         *check_histories(folder, name, evidence, document, told.register),
     ]
-
-
-def _said(spec: ReleaseSpec) -> dict[str, Any]:
-    """What people wrote in a spec, as a data package has it."""
-    told = spec.metadata
-    contact = {"title": told.contact_name, "email": told.contact_email}
-    named = {key: value for key, value in contact.items() if value}
-    licence = {"name": told.licence, "path": told.licence_url}
-    said: dict[str, Any] = {
-        "name": spec.name,
-        "title": spec.title,
-        "description": spec.description,
-        "licenses": [{key: value for key, value in licence.items() if value}],
-        "keywords": list(told.keywords),
-        "contributors": [{**named, "roles": ["publisher"]}] if named else None,
-        "sources": [
-            {k: v for k, v in (("title", s.title), ("path", s.path), ("version", s.version)) if v is not None}
-            for s in told.sources
-        ],
-    }
-    return {key: value for key, value in said.items() if value}
 
 
 def _own_key(folder: ReleaseFolder, name: str) -> str | None:

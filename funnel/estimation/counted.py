@@ -49,6 +49,7 @@ def output_counts_by(
     One pass; memory is that of a batch and of b counts for each group.
     """
     b = len(protocol.outputs)
+    groups: dict[tuple[str, ...], IntArray]
     if isinstance(released, np.ndarray):
         if released.shape != (b,) or not np.issubdtype(released.dtype, np.integer) or (released < 0).any():
             raise DataError(f"counts of released outputs are {b:,} whole numbers, in the order of protocol.outputs")

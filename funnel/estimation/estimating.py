@@ -10,6 +10,7 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
@@ -267,6 +268,10 @@ def estimate(
         raise SpecError(f"{given[0]!r} is no column; the protocol is about {', '.join(protocol.inputs.columns)}")
     inner = tuple(column for column in columns if column in protocol.inputs.columns)
     cells, cell_of = _cells(protocol, inner)
+    b, a = protocol.size
+    if float(a) * b * min(a, b) > MOST_WORK:
+        # Before any table is made of them.
+        raise _too_many(a, b)
     rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
@@ -426,12 +431,15 @@ class _Fit:
         there, of = np.unique(cell_of, return_inverse=True)
         linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
         if linear is None:
-            a, b = self.channel.shape[1], self.channel.shape[0]
-            raise SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once; publish fewer")
+            raise _too_many(self.channel.shape[1], self.channel.shape[0])
         weights, told = np.zeros((cells, len(outputs))), np.zeros(cells, dtype=np.bool_)
         weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
         sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
         return LinearEstimate(weights, told, sums)
+
+
+def _too_many(a: int, b: int) -> SpecError:
+    return SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once")
 
 
 def _cells(protocol: Protocol, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:

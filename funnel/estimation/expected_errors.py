@@ -131,7 +131,7 @@ def expected_errors(joint: Joint, protocol: Protocol) -> ExpectedErrors | None:
     Returns
     -------
     ExpectedErrors or None
-        None where there are too many values, as `ShareInformation.of` says, and of a wide table.
+        None where there are too many values, as `ShareInformation.of` says, or the table is wide.
 
     Notes
     -----

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,11 @@ from funnel.sampling.codes import OUTSIDE, InputEncoder
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.keyed import DIGEST_BYTES, RecordKey
 from funnel.sampling.order import in_order, order_words
-from funnel.sampling.row_words import FreshWords, KeyedWords, RowWords, WordKeys
+from funnel.sampling.row_words import FreshWords, KeyedWords, RowWords, WordKeys, words_for
 from funnel.tables import arrow_texts
 
 if TYPE_CHECKING:
     from funnel.sampling.words import WordArray
-
-# What orders a row, and one word for every stage.
-_Words = tuple[RowWords, Sequence[RowWords]]
 
 
 def read_columns(protocol: GroupedProtocol) -> list[str]:
@@ -56,8 +53,8 @@ def released(
     -----
     Holds one number for every row and column.
     """
-    order, draw = _words(protocol, key)
-    sampler = _Sampler(protocol)
+    keys = None if key is None else WordKeys.of(key, protocol)
+    draw, sampler = stage_words(keys, protocol), Sampler(protocol)
     kept: list[pa.RecordBatch] = []
     parts: list[IntArray] = []
     for batch in sliced(batches, DRAW_ROWS):
@@ -66,40 +63,76 @@ def released(
     columns = len(protocol.columns)
     codes = np.concatenate(parts) if parts else np.empty((0, columns), dtype=np.int64)
     if shuffle and len(codes):
-        codes = _shuffled(codes, kept, order)
+        codes = _shuffled(codes, kept, words_for(keys))
     return _table(protocol, codes)
 
 
-def _words(protocol: GroupedProtocol, key: RecordKey | None) -> _Words:
-    if key is None:
+def stage_words(keys: WordKeys | None, protocol: GroupedProtocol) -> list[RowWords]:
+    """Words for every stage: fresh ones from one stream, or those of the protocol's digest and the stage."""
+    if keys is None:
         fresh = FreshWords()
-        return fresh, [fresh] * len(protocol.stages)
-    keys = WordKeys.of(key, protocol)
+        return [fresh] * len(protocol.stages)
     decisions = (
         hashlib.sha256(f"{protocol.digest} stage {number}".encode()).digest()[:DIGEST_BYTES]
         for number in range(len(protocol.stages))
     )
-    return KeyedWords(keys), [KeyedWords(replace(keys, decision=decision)) for decision in decisions]
+    return [KeyedWords(replace(keys, decision=decision)) for decision in decisions]
 
 
-class _Sampler:
-    """Draws the labels of records."""
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What some rows did at a stage, one entry a row.
+
+    Attributes
+    ----------
+    classes : ndarray of int64
+        -1 where nothing more is said.
+    inputs : ndarray of int64
+        -1 for a combination that the stage does not know.
+    outputs : ndarray of int64
+        What was drawn; -1 in class -1.
+    words : ndarray of uint64
+    """
+
+    classes: IntArray
+    inputs: IntArray
+    outputs: IntArray
+    words: WordArray
+
+
+class Sampler:
+    """Draws the labels of records.
+
+    Attributes
+    ----------
+    stages : list of StageSampler
+    codes : ndarray of int64, shape (rows, columns)
+        Of the rows that were drawn last: positions in the labels of every column.
+    """
 
     def __init__(self, protocol: GroupedProtocol) -> None:
-        self._protocol = protocol
+        self._columns = len(protocol.columns)
         places = [{text: code for code, text in enumerate(protocol.labels[column])} for column in protocol.columns]
-        self._stages = [_StageSampler(stage, protocol, places) for stage in protocol.stages]
+        self.stages = [StageSampler(stage, protocol, places) for stage in protocol.stages]
+        self.codes: IntArray = np.empty((0, self._columns), dtype=np.int64)
+
+    def steps(self, batch: pa.RecordBatch, words: Sequence[RowWords]) -> Iterator[Step]:
+        """What the rows of a batch do at each stage; when all are taken, `codes` has what they are published as."""
+        self.codes = np.empty((batch.num_rows, self._columns), dtype=np.int64)
+        classes = np.zeros(batch.num_rows, dtype=np.int64)
+        for stage, of_stage in zip(self.stages, words, strict=True):
+            drawn_with = of_stage.to_draw(batch)
+            step, classes = stage.draw(batch, classes, drawn_with, self.codes)
+            yield step
 
     def drawn(self, batch: pa.RecordBatch, words: Sequence[RowWords]) -> IntArray:
         """Positions in the labels of every column, (rows, columns)."""
-        codes = np.empty((batch.num_rows, len(self._protocol.columns)), dtype=np.int64)
-        classes = np.zeros(batch.num_rows, dtype=np.int64)
-        for stage, of_stage in zip(self._stages, words, strict=True):
-            classes = stage.draw(batch, classes, of_stage.to_draw(batch), codes)
-        return codes
+        for _ in self.steps(batch, words):
+            pass
+        return self.codes
 
 
-class _StageSampler:
+class StageSampler:
     """Draws outputs of one stage.
 
     Let ``cum[y] = Σ_{y' ≤ y} w[y', x]`` and u the top 63 bits of the word: the output is ``#{y : cum[y] <= u}``, as in
@@ -126,32 +159,36 @@ class _StageSampler:
 
     def draw(
         self, batch: pa.RecordBatch, classes: IntArray, words: WordArray, codes: npt.NDArray[np.int64]
-    ) -> IntArray:
-        """Fill in the codes of the stage's columns; the class of every row at the next stage."""
+    ) -> tuple[Step, IntArray]:
+        """Fill in the codes of the stage's columns; what rows did, and the class of every row at the next stage."""
         codes[:, self._at] = self._nothing
+        inputs = self._inputs(batch)
+        outputs = np.full(len(classes), SILENT, dtype=np.int64)
         after = np.full(len(classes), SILENT, dtype=np.int64)
+        step = Step(classes, inputs, outputs, words)
         speaking = np.flatnonzero(classes != SILENT)
         if not len(speaking):
-            return after
-        inputs, uniform = self._inputs(batch), words >> np.uint64(1)
+            return step, after
         channels = self._channels[classes[speaking]]
         # Rows of one channel and input, then those of one class, are handled together.
         order = np.lexsort((inputs[speaking], channels))
         rows, channels = speaking[order], channels[order]
         alike = np.flatnonzero(np.r_[True, (np.diff(channels) != 0) | (np.diff(inputs[rows]) != 0)])
-        drawn = np.empty(len(rows), dtype=np.int64)
         for start, stop in zip(alike.tolist(), [*alike[1:].tolist(), len(rows)], strict=True):
             channel = int(channels[start])
-            thresholds = self._of(channel, int(inputs[rows[start]]))
-            some = np.searchsorted(thresholds, uniform[rows[start:stop]], side="right")
-            drawn[start:stop] = some
+            some = self.answer(channel, int(inputs[rows[start]]), words[rows[start:stop]])
+            outputs[rows[start:stop]] = some
             codes[rows[start:stop, None], self._at] = self._labels[channel][some]
         by_class = np.argsort(classes[rows], kind="stable")
         ends = np.flatnonzero(np.r_[True, np.diff(classes[rows][by_class]) != 0])
         for start, stop in zip(ends.tolist(), [*ends[1:].tolist(), len(rows)], strict=True):
-            some = by_class[start:stop]
-            after[rows[some]] = self._following[int(classes[rows[some[0]]])][drawn[some]]
-        return after
+            some = rows[by_class[start:stop]]
+            after[some] = self._following[int(classes[some[0]])][outputs[some]]
+        return step, after
+
+    def answer(self, channel: int, place: int, words: WordArray) -> IntArray:
+        """The outputs of an input of a channel for some words."""
+        return np.searchsorted(self._of(channel, place), words >> np.uint64(1), side="right")
 
     def _inputs(self, batch: pa.RecordBatch) -> IntArray:
         codes = self._encoder.codes(batch)
@@ -191,12 +228,38 @@ def _shuffled(codes: IntArray, batches: Sequence[pa.RecordBatch], words: RowWord
     return distinct[np.concatenate(list(in_order(tagged(), len(distinct), words))).astype(np.int64)]
 
 
+class GroupedColumns:
+    """Turns numbers of published records into columns; as `funnel.sampling.OutputColumns`.
+
+    Parameters
+    ----------
+    protocol : GroupedProtocol
+    published : ndarray of integers, shape (records, columns)
+        Positions in the labels of every column.
+    """
+
+    def __init__(self, protocol: GroupedProtocol, published: npt.NDArray[np.integer[Any]]) -> None:
+        self._published: list[npt.NDArray[np.signedinteger[Any]]] = []
+        self._categories: list[pa.Array] = []
+        fields = []
+        for j, column in enumerate(protocol.columns):
+            texts = list(protocol.labels[column])
+            dtype = next(t for t in (np.int8, np.int16, np.int32) if len(texts) <= np.iinfo(t).max + 1)
+            self._published.append(published[:, j].astype(dtype))
+            self._categories.append(arrow_texts(texts))
+            kind = pa.dictionary(pa.from_numpy_dtype(np.dtype(dtype)), pa.string())
+            fields.append(pa.field(column, kind, nullable=False))
+        self.schema = pa.schema(fields)
+
+    def batch(self, codes: npt.NDArray[np.integer[Any]]) -> pa.RecordBatch:
+        """The columns of some rows, by the numbers of what they are published as."""
+        arrays = [
+            pa.DictionaryArray.from_arrays(pa.array(of_column[codes]), texts)
+            for of_column, texts in zip(self._published, self._categories, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
 def _table(protocol: GroupedProtocol, codes: IntArray) -> pa.Table:
-    arrays, fields = [], []
-    for j, column in enumerate(protocol.columns):
-        texts = list(protocol.labels[column])
-        dtype = np.dtype(np.int8 if len(texts) <= 2**7 else np.int16 if len(texts) <= 2**15 else np.int32)
-        kind = pa.dictionary(pa.from_numpy_dtype(dtype), pa.string())
-        arrays.append(pa.DictionaryArray.from_arrays(pa.array(codes[:, j].astype(dtype)), arrow_texts(texts)))
-        fields.append(pa.field(column, kind, nullable=False))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    columns = GroupedColumns(protocol, codes)
+    return pa.Table.from_batches([columns.batch(np.arange(len(codes)))], columns.schema)

@@ -11,6 +11,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.groups.protocol import BITS, SILENT, GroupedProtocol
 from funnel.groups.prove import stage_inputs
+from funnel.groups.records import Records
 from funnel.joint import FloatArray, IntArray, Joint
 
 
@@ -90,7 +91,13 @@ class Shown:
         return cls(joint, protocol, np.concatenate(rows), published, np.concatenate(likely), distinct)
 
     @cached_property
-    def _masses(self) -> FloatArray:
+    def records(self) -> Records:
+        """The records of the joint law."""
+        return Records.of(self.joint)
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """The share of all people that each entry is, (entries,)."""
         return np.asarray(self.likely * self.joint.p_input[self.rows])
 
     @property
@@ -99,7 +106,7 @@ class Shown:
         order = np.lexsort((self.rows, self.published))
         rows, published = self.rows[order], self.published[order]
         starts = np.flatnonzero(np.r_[True, (np.diff(rows) != 0) | (np.diff(published) != 0)])
-        together = np.add.reduceat(self._masses[order], starts)
+        together = np.add.reduceat(self.masses[order], starts)
         law = np.bincount(published[starts], weights=together)
         p = self.joint.p_input[rows[starts]]
         return float((together * np.log(together / (law[published[starts]] * p))).sum())
@@ -107,7 +114,7 @@ class Shown:
     @cached_property
     def plain(self) -> dict[str, float]:
         """The share of people of whom every column is published as its plain, true value."""
-        law = np.bincount(self.published, weights=self._masses, minlength=len(self.codes))
+        law = np.bincount(self.published, weights=self.masses, minlength=len(self.codes))
         shares = {}
         for j, column in enumerate(self.protocol.columns):
             values = {symbol[self.joint.inputs.columns.index(column)] for symbol in self.joint.inputs.symbols}
@@ -133,7 +140,7 @@ class Shown:
         at = [self.protocol.columns.index(column) for column in columns]
         found, of_published = np.unique(self.codes[:, at], axis=0, return_inverse=True)
         flat = of_published.reshape(-1)[self.published] * len(symbols) + of_row[self.rows]
-        masses = np.bincount(flat, weights=self._masses, minlength=len(found) * len(symbols))
+        masses = np.bincount(flat, weights=self.masses, minlength=len(found) * len(symbols))
         table = masses.reshape(len(found), len(symbols))
         labels = tuple(
             tuple(self.protocol.labels[column][code] for column, code in zip(columns, row, strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,12 +28,15 @@ def set_label(values: tuple[str, ...], members: npt.NDArray[np.bool_]) -> str:
     -------
     str
         The value itself; all values in their order, ``"A or B"``; ``"any but A or B"`` where that is shorter; `ANY`.
-        Never the text of a value, unless it is that value alone.
+        Never the text of a value, unless it is that value alone, and no two sets have one text: in a column with a
+        value that reads like a set itself, such as ``"A or B"``, sets have their values in quotes.
     """
     inside = [value for value, member in zip(values, members.tolist(), strict=True) if member]
     outside = [value for value, member in zip(values, members.tolist(), strict=True) if not member]
     if len(inside) == 1 and outside:
         return inside[0]
+    if _reads_like_a_set(values):
+        inside, outside = [_quoted(value) for value in inside], [_quoted(value) for value in outside]
     if not outside:
         label = ANY
     elif len(outside) <= _FEW_LEFT_OUT and len(outside) < len(inside):
@@ -42,6 +47,16 @@ def set_label(values: tuple[str, ...], members: npt.NDArray[np.bool_]) -> str:
     while label in values:
         label += " (mixed)"
     return label
+
+
+@lru_cache(maxsize=64)
+def _reads_like_a_set(values: tuple[str, ...]) -> bool:
+    """Whether a value could be taken for a set of others, or for two of its members."""
+    return any(OR in f" {value} " or value.startswith((BUT, '"')) for value in values)
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
 
 
 def stage_labels(

@@ -167,9 +167,11 @@ def make(
         of_law = np.full(len(speaking), SILENT, dtype=np.int64)
         of_law[enough] = assigned
         few = np.flatnonzero((sizes < people) & (sizes >= _THINNEST * people))
-        if len(few) and channels:
-            worth = np.array([channel.worth(laws[few], cones[0]) for channel in channels])
-            of_law[few] = np.where(worth.max(axis=0) > 0, worth.argmax(axis=0), SILENT)
+        # Few people use what was made for more of them, and no channel is there for few alone.
+        usable = np.unique(assigned[assigned != SILENT])
+        if len(few) and len(usable):
+            worth = np.array([channels[place].worth(laws[few], cones[0]) for place in usable.tolist()])
+            of_law[few] = np.where(worth.max(axis=0) > 0, usable[worth.argmax(axis=0)], SILENT)
         for place in speaking[sizes < _THINNEST * people].tolist():
             level[place].speaks = False
         spoken.append(int((of_law != SILENT).sum()))

@@ -234,6 +234,20 @@ class GroupedProtocol:
         """
         try:
             content = json.loads(text)
+        except ValueError as error:
+            raise DataError("this is no grouped protocol: it is not JSON") from error
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> GroupedProtocol:
+        """Read what `to_dict` made.
+
+        Raises
+        ------
+        DataError
+            As `from_json`.
+        """
+        try:
             if content["format"] != FORMAT or content["denominator"] != UNIT:
                 raise DataError(f"this is no {FORMAT} with weights of {BITS} bits")
             stages = tuple(_stage_of(stage) for stage in content["stages"])

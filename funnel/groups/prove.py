@@ -10,6 +10,7 @@ import numpy as np
 
 from funnel.errors import DataError, SolverError
 from funnel.groups.protocol import SILENT, GroupedProtocol, Stage
+from funnel.guarantees.alip import ALIP
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.guarantees.exact import log_above
 from funnel.history.allowed import Allowed, allowed_by
@@ -67,8 +68,9 @@ def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol
     ones = np.array([1] * len(there), dtype=object)
     # A prefix: its stage, its class, the records that may show it and their weights.
     left: list[tuple[int, int, IntArray, WholeNumbers]] = [(0, 0, there, ones)]
-    worst, at, decided, holds = Fraction(1), 0, 0, True
-    impossible = False
+    # Of every side of the bound the largest ratio, and the stage where it is.
+    worst: dict[str, tuple[Fraction, int]] = {}
+    decided, holds, impossible = 0, True, False
     while left:
         number, place, rows, weights = left.pop()
         stage = protocol.stages[number]
@@ -83,17 +85,18 @@ def prove(joint: Joint, guarantee: PosteriorGuarantee, protocol: GroupedProtocol
             shown = weights[some] * row[inputs[some]].astype(object)
             decided += 1
             sums = _by_secret(counts[:, rows[some]], shown)
-            ratio = _ratio(sums, prior, allowed)
-            if ratio is None:
-                impossible, holds = True, False
-            elif ratio > worst:
-                worst, at = ratio, number
+            for side, ratio in _ratios(sums, prior, allowed):
+                if ratio is None:
+                    impossible, holds = True, False
+                elif ratio > worst.get(side, (1, 0))[0]:
+                    worst[side] = ratio, number
             if holds:
                 holds = allowed.within_exactly(np.array(sums, dtype=object)[:, None], prior)
             if after != SILENT:
                 left.append((number + 1, after, rows[some], shown))
-    level = float("inf") if impossible else log_above(worst)
-    return Proof(holds, level, at, decided)
+    levels = [(_nats(guarantee, side, ratio), stage) for side, (ratio, stage) in worst.items()]
+    level, at = max(levels, default=(0.0, 0))
+    return Proof(holds, float("inf") if impossible else level, at, decided)
 
 
 def stage_inputs(joint: Joint, stage: Stage) -> IntArray:
@@ -134,18 +137,20 @@ def _by_secret(counts: IntArray, shown: WholeNumbers) -> list[int]:
     return sums
 
 
-def _ratio(sums: list[int], prior: IntArray, allowed: Allowed) -> Fraction | None:
-    """The ratio that a level is the logarithm of; None if it is infinite."""
+def _ratios(sums: list[int], prior: IntArray, allowed: Allowed) -> Iterator[tuple[str, Fraction | None]]:
+    """The ratios that levels are logarithms of, by the side of the bound; None for an infinite one."""
     lifts = [Fraction(part, int(size)) for part, size in zip(sums, prior.tolist(), strict=True)]
     middle = Fraction(sum(sums), int(prior.sum()))
-    return max(_ratios(max(lifts), min(lifts), middle, allowed), key=lambda one: (one is None, one or 0))
-
-
-def _ratios(most: Fraction, least: Fraction, middle: Fraction, allowed: Allowed) -> Iterator[Fraction | None]:
-    yield Fraction(1)
+    most, least = max(lifts), min(lifts)
     if allowed.apart is not None:
-        yield most / least if least else None
+        yield "apart", most / least if least else None
     if allowed.up is not None:
-        yield most / middle
+        yield "up", most / middle
     if allowed.down is not None:
-        yield middle / least if least else None
+        yield "down", middle / least if least else None
+
+
+def _nats(guarantee: PosteriorGuarantee, side: str, ratio: Fraction) -> float:
+    """The level of a ratio; of two budgets the larger one, while they keep their proportion."""
+    nats = log_above(ratio)
+    return guarantee.scaled(nats, getattr(guarantee.sides, side)) if isinstance(guarantee, ALIP) else nats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,6 +121,7 @@ def publish_groups(
     schedule: Schedule | None = None,
     time_limit: float | Budget | None = None,
     progress: Progress = quiet,
+    together: Callable[[tuple[str, ...]], bool] | None = None,
 ) -> GroupedSolution:
     """Publish the columns of a table group by group, with one bound on the secret for the whole record.
 
@@ -148,6 +149,8 @@ def publish_groups(
     time_limit : float or Budget, optional
         Seconds of processor time of the reference machine, counted as work; the same input gives the same protocol.
     progress : callable
+    together : callable, optional
+        Of groups that are chosen: whether these columns may be one.
 
     Returns
     -------
@@ -185,7 +188,7 @@ def publish_groups(
     if people > joint.n:
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
-    ways = list(_ways(records, groups))
+    ways = list(_ways(records, groups, together))
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
     schedules = _SCHEDULES if schedule is None else (schedule,)
     if len(ways[0]) == 1 and len(ways) == 1:
@@ -241,7 +244,9 @@ def _joint(source: Any, groups: Groups | str, secret: Sequence[str] | None) -> J
     return Joint.from_table(source, list(secret), columns)
 
 
-def _ways(records: Records, groups: Groups | str) -> Iterator[tuple[tuple[str, ...], ...]]:
+def _ways(
+    records: Records, groups: Groups | str, together: Callable[[tuple[str, ...]], bool] | None
+) -> Iterator[tuple[tuple[str, ...], ...]]:
     """Groups in order: those given, or some that are worth trying."""
     if isinstance(groups, str):
         if groups != "auto":
@@ -262,7 +267,7 @@ def _ways(records: Records, groups: Groups | str) -> Iterator[tuple[tuple[str, .
     found: dict[tuple[tuple[str, ...], ...], None] = {}
     for order in orders:
         found[tuple((column,) for column in order)] = None
-        found[_packed(records, order)] = None
+        found[_packed(records, order, together)] = None
     yield from found
 
 
@@ -290,12 +295,15 @@ def _orders(records: Records) -> Iterator[tuple[str, ...]]:
         yield tuple(records.columns[place] for place in np.argsort(sign * np.array(tells), kind="stable"))
 
 
-def _packed(records: Records, order: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _packed(
+    records: Records, order: Sequence[str], together: Callable[[tuple[str, ...]], bool] | None
+) -> tuple[tuple[str, ...], ...]:
     """Neighbours in one group while there are few combinations."""
     groups: list[tuple[str, ...]] = []
     for column in order:
-        if groups and len(records.read([*groups[-1], column])[0]) <= _TOGETHER:
-            groups[-1] = (*groups[-1], column)
+        longer = (*groups[-1], column) if groups else (column,)
+        if groups and len(records.read(longer)[0]) <= _TOGETHER and (together is None or together(longer)):
+            groups[-1] = longer
         else:
             groups.append((column,))
     return tuple(groups)

@@ -70,3 +70,9 @@ class Records:
     def law(self, symbols: IntArray, size: int) -> FloatArray:
         """P(s, symbol), (c, size), of what every record has, (r,)."""
         return np.stack([np.bincount(symbols, weights=row, minlength=size) for row in self.joint.p])
+
+    def marginal(self, columns: Sequence[str]) -> Joint:
+        """Counts of the secret and some of the columns."""
+        alphabet, symbols = self.read(columns)
+        counts = [np.bincount(symbols, weights=row, minlength=len(alphabet)) for row in self.joint.counts]
+        return Joint.from_counts(np.array(counts).astype(np.int64), self.joint.secret, alphabet)

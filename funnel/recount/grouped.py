@@ -1,249 +1,382 @@
-"""Whole records of groups of columns: P(secret | record) once more, from the text of the protocol, in whole numbers.
+"""Whole records of groups of columns: everything that a grouped protocol can show, followed once more in whole numbers.
 
-What makes grouped protocols follows prefixes of outputs, each by itself. Here a record is what a reader has: one text
-for every column. All ways to be published as it are added up, whichever outputs and classes were behind the texts.
+What makes grouped protocols proves them while it makes them. Here the text of the protocol and the counts are all there
+is: every record is drawn through all stages in every way it can be, each prefix of outputs by itself, and the ways that
+show the same texts are added up, since texts are what a reader has.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from funnel.errors import DataError, SpecError
+from funnel.recount.grouped_text import BITS, SILENT, UNIT, GroupedText, TextStage, Values
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, larger, scaled
 
-Values = tuple[str, ...]
-# Weights of source records, by their number.
-_Weights = dict[int, int]
-_SILENT = -1
+Counts = Mapping[tuple[Values, Values], int]
+KINDS = ("lip", "alip", "ldp", "perfect")
 
 
 @dataclass(frozen=True)
-class RecordLevel:
-    """How far whole records go.
+class GroupedLevel:
+    """How far something goes.
 
     Attributes
     ----------
     nats : float
-        The smallest budget that would do; never below it. Infinite if none would.
+        The smallest budget that would do (of two budgets the larger, while they keep their proportion); never below
+        it. Infinite if none would.
     holds : bool
         Whether the promised one does, decided exactly.
+    """
+
+    nats: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class RecordLevel(GroupedLevel):
+    """How far whole records go.
+
+    Attributes
+    ----------
     records : int
         Distinct published records that were judged.
     missing : int
         Of those that were asked about, how many this protocol cannot publish about anybody who was counted.
     """
 
-    nats: float
-    holds: bool
     records: int
     missing: int
 
 
-def record_level(
-    protocol: str | bytes,
-    guarantee: str,
-    counts: Mapping[tuple[Values, Values], int],
-    records: Iterable[Values] | None = None,
-) -> RecordLevel:
-    """The level of whole records under a grouped protocol.
+@dataclass(frozen=True)
+class People:
+    """How many people are expected to draw from a channel.
+
+    Attributes
+    ----------
+    stage, channel : int
+        From 0.
+    most, fewest : float
+        Of the prefixes that draw from it.
+    """
+
+    stage: int
+    channel: int
+    most: float
+    fewest: float
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """All ways of the counted people through the stages.
+
+    Attributes
+    ----------
+    text : GroupedText
+    promise : Promise
+    outputs : GroupedLevel
+        Over all prefixes and outputs, for whoever knows which output it was.
+    decided : int
+        Prefixes and outputs, each decided by itself.
+    records : RecordLevel
+        Over all published records that are possible.
+    masses : mapping of published record to tuple of int
+        By secret; P(s, y) = mass / (n 2^(44 stages)).
+    secrets : tuple of tuple of str
+        Those that occur, in the order of the masses.
+    sizes : tuple of int
+        People with each.
+    sources : tuple of tuple of str
+        The distinct source records.
+    totals : tuple of int
+        People with each.
+    rows, published : array of int
+        Entries of P(published | source record): places in ``sources``, and in the order of ``masses``; a pair may
+        come more than once.
+    likely : array of float
+        Their probabilities, each rounded once.
+    people : tuple of People
+        Of every channel with more than one output.
+    prefixes : tuple of int
+        By stage: prefixes that draw from one of these.
+    told : tuple of float
+        What each stage tells of its inputs for whoever knows the outputs before, nats.
+    strangers : int
+        Prefixes at which a record has an input that the channel does not know.
+    """
+
+    text: GroupedText
+    promise: Promise
+    outputs: GroupedLevel
+    decided: int
+    records: RecordLevel
+    masses: Mapping[Values, tuple[int, ...]]
+    secrets: tuple[Values, ...]
+    sizes: tuple[int, ...]
+    sources: tuple[Values, ...]
+    totals: tuple[int, ...]
+    rows: array[int]
+    published: array[int]
+    likely: array[float]
+    people: tuple[People, ...]
+    prefixes: tuple[int, ...]
+    told: tuple[float, ...]
+    strangers: int
+
+    def level_of(self, records: Iterable[Values]) -> RecordLevel:
+        """The level of some published records, such as those of a release."""
+        asked = set(records)
+        worst, found = _Worst(self.sizes), 0
+        for record in asked:
+            masses = self.masses.get(record)
+            if masses is not None:
+                worst.meet(masses)
+                found += 1
+        level = worst.level(self.promise)
+        return RecordLevel(level.nats, level.holds, found, len(asked) - found)
+
+
+def follow(protocol: GroupedText | str | bytes, guarantee: str | Promise, counts: Counts) -> Followed:
+    """Follow everybody who was counted through all stages of a grouped protocol.
 
     Parameters
     ----------
-    protocol : str or bytes
-        ``protocol.json`` of groups.
-    guarantee : str
+    protocol : GroupedText, or text of ``protocol.json``
+    guarantee : str or Promise
         Such as ``"lip:1.0"``; lip, alip, ldp or perfect.
     counts : mapping of (secret, record) to int
         How many people have each; a record is one text for every column, in the order of the protocol's columns.
-    records : iterable of tuple of str, optional
-        Published records, such as those of a release; by default, every one that is possible.
 
     Raises
     ------
     DataError
-        If it is no grouped protocol, or a record has values that it does not know.
+        If it is no grouped protocol, or nobody is counted.
     SpecError
         If the guarantee is of another kind.
 
     Notes
     -----
-    A product of whole numbers for every source record, prefix that it may be published with, and stage.
+    A product of whole numbers for every source record, prefix that it may be published with, and stage. Memory grows
+    with the pairs of a source record and a published one, 24 bytes each.
     """
-    promise = read_promise(guarantee)
-    if promise.kind not in ("lip", "alip", "ldp", "perfect"):
-        raise SpecError(f"{guarantee} is no bound on the posterior of the secret that whole records are judged by")
-    try:
-        walk = _Walk(json.loads(protocol), counts, records)
-        worst = walk.judged()
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise DataError(f"this is no grouped protocol for these records: {type(error).__name__}") from error
-    return RecordLevel(*_level(promise, worst), walk.found, walk.missing)
+    text = protocol if isinstance(protocol, GroupedText) else GroupedText.parse(protocol)
+    promise = read_promise(guarantee) if isinstance(guarantee, str) else guarantee
+    if promise.kind not in KINDS:
+        raise SpecError(f"{promise.kind} is no bound on the posterior of the secret that whole records are judged by")
+    return _Walk(text, promise, counts).followed()
 
 
-@dataclass(frozen=True)
+def record_level(
+    protocol: str | bytes,
+    guarantee: str,
+    counts: Counts,
+    records: Iterable[Values] | None = None,
+) -> RecordLevel:
+    """The level of whole records under a grouped protocol: of all that are possible, or of some.
+
+    Parameters
+    ----------
+    protocol, guarantee, counts
+        As of `follow`.
+    records : iterable of tuple of str, optional
+        Published records, such as those of a release; by default, every one that is possible.
+
+    Raises
+    ------
+    DataError, SpecError
+        As `follow`.
+    """
+    found = follow(protocol, guarantee, counts)
+    return found.records if records is None else found.level_of(records)
+
+
 class _Worst:
-    """The largest lift, inverse lift and odds."""
+    """The largest lift, inverse lift and odds so far."""
 
-    up: Ratio
-    down: Ratio
-    odds: Ratio
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes, self._n = sizes, sum(sizes)
+        self._up = self._down = self._odds = Ratio(Fraction(1), 0, 0)
+
+    def meet(self, masses: Sequence[int]) -> None:
+        """See what masses by secret tell."""
+        whole, n, sizes = sum(masses), self._n, self._sizes
+        high = low = 0
+        for s, (mass, size) in enumerate(zip(masses, sizes, strict=True)):
+            if mass * sizes[high] > masses[high] * size:
+                high = s
+            if mass * sizes[low] < masses[low] * size:
+                low = s
+        self._up = larger(self._up, masses[high] * n, whole * sizes[high], 0, high)
+        self._down = larger(self._down, whole * sizes[low], masses[low] * n, 0, low)
+        self._odds = larger(self._odds, masses[high] * sizes[low], masses[low] * sizes[high], 0, high)
+
+    def level(self, promise: Promise) -> GroupedLevel:
+        """How far they go, by what was promised."""
+        up, down = self._up, self._down
+        if promise.kind == "ldp":
+            return GroupedLevel(self._odds.nats, self._odds.within(promise.budget))
+        if promise.kind == "alip":
+            sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
+            levels = [scaled(one.nats, side, promise.budget) for one, side in sides]
+            return GroupedLevel(max(levels), all(side is None or one.within(side) for one, side in sides))
+        nats = max(up.nats, down.nats)
+        if promise.kind == "perfect":
+            return GroupedLevel(nats, nats == 0)
+        return GroupedLevel(nats, up.within(promise.budget) and down.within(promise.budget))
+
+
+# A prefix: its stage, its class, the records that may show it, their weights, and what was published so far.
+_Prefix = tuple[int, int, list[int], list[int], Values]
 
 
 class _Walk:
-    """All ways of the counted people through the stages, by what is published."""
+    """All ways of the counted people through the stages."""
 
-    def __init__(
-        self,
-        content: dict[str, Any],
-        counts: Mapping[tuple[Values, Values], int],
-        records: Iterable[Values] | None,
-    ) -> None:
-        self._unit = int(content["denominator"])
-        self._stages = content["stages"]
-        columns = list(content["columns"])
-        secrets = sorted({secret for (secret, _), count in counts.items() if count})
+    def __init__(self, text: GroupedText, promise: Promise, counts: Counts) -> None:
+        self._text, self._promise = text, promise
+        there = {pair: count for pair, count in counts.items() if count}
+        if not there:
+            raise DataError("nobody is counted, so nothing can be told of whole records")
+        self._secrets = sorted({secret for secret, _ in there})
+        place = {secret: s for s, secret in enumerate(self._secrets)}
         numbers: dict[Values, int] = {}
-        self._counts: list[list[int]] = []
-        for (secret, record), count in counts.items():
-            place = numbers.setdefault(record, len(numbers))
-            if place == len(self._counts):
-                self._counts.append([0] * len(secrets))
-            if count:
-                self._counts[place][secrets.index(secret)] += count
-        self._sizes = [sum(column) for column in zip(*self._counts, strict=True)]
-        self._inputs = [[_input(stage, columns, record) for record in numbers] for stage in self._stages]
-        self._tables = [[self._table(channel) for channel in stage["channels"]] for stage in self._stages]
-        # What is published after every stage, in the order of the stages.
-        order = [columns.index(column) for stage in self._stages for column in stage["columns"]]
-        ends, self._wanted = 0, None
-        if records is not None:
-            asked = {tuple(record[j] for j in order) for record in records}
-            self._wanted = []
-            for stage in self._stages:
-                ends += len(stage["columns"])
-                self._wanted.append({record[:ends] for record in asked})
-        self._asked = len(self._wanted[-1]) if self._wanted is not None else 0
-        self.found = 0
+        self._counts: list[list[tuple[int, int]]] = []
+        sizes = [0] * len(place)
+        for (secret, record), count in there.items():
+            r = numbers.setdefault(record, len(numbers))
+            if r == len(self._counts):
+                self._counts.append([])
+            self._counts[r].append((place[secret], count))
+            sizes[place[secret]] += count
+        if any(len(record) != len(text.columns) for record in numbers):
+            raise DataError("the records have not as many columns as the grouped protocol")
+        self._sizes, self._sources = tuple(sizes), tuple(numbers)
+        self._totals = [sum(count for _, count in some) for some in self._counts]
+        self._inputs = [_read(stage, text.columns, self._sources) for stage in text.stages]
+        self._own = [[_own_terms(channel.inputs) for channel in stage.channels] for stage in text.stages]
+        self._outputs = _Worst(self._sizes)
+        self._masses: dict[Values, list[int]] = {}
+        self._numbers: dict[Values, int] = {}
+        self._entries = array("q"), array("q"), array("d")
+        self._people: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+        self._decided = self._strangers = 0
+        self._prefixes = [0] * len(text.stages)
+        self._told = [0.0] * len(text.stages)
 
-    @property
-    def missing(self) -> int:
-        """Records that were asked about and cannot be published."""
-        return self._asked - self.found if self._wanted is not None else 0
-
-    def _table(self, channel: dict[str, Any]) -> tuple[list[tuple[Values, dict[int, int]]], set[int], list[int]]:
-        outputs = [
-            (tuple(label), dict(zip(inputs, weights, strict=True)))
-            for label, inputs, weights in zip(channel["labels"], channel["inputs"], channel["weights"], strict=True)
-        ]
-        sums: dict[int, int] = {}
-        for _, weights in outputs:
-            for place, weight in weights.items():
-                if weight < 0:
-                    raise ValueError("a weight is negative")
-                sums[place] = sums.get(place, 0) + weight
-        if any(total != self._unit for total in sums.values()) or sum(channel["marginal"]) != self._unit:
-            raise ValueError("weights do not add up")
-        return outputs, set(sums), list(channel["marginal"])
-
-    def judged(self) -> _Worst:
-        """The worst over all records that are wanted."""
-        start: dict[int, _Weights] = {0: dict.fromkeys(range(len(self._counts)), 1)}
-        left: list[tuple[int, Values, dict[int, _Weights]]] = [(0, (), start)]
-        one = Ratio(Fraction(1), 0, 0)
-        worst = _Worst(one, one, one)
+    def followed(self) -> Followed:
+        text, promise = self._text, self._promise
+        everybody = list(range(len(self._sources)))
+        left: list[_Prefix] = [(0, 0, everybody, [1] * len(everybody), ())]
         while left:
-            number, prefix, ways = left.pop()
-            if number == len(self._stages):
-                worst = self._worse(worst, ways)
-                self.found += 1
+            left += self._after(*left.pop())
+        whole = _Worst(self._sizes)
+        for masses in self._masses.values():
+            whole.meet(masses)
+        level = whole.level(promise)
+        back = [text.order.index(place) for place in range(len(text.columns))]
+        n = sum(self._sizes)
+        return Followed(
+            text,
+            promise,
+            self._outputs.level(promise),
+            self._decided,
+            RecordLevel(level.nats, level.holds, len(self._masses), 0),
+            {tuple(texts[j] for j in back): tuple(masses) for texts, masses in self._masses.items()},
+            tuple(self._secrets),
+            self._sizes,
+            self._sources,
+            tuple(self._totals),
+            *self._entries,
+            tuple(
+                People(stage, channel, float(most), float(fewest))
+                for (stage, channel), (most, fewest) in sorted(self._people.items())
+            ),
+            tuple(self._prefixes),
+            tuple(told / n for told in self._told),
+            self._strangers,
+        )
+
+    def _after(self, number: int, place: int, rows: list[int], weights: list[int], texts: Values) -> list[_Prefix]:
+        """Decide every output of a prefix; the prefixes that it leads to."""
+        stage, inputs = self._text.stages[number], self._inputs[number]
+        which, following = stage.classes[place]
+        channel = stage.channels[which]
+        known, own = channel.inputs, self._own[number][which]
+        some: list[tuple[list[int], list[int]]] = [([], []) for _ in channel.labels]
+        before, told, strangers = 0, 0.0, 0
+        depth = BITS * number
+        for r, weight in zip(rows, weights, strict=True):
+            x = inputs[r]
+            people = self._totals[r] * weight
+            before += people
+            if x in known:
+                ways = known[x]
+                told += people / (1 << depth) * own[x]
+            else:
+                ways = channel.rare
+                strangers += 1
+            for y, likely in ways:
+                of_output, shown = some[y]
+                of_output.append(r)
+                shown.append(weight * likely)
+        self._strangers += bool(strangers)
+        longer: list[_Prefix] = []
+        expected = before / (1 << depth)
+        for (of_output, shown), label, then in zip(some, channel.labels, following, strict=True):
+            if not of_output:
                 continue
-            for label, after in self._published(number, ways).items():
-                longer = prefix + label
-                if self._wanted is None or longer in self._wanted[number]:
-                    left.append((number + 1, longer, after))
-        return worst
+            masses = self._by_secret(of_output, shown)
+            self._outputs.meet(masses)
+            self._decided += 1
+            part = sum(masses) / (1 << (depth + BITS))
+            told -= part * math.log(part / expected)
+            if then == SILENT:
+                self._end(number + 1, of_output, shown, masses, texts + label)
+            else:
+                longer.append((number + 1, then, of_output, shown, texts + label))
+        if len(channel.labels) > 1:
+            self._prefixes[number] += 1
+            self._told[number] += told
+            exact = Fraction(before, 1 << depth)
+            most, fewest = self._people.get((number, which), (exact, exact))
+            self._people[number, which] = (max(most, exact), min(fewest, exact))
+        return longer
 
-    def _published(self, number: int, ways: dict[int, _Weights]) -> dict[Values, dict[int, _Weights]]:
-        """The ways after a stage, by what it publishes and by class."""
-        stage, inputs = self._stages[number], self._inputs[number]
-        found: dict[Values, dict[int, _Weights]] = {}
-        for place, weights in ways.items():
-            if place == _SILENT:
-                after = found.setdefault(_nothing(stage), {}).setdefault(_SILENT, {})
-                for r, weight in weights.items():
-                    after[r] = after.get(r, 0) + weight * self._unit
-                continue
-            channel, following = stage["classes"][place]
-            outputs, known, marginal = self._tables[number][channel]
-            for (label, table), rare, then in zip(outputs, marginal, following, strict=True):
-                after = {}
-                for r, weight in weights.items():
-                    x = inputs[r]
-                    likely = table.get(x, 0) if x in known else rare
-                    if likely:
-                        after[r] = weight * likely
-                if after:
-                    together = found.setdefault(label, {}).setdefault(then, {})
-                    for r, weight in after.items():
-                        together[r] = together.get(r, 0) + weight
-        return found
+    def _by_secret(self, rows: list[int], weights: list[int]) -> list[int]:
+        masses, counts = [0] * len(self._sizes), self._counts
+        for r, weight in zip(rows, weights, strict=True):
+            for s, count in counts[r]:
+                masses[s] += count * weight
+        return masses
 
-    def _worse(self, worst: _Worst, ways: dict[int, _Weights]) -> _Worst:
-        masses = [0] * len(self._sizes)
-        for weights in ways.values():
-            for r, weight in weights.items():
-                for s, count in enumerate(self._counts[r]):
-                    if count:
-                        masses[s] += count * weight
-        up, down, odds = worst.up, worst.down, worst.odds
-        whole, n = sum(masses), sum(self._sizes)
-        for s, (mass, size) in enumerate(zip(masses, self._sizes, strict=True)):
-            up = larger(up, mass * n, whole * size, self.found, s)
-            down = larger(down, whole * size, mass * n, self.found, s)
-        given = [Fraction(mass, size) for mass, size in zip(masses, self._sizes, strict=True)]
-        high, low = given.index(max(given)), given.index(min(given))
-        odds = larger(odds, masses[high] * self._sizes[low], masses[low] * self._sizes[high], self.found, high)
-        return _Worst(up, down, odds)
+    def _end(self, number: int, rows: list[int], weights: list[int], masses: list[int], texts: Values) -> None:
+        """Note what is published; of stages that say nothing more it is that."""
+        stages = self._text.stages
+        for stage in stages[number:]:
+            texts += stage.nothing
+        rest = BITS * (len(stages) - number)
+        together = self._masses.setdefault(texts, [0] * len(masses))
+        for s, mass in enumerate(masses):
+            together[s] += mass << rest
+        y = self._numbers.setdefault(texts, len(self._numbers))
+        unit = UNIT**number
+        of_row, of_published, likely = self._entries
+        of_row.extend(rows)
+        of_published.extend([y] * len(rows))
+        likely.extend(weight / unit for weight in weights)
 
 
-def _input(stage: dict[str, Any], columns: list[str], record: Values) -> int:
-    """What a stage reads of a record; -1 where it knows no such combination."""
-    of_stage = stage.setdefault("_known", {tuple(symbol): x for x, symbol in enumerate(stage["symbols"])})
-    x = of_stage.get(tuple(record[columns.index(column)] for column in stage["columns"]))
-    ahead = stage["ahead"]
-    if x is None or ahead is None:
-        return -1 if x is None else int(x)
-    value = record[columns.index(ahead["column"])]
-    if value not in ahead["values"]:
-        return -1
-    return int(x * (max(ahead["classes"]) + 1) + ahead["classes"][ahead["values"].index(value)])
+def _read(stage: TextStage, columns: Sequence[str], records: Sequence[Values]) -> list[int]:
+    return [stage.reads(columns, record) for record in records]
 
 
-def _nothing(stage: dict[str, Any]) -> Values:
-    """What is published of the columns of a stage where nothing is said."""
-    texts = []
-    for values in zip(*stage["symbols"], strict=True):
-        text = "any"
-        while text in values:
-            text += " (mixed)"
-        texts.append(text)
-    return tuple(texts)
-
-
-def _level(promise: Promise, worst: _Worst) -> tuple[float, bool]:
-    if promise.kind == "ldp":
-        return worst.odds.nats, worst.odds.within(promise.budget)
-    if promise.kind == "alip":
-        sides = ((worst.up, promise.numbers["upper"]), (worst.down, promise.numbers["lower"]))
-        levels = [scaled(one.nats, side, promise.budget) for one, side in sides]
-        return max(levels), all(side is None or one.within(side) for one, side in sides)
-    nats = max(worst.up.nats, worst.down.nats)
-    if promise.kind == "perfect":
-        return nats, nats == 0
-    return nats, not math.isinf(nats) and worst.up.within(promise.budget) and worst.down.within(promise.budget)
+def _own_terms(known: Mapping[int, Sequence[tuple[int, int]]]) -> dict[int, float]:
+    """``Σ_y W(y|x) ln W(y|x)`` of every input."""
+    return {x: sum(w / UNIT * math.log(w / UNIT) for _, w in ways) for x, ways in known.items()}

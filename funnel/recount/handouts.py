@@ -108,11 +108,22 @@ def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[
     """
     cells = _cells(protocol)
     return {
-        "CITATION.cff": _cited(package).encode(),
+        "CITATION.cff": citation_again(package),
         "README.md": _readme(package, protocol, cells).encode(),
         "dcat.jsonld": _described(package, previous).encode(),
         "protocol.csv": _table(protocol, cells).encode(),
     }
+
+
+def citation_again(package: Json) -> bytes:
+    """What CITATION.cff has to be, which the data package alone tells.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, IndexError
+        If it is no data package of a release.
+    """
+    return _cited(package).encode()
 
 
 def _cells(protocol: Json) -> dict[int, dict[int, Fraction]]:

@@ -84,7 +84,7 @@ class Recount:
         return [[self.counts.get((s, x), 0) for x in inputs] for s in secret]
 
 
-def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None) -> Recount:
+def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = None, wide: bool = False) -> Recount:
     """Count secret and published columns of the source of a spec, recoded as the spec says.
 
     Files are read as `funnel.recount.readers` says, databases by their drivers, so that every cell is a text that loses
@@ -97,6 +97,8 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     labels : mapping of str to collection of str, optional
         By column the categories that are public, where the spec protects frequencies by noise: all other values are one
         category then, or records that have them are left out.
+    wide : bool
+        Whether columns are published in groups: there may be as many combinations as records.
 
     Raises
     ------
@@ -130,7 +132,7 @@ def recount(spec: ReleaseSpec, labels: Mapping[str, Collection[str]] | None = No
     pairs = {(symbol[:width], symbol[width:]): number for symbol, number in counts.items()}
     secret = tuple(sorted({s for s, _ in pairs}))
     inputs = tuple(sorted({x for _, x in pairs}))
-    if len(inputs) > spec.limits.max_inputs:
+    if not wide and len(inputs) > spec.limits.max_inputs:
         raise DataError(f"the published columns have {len(inputs):,} combinations, more than max_inputs in [limits]")
     return Recount(spec.secret, spec.publish, secret, inputs, pairs, n_kept, dropped, digest, values)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from funnel.disclosure.words import rules_content
@@ -30,11 +30,15 @@ PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
 _ALONE = "per record and for this version alone; several versions about the same people reveal more together"
 _OTHERS = "per record and for this version alone; the publisher declares that no person is in more than one version"
-_PROTECTED = {
+PROTECTED = {
     "none": UNPROTECTED,
     "threshold": "rare combinations are grouped; the counts of the others are exact, and only rounded",
     "noise": "differentially private: all public documents are made from noisy counts, and never from the exact ones",
 }
+SETS = (
+    "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and from "
+    "further ones if it ends in 'or others'. protocol.json gives the probabilities."
+)
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
 
 
@@ -62,6 +66,30 @@ def data_package(
     files : dict of str to (str, int)
         For every public file, by its path inside the release: SHA-256 (hex) and size in bytes.
     """
+    categories = {
+        column: tuple(dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols))
+        for position, column in enumerate(protocol.outputs.columns)
+    }
+    privacy = _privacy(spec, protocol, findings, protection, files)
+    return package_of(
+        spec, categories, SETS, version, created, files, privacy, lambda column: described_numbers(spec, column)
+    )
+
+
+def package_of(
+    spec: ReleaseSpec,
+    categories: Mapping[str, Sequence[str]],
+    meaning: str,
+    version: str,
+    created: str,
+    files: dict[str, tuple[str, int]],
+    privacy: dict[str, Any],
+    numbers: Callable[[str], dict[str, Any] | None] = lambda column: None,
+) -> dict[str, Any]:
+    """A package of published columns: of each all texts that it may have, and what these mean; and its privacy block.
+
+    ``numbers`` is what is told of the numbers of a column. Other parameters as `data_package` has them.
+    """
     metadata = spec.metadata
     package: dict[str, Any] = {
         "$schema": PROFILE,
@@ -73,9 +101,11 @@ def data_package(
             {"name": metadata.licence, **({"path": metadata.licence_url} if metadata.licence_url else {})},
         ],
         "resources": [
-            _resource(spec, protocol, path, *files[path]) for path in sorted(files) if path.startswith("data/")
+            _resource(spec, categories, meaning, path, files[path], numbers)
+            for path in sorted(files)
+            if path.startswith("data/")
         ],
-        KEY: _privacy(spec, protocol, findings, protection, files),
+        KEY: privacy,
     }
     if spec.description:
         package["description"] = spec.description
@@ -89,8 +119,17 @@ def data_package(
     return package
 
 
-def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, size: int) -> dict[str, Any]:
+def _resource(
+    spec: ReleaseSpec,
+    categories: Mapping[str, Sequence[str]],
+    meaning: str,
+    path: str,
+    fact: tuple[str, int],
+    numbers: Callable[[str], dict[str, Any] | None],
+) -> dict[str, Any]:
     is_csv = path.endswith(".csv")
+    written = guarded if is_csv else str
+    digest, size = fact
     return {
         "name": f"{spec.name}-csv" if is_csv else spec.name,
         "path": path,
@@ -102,27 +141,27 @@ def _resource(spec: ReleaseSpec, protocol: Protocol, path: str, digest: str, siz
         "hash": f"sha256:{digest}",
         "schema": {
             "fieldsMatch": "exact",
-            "fields": [
-                _field(spec, protocol, column, guarded if is_csv else str) for column in protocol.outputs.columns
-            ],
+            "fields": [_field(column, texts, meaning, written, numbers) for column, texts in categories.items()],
             "missingValues": [],
         },
     }
 
 
-def _field(spec: ReleaseSpec, protocol: Protocol, column: str, written: Callable[[str], str]) -> dict[str, Any]:
-    position, numbers = protocol.outputs.columns.index(column), described_numbers(spec, column)
-    categories = [written(value) for value in dict.fromkeys(symbol[position] for symbol in protocol.outputs.symbols)]
+def _field(
+    column: str,
+    texts: Sequence[str],
+    meaning: str,
+    written: Callable[[str], str],
+    numbers: Callable[[str], dict[str, Any] | None],
+) -> dict[str, Any]:
+    categories, told = [written(text) for text in texts], numbers(column)
     return {
         "name": written(column),
         "type": "string",
-        "description": (
-            f"{column}, sanitised: a plain value stands for itself; a value with 'or' may come from any of the values "
-            "it names, and from further ones if it ends in 'or others'. protocol.json gives the probabilities."
-        ),
+        "description": f"{column}, {meaning}",
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
-        **({} if numbers is None else {"funnel:numbers": numbers}),
+        **({} if told is None else {"funnel:numbers": told}),
     }
 
 
@@ -155,7 +194,7 @@ def _privacy(
         frequencies=_frequencies(protection, files),
         people="same" if history is not None else spec.history.people if spec.history is not None else None,
         versions=None if history is None else history.versions,
-        scope=_EVERYTHING if history is not None else _ALONE if spec.history is None else _OTHERS,
+        scope=_EVERYTHING if history is not None else scope_alone(spec),
     )
     return block.content()
 
@@ -172,7 +211,7 @@ def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> B
     noise = protection.protection == "noise"
     return BehindFrequencies(
         protection=protection.protection,
-        meaning=_PROTECTED[protection.protection],
+        meaning=PROTECTED[protection.protection],
         path="frequencies.json" if noise else None,
         hash=f"sha256:{files['frequencies.json'][0]}" if noise else None,
         epsilon=protection.epsilon,
@@ -181,3 +220,8 @@ def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> B
         spent=protection.spent,
         unprotected_versions=protection.unprotected if noise else None,
     )
+
+
+def scope_alone(spec: ReleaseSpec) -> str:
+    """What the guarantee is about where no version is about the same people as another."""
+    return _ALONE if spec.history is None else _OTHERS

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from funnel.errors import SpecError
+from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
 from funnel.release.layout import Version, next_version
 from funnel.release.protection import ProtectedCounts
@@ -167,7 +168,7 @@ Decision = Unchanged | Waiting | Rejected | TakeOver | Draw
 def decide(
     spec: ReleaseSpec,
     snapshot: Snapshot,
-    protocol: Protocol,
+    protocol: Protocol | GroupedProtocol,
     earlier: Sequence[Earlier],
     *,
     protection: ProtectedCounts | None = None,
@@ -189,7 +190,7 @@ def decide(
     ----------
     spec : ReleaseSpec
     snapshot : Snapshot
-    protocol : Protocol
+    protocol : Protocol or GroupedProtocol
     earlier : sequence of Earlier
         All versions, oldest first; versions that were not published in full may stand anywhere.
     protection : ProtectedCounts, optional
@@ -219,7 +220,7 @@ def decide(
         source=snapshot.source_sha256,
         snapshot=snapshot.content_sha256,
         protocol=protocol.digest,
-        fields=protocol.outputs.columns,
+        fields=protocol.outputs.columns if isinstance(protocol, Protocol) else protocol.columns,
         guarantee=spec.guarantee.canonical,
         shuffle=spec.output.shuffle,
         record_key=spec.record_key,

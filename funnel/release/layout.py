@@ -79,6 +79,11 @@ class ReleaseFolder:
         return self.root / "protocol.json"
 
     @property
+    def channels(self) -> Path:
+        """The effective channel of every column and pair, where columns are published in groups."""
+        return self.root / "channels.parquet"
+
+    @property
     def package(self) -> Path:
         """Data Package v2."""
         return self.root / "datapackage.json"
@@ -137,6 +142,25 @@ class ReleaseFolder:
     def joint(self) -> Path:
         """Exact counts of (secret, input); internal."""
         return self.audit / "joint.json"
+
+    @property
+    def counted(self) -> Path:
+        """Exact counts of (secret, record), where columns are published in groups; internal."""
+        return self.audit / "records.parquet"
+
+    @property
+    def cells(self) -> Path:
+        """Counts of what was drawn at every stage, where columns are published in groups; internal."""
+        return self.audit / "draws.parquet"
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether its columns are published in groups, as its protocol says."""
+        try:
+            with self.protocol.open("rb") as file:
+                return b'"funnel-grouped-protocol/1"' in file.read()
+        except OSError:
+            return False
 
     @property
     def first_rows(self) -> Path:
@@ -204,3 +228,18 @@ def find_release(path: Path) -> ReleaseFolder:
     if not folder.protocol.is_file() or not folder.package.is_file():
         raise DataError(f"{path} is not a release: it lacks protocol.json or datapackage.json")
     return folder
+
+
+def require_one_channel(folder: ReleaseFolder) -> None:
+    """Make sure that a release was drawn by one channel over all its columns.
+
+    Raises
+    ------
+    DataError
+        If its columns were published in groups.
+    """
+    if folder.is_grouped:
+        raise DataError(
+            f"the columns of {folder.root} were published in groups, and no one channel leads to whole records; "
+            "channels.parquet has the probabilities of every column and pair of columns, to estimate from"
+        )

@@ -54,7 +54,7 @@ def write_documents(
     folder.protocol.write_bytes(protocol_document(protocol, guarantee, public, protection).to_bytes())
     if spec.output.csv:
         # From the released rows, so that both say the same.
-        _write_readable_csv(folder)
+        write_csv(folder)
 
 
 def write_package(
@@ -107,7 +107,14 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
     folder.channel.write_bytes(told[folder.channel.name])
 
 
-def _write_readable_csv(folder: ReleaseFolder) -> None:
+def write_csv(folder: ReleaseFolder) -> None:
+    """Write the released rows as csv too.
+
+    Raises
+    ------
+    ReleaseRefused
+        If they cannot be read back.
+    """
     try:
         _write_csv(folder)
         return

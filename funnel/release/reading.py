@@ -14,7 +14,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder, find_release
+from funnel.release.layout import ReleaseFolder, find_release, require_one_channel
 from funnel.release.privacy_block import KEY, PrivacyBlock
 from funnel.tables import open_paged
 
@@ -100,6 +100,7 @@ def open_release(path: str | Path) -> Release:
     funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
     folder = find_release(Path(path))
+    require_one_channel(folder)
     document = ProtocolDocument.read(folder.protocol)
     try:
         package = json.loads(folder.package.read_bytes())

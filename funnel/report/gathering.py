@@ -101,13 +101,13 @@ def report_content(
         findings=findings,
         audited=audited,
         protection=protection,
-        random_source=_random_source(spec),
+        random_source=random_source_of(spec),
         software=software_name(),
         judged=tuple(Judged(name=name, description=description) for name, description in judged),
         utility=comparison.utility,
         plan=tuple(PlanLine(row.mechanism, row.utility, row.share, row.level, row.reason) for row in comparison.rows),
         recodings=(
-            *(_declared(spec) if noisy else _recodings(spec, snapshot.read_codings())),
+            *(_declared(spec) if noisy else recodings_of(spec, snapshot.read_codings())),
             public_sentence(disclosure, protection.protection),
         ),
         disclosure=disclosure_content(disclosure, protection.protection),
@@ -116,12 +116,12 @@ def report_content(
         people=None if spec.history is None else spec.history.people,
         unit=(spec.unit or ()) if spec.follows_units else (),
         kept_before=() if findings.history is None else _kept_before(earlier),
-        change=_change(earlier, decision, rows_sha256),
+        change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
     )
 
 
-def _recodings(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
+def recodings_of(spec: ReleaseSpec, codings: Codings) -> tuple[str, ...]:
     """One sentence for everything that was done to a column before it was counted."""
     said = []
     settled = codings.settled(spec)
@@ -182,7 +182,7 @@ def _declared(spec: ReleaseSpec) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _random_source(spec: ReleaseSpec) -> str:
+def random_source_of(spec: ReleaseSpec) -> str:
     if spec.register is not None:
         return HISTORY_SOURCE
     return RANDOM_SOURCE if spec.record_key is None else KEYED_SOURCE
@@ -202,7 +202,7 @@ def _kept_before(earlier: Sequence[Earlier]) -> tuple[KeptByVersion, ...]:
     return tuple(found)
 
 
-def _change(earlier: Sequence[Earlier], decision: Draw | TakeOver, rows_sha256: str) -> Change | None:
+def change_of(earlier: Sequence[Earlier], decision: Draw | TakeOver, rows_sha256: str) -> Change | None:
     """What is public of the version before, and what differs from it; None for a first one."""
     published = sorted((one for one in earlier if one.published), key=lambda one: one.version)
     if not published:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,15 @@ _PIECE_ROWS = 1 << 16
 
 WRITE_SETTINGS: dict[str, Any] = {"compression": "zstd", "write_batch_size": _PIECE_ROWS}
 """How released files are written; what a copy must be written with to be compared with a release."""
+
+
+class Columns(Interface):
+    """What turns output codes into published columns."""
+
+    schema: pa.Schema
+
+    def batch(self, codes: npt.NDArray[np.integer[Any]]) -> pa.RecordBatch:
+        """The columns of some rows."""
 
 
 class OutputColumns:
@@ -91,11 +101,12 @@ class ReleaseWriter:
     Parameters
     ----------
     path : path
-    protocol : Protocol
+    columns : Columns
+        `OutputColumns` of a protocol, or others of the same kind.
     """
 
-    def __init__(self, path: str | os.PathLike[str], protocol: Protocol) -> None:
-        self._columns = OutputColumns(protocol)
+    def __init__(self, path: str | os.PathLike[str], columns: Columns) -> None:
+        self._columns = columns
         self._writer = pq.ParquetWriter(Path(path), self._columns.schema, **WRITE_SETTINGS)
 
     def write(self, codes: npt.NDArray[np.integer[Any]]) -> None:

@@ -124,7 +124,7 @@ def plan_rows(
         _cut(sizes, partition_rows),
         sum(sizes),
         shuffle,
-        1 << max(0, math.ceil(math.log2(max(1, sum(sizes)) / part_rows))),
+        parts_for(sum(sizes), part_rows),
         None if record_key is None else WordKeys.of(record_key, protocol, decided),
         secret,
     )
@@ -139,6 +139,11 @@ def partition_groups(sizes: Sequence[int], partition_rows: int = PARTITION_ROWS)
         Rows of each row group.
     """
     return _cut(sizes, partition_rows)
+
+
+def parts_for(rows: int, part_rows: int = PART_ROWS) -> int:
+    """Into how many parts shuffled rows are written: a power of two, with at most so many rows each on average."""
+    return 1 << max(0, math.ceil(math.log2(max(1, rows) / part_rows)))
 
 
 def _sizes(snapshot: str | os.PathLike[str]) -> list[int]:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,7 @@ from funnel.sampling.answers import Answers, answers
 from funnel.sampling.cells import CellCounts
 from funnel.sampling.chunks import even_chunks
 from funnel.sampling.codes import InputEncoder
-from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
+from funnel.sampling.columns import GROUP_ROWS, OutputColumns, ReleaseWriter
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.order import code_bits, order_words, released_order, sorted_pieces
 from funnel.sampling.partitions import Plan
@@ -39,6 +40,18 @@ from funnel.tables import open_paged
 from funnel.word_statistics import WordStatistics
 
 _READ_ROWS = 1 << 17
+
+
+class Work(Interface):
+    """What results of tasks are of: a plan."""
+
+    @property
+    def folder(self) -> str:
+        """Private folder for what workers hand on."""
+
+    @property
+    def digest(self) -> str:
+        """What the content of the working files depends on."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +98,16 @@ def draw_partition(plan: Plan, index: int) -> Done:
         bounds: list[tuple[int, ...]] = []
         if plan.shuffle:
             tagged = (seen.ordered(order_words(drawn, b, words)) for drawn in counted())
-            bounds += _write_by_part(path, tagged, plan.parts)
+            bounds += write_by_part(path, tagged, plan.parts)
         else:
-            with ReleaseWriter(path, protocol) as writer:
+            with ReleaseWriter(path, OutputColumns(protocol)) as writer:
                 for chunk in even_chunks((drawn.outputs for drawn in counted()), GROUP_ROWS):
                     writer.write(chunk)
         counts = seen.counts.counts()
         cells = np.stack([counts.cells, counts.records]).astype("<i8").tobytes()
         return Done(name, "", counts.n, cells, tuple(bounds), seen.words())
 
-    return _result(plan, name, make)
+    return result_of(plan, name, make)
 
 
 def count_partition(
@@ -105,7 +118,7 @@ def count_partition(
     order: Mapping[str, Sequence[str]],
 ) -> Joint:
     """Count the joint law of the secret and the input in some row groups of a snapshot."""
-    return Joint.from_batches(_row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)
+    return Joint.from_batches(row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)
 
 
 def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
@@ -114,15 +127,16 @@ def write_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> Done:
     name = f"part-{part:05d}.parquet"
 
     def make(path: Path) -> Done:
-        codes = released_order(_read_part(plan, part, drawn), len(protocol.outputs), words_for(plan.keys))
-        with ReleaseWriter(path, protocol) as writer:
+        codes = released_order(read_part(plan, part, drawn), len(protocol.outputs), words_for(plan.keys))
+        with ReleaseWriter(path, OutputColumns(protocol)) as writer:
             writer.write(codes)
         return Done(name, "", len(codes))
 
-    return _result(plan, name, make)
+    return result_of(plan, name, make)
 
 
-def _row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
+def row_groups(snapshot: str, groups: tuple[int, int], columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """The named columns of some row groups of a snapshot."""
     with open_paged(snapshot) as file:
         yield from file.iter_batches(_READ_ROWS, row_groups=list(range(*groups)), columns=columns, use_threads=False)
 
@@ -131,7 +145,7 @@ def _drawn(plan: Plan, index: int, words: RowWords) -> Iterator[Answers]:
     secret = () if plan.secret is None else plan.secret.columns
     # A protocol that reads the secret has its columns among the inputs.
     columns = list(dict.fromkeys([*plan.protocol.inputs.columns, *secret]))
-    batches = _row_groups(plan.snapshot, plan.groups[index], columns + ([] if plan.keys is None else [KEY_COLUMN]))
+    batches = row_groups(plan.snapshot, plan.groups[index], columns + ([] if plan.keys is None else [KEY_COLUMN]))
     return answers(batches, plan.protocol, words)
 
 
@@ -163,7 +177,7 @@ class _Seen:
         return tuple(one.statistics() for one in (self._draw, self._order) if one is not None)
 
 
-def _write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:
+def write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Iterator[tuple[int, ...]]:
     """Write rows piece by piece, within a piece sorted by part; say where in each piece the parts begin."""
     at = 0
     with path.open("wb", buffering=0) as file:
@@ -173,7 +187,14 @@ def _write_by_part(path: Path, tagged: Iterable[WordArray], parts: int) -> Itera
             at += len(piece)
 
 
-def _read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> WordArray:
+def read_part(plan: Work, part: int, drawn: tuple[Done, ...]) -> WordArray:
+    """What the rows of a part travel as, from all partitions.
+
+    Raises
+    ------
+    DataError
+        If a working file was cut short.
+    """
     sizes = [sum(bounds[part + 1] - bounds[part] for bounds in done.bounds) for done in drawn]
     words, at = np.empty(sum(sizes), dtype=np.uint64), 0
     for done, size in zip(drawn, sizes, strict=True):
@@ -187,7 +208,7 @@ def _read_part(plan: Plan, part: int, drawn: tuple[Done, ...]) -> WordArray:
     return words
 
 
-def _result(plan: Plan, name: str, make: Callable[[Path], Done]) -> Done:
+def result_of(plan: Work, name: str, make: Callable[[Path], Done]) -> Done:
     """The result that is there already, if it is whole and of this very plan; else what ``make`` writes."""
     folder = Path(plan.folder)
     record = folder / f"{name}.json"
@@ -225,7 +246,7 @@ def writing_in(folder: Path) -> Iterator[None]:
     raise failure
 
 
-def _found(folder: Path, record: Path, plan: Plan) -> Done | None:
+def _found(folder: Path, record: Path, plan: Work) -> Done | None:
     if not record.is_file():
         return None
     try:

@@ -2,7 +2,8 @@
 
 from funnel.sampling import KEY_TYPE, KeyColumn
 from funnel.source.coding import Coding, Codings, coded_batches
-from funnel.source.counting import count_joint, over_values, recoded
+from funnel.source.columns import settled_columns
+from funnel.source.counting import count_joint, is_grouped, over_values, recoded
 from funnel.source.digest import file_digest
 from funnel.source.learning import learn_codings
 from funnel.source.reader import Source, open_source
@@ -16,8 +17,10 @@ __all__ = [
     "coded_batches",
     "count_joint",
     "file_digest",
+    "is_grouped",
     "learn_codings",
     "open_source",
     "over_values",
     "recoded",
+    "settled_columns",
 ]

@@ -87,9 +87,28 @@ def over_values(spec: ReleaseSpec, counted: Joint, codings: Codings) -> Joint:
     DataError
         If there are more of them than the spec, or noise, allows.
     """
+    if is_grouped(spec, counted):
+        return counted
     joint = widened(counted, codings.labels) if spec.frequencies.protection == "noise" else counted
     require_inputs(joint, spec.limits.max_inputs)
     return joint
+
+
+def is_grouped(spec: ReleaseSpec, counted: Joint) -> bool:
+    """Whether columns are published in groups: where the spec says so, or a flat list has too many combinations.
+
+    Raises
+    ------
+    DataError
+        If there are too many, and the spec asks for what groups cannot do.
+    """
+    if spec.groups.of is not None:
+        return True
+    if len(counted.inputs) <= spec.limits.max_inputs:
+        return False
+    if (reason := spec.ungroupable) is not None:
+        raise DataError(f"{_too_many(counted, spec.limits.max_inputs)}; or publish them in groups, but {reason}")
+    return True
 
 
 def require_inputs(joint: Joint, max_inputs: int) -> None:
@@ -101,12 +120,16 @@ def require_inputs(joint: Joint, max_inputs: int) -> None:
         With what to change in the spec.
     """
     if len(joint.inputs) > max_inputs:
-        raise DataError(
-            f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
-            f"{max_inputs:,} of max_inputs in [limits]; raise it, publish fewer columns, or group rare categories with "
-            f"minimum_count in [recode]: under lip, alip, ldp or pml for counts without noise memory is the limit, any "
-            f"other protocol can be made for at most {largest_table():,}"
-        )
+        raise DataError(_too_many(joint, max_inputs))
+
+
+def _too_many(joint: Joint, max_inputs: int) -> str:
+    return (
+        f"the columns {', '.join(joint.inputs.columns)} have {len(joint.inputs):,} combinations, more than the "
+        f"{max_inputs:,} of max_inputs in [limits]; raise it, publish fewer columns, or group rare categories with "
+        f"minimum_count in [recode]: under lip, alip, ldp or pml for counts without noise memory is the limit, any "
+        f"other protocol can be made for at most {largest_table():,}"
+    )
 
 
 def _told(spec: ReleaseSpec, source: Source, codings: Codings, progress: Progress) -> Iterator[pa.RecordBatch]:

@@ -254,8 +254,8 @@ DRAWING = [
         "a partition drawn twice",
         "some people are published twice, others not at all",
         "funnel.sampling.parts",
-        "batches = _row_groups(plan.snapshot, plan.groups[index], columns",
-        "batches = _row_groups(plan.snapshot, plan.groups[index - (index == 1)], columns",
+        "batches = row_groups(plan.snapshot, plan.groups[index], columns",
+        "batches = row_groups(plan.snapshot, plan.groups[index - (index == 1)], columns",
         "expect_counts_to_equal_recount",
         PARTITIONED,
     ),
@@ -265,7 +265,7 @@ DRAWING = [
         "funnel.sampling.splice",
         "shift = file.tell() - len(_MAGIC)",
         "shift = 0",
-        "publication._write_readable_csv",
+        "publication.write_csv",
         UNORDERED_PARTS,
     ),
     Mutant(
@@ -274,7 +274,7 @@ DRAWING = [
         "funnel.sampling.splice",
         "source.seek(len(_MAGIC))",
         "source.seek(len(_MAGIC) + 1)",
-        "publication._write_readable_csv",
+        "publication.write_csv",
     ),
     Mutant(
         "a secret column by name",

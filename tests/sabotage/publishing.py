@@ -207,22 +207,6 @@ PUBLISHING = [
         "expect_handouts_to_follow_documents",
     ),
     Mutant(
-        "another licence in the catalogue",
-        "portals give the release away under terms that nobody chose",
-        "funnel.release.handouts.catalogue",
-        '"dct:title": licence["name"],',
-        '"dct:title": "CC0-1.0",',
-        "expect_handouts_to_follow_documents",
-    ),
-    Mutant(
-        "another author in the citation",
-        "the release is cited as somebody else's",
-        "funnel.release.handouts.citation",
-        '["alias: anonymous"]',
-        '["alias: somebody"]',
-        "expect_handouts_to_follow_documents",
-    ),
-    Mutant(
         "a picture from elsewhere in the report",
         "whoever opens the report is seen by another host",
         "funnel.report.writing",

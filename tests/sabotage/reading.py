@@ -163,8 +163,8 @@ READING = [
         "counts of half the records",
         "the level is that of half the people",
         "funnel.sampling.parts",
-        "return Joint.from_batches(_row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)",
-        "return Joint.from_batches([next(_row_groups(snapshot, groups, [*secret, *inputs])).slice(1500)], secret, "
+        "return Joint.from_batches(row_groups(snapshot, groups, [*secret, *inputs]), secret, inputs, order)",
+        "return Joint.from_batches([next(row_groups(snapshot, groups, [*secret, *inputs])).slice(1500)], secret, "
         "inputs, order)",
         "expect_counts_to_equal_recount",
         FRESH,

@@ -79,6 +79,14 @@ EXPLAINED_SPEC = (
     .replace("bins = [30, 50]", 'bins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true')
     .replace("guarantee", 'utility = "variance"\nguarantee', 1)
 )
+GROUPS = (
+    SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
+    .replace('["marital-status", "sex"]', '["sex"]')
+    .replace("lip:1.0", "lip:0.6")
+    .replace("csv = true", "csv = false")
+)
+KEYED_GROUPS = GROUPS.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
+UNSHUFFLED_GROUPS = GROUPS.replace("csv = false", "csv = false\nshuffle = false")
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -286,6 +294,10 @@ SECOND_YEAR = Scene("a second version about the same people", FOLLOWED_SPEC, ear
 THIRD_YEAR = Scene(
     "a third version about the same people, under noise", YEARS, earlier=True, years=True, change=third_wave
 )
+GROUPED = Scene("a first release of groups", GROUPS)
+GROUPED_ANEW = Scene("a first release of groups whose protocol is made", GROUPS, change=forget_protocol)
+GROUPED_KEPT = Scene("a first release of groups with record keys", KEYED_GROUPS)
+GROUPED_UNORDERED = Scene("a first release of groups in the order of the source", UNSHUFFLED_GROUPS)
 HONEST = (
     FRESH,
     DROPPING,
@@ -300,6 +312,9 @@ HONEST = (
     OTHER_BOUND,
     SECOND_YEAR,
     THIRD_YEAR,
+    GROUPED_ANEW,
+    GROUPED_KEPT,
+    GROUPED_UNORDERED,
 )
 """Scenes in which an honest run publishes."""
 

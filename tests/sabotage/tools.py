@@ -127,6 +127,30 @@ class Coupled:
         return getattr(self._words, name)
 
 
+def coupled(words: WordArray, batch: pa.RecordBatch) -> WordArray:
+    """The same words for the same published values, in the order of the secret."""
+    values = np.zeros(len(words), dtype=np.int64)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name != "sex":
+            values = values * 100 + column.indices.to_numpy()
+    secrets = batch.column("sex").indices.to_numpy()
+    found = np.empty_like(words)
+    found[np.lexsort((secrets, values))] = words[np.lexsort((words, values))]
+    return found
+
+
+def next_value(codes: np.ndarray, place: np.ndarray, classes: np.ndarray, stage: Any) -> np.ndarray:
+    """Inputs of a stage as if every record had the combination of values that comes next."""
+    return (codes + 1) % len(stage.symbols) * stage.folds + classes
+
+
+def one_of_ten(labels: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    """Labels of outputs, of one row of ten those of the first output."""
+    shown = labels[outputs].copy()
+    shown[::10] = labels[0]
+    return shown
+
+
 def as_they_are(outputs: np.ndarray, inputs: np.ndarray, share: float) -> np.ndarray:
     """Outputs, the first share of them not drawn but of the number of the true input."""
     published = outputs.copy()

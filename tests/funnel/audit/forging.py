@@ -80,7 +80,7 @@ class Forger:
     def write(self, codes: Any) -> None:
         """Write rows as funnel writes them, in the csv too."""
         protocol = Protocol.from_json(self.folder.protocol.read_bytes())
-        with ReleaseWriter(self.folder.data, protocol) as writer:
+        with ReleaseWriter(self.folder.data, OutputColumns(protocol)) as writer:
             writer.write(np.asarray(codes))
         self.copy(OutputColumns(protocol).batch(np.asarray(codes)))
 

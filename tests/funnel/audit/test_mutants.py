@@ -107,7 +107,7 @@ def test_a_package_from_before_it_was_held_to_the_standard_is_read_still(copy: R
             resource["schema"]["fieldsMatch"] = ["equal"]
             resource["bytes"] = (copy.root / resource["path"]).stat().st_size
         block = content["funnel:privacy"]
-        for key in ("schema", "meaning", "estimation", "versions"):
+        for key in ("schema", "meaning", "estimation", "versions", "varianceExplained"):
             del block[key]
         block["frequencies"] = {key: said for key, said in block["frequencies"].items() if said is not None}
 

@@ -23,7 +23,7 @@ from funnel.release.document import dump
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.signature import SignatureDocument
-from funnel.sampling.columns import ReleaseWriter
+from funnel.sampling.columns import OutputColumns, ReleaseWriter
 from tests.audits import recheck
 from tests.funnel.audit.forging import Forger
 from tests.projects import make_project
@@ -197,7 +197,7 @@ def test_a_table_of_several_row_groups_is_as_funnel_writes_it(
     codes = Forger(honest).codes()
 
     def state(*sizes: int) -> State:
-        with ReleaseWriter(tmp_path / "t.parquet", document.protocol) as writer:
+        with ReleaseWriter(tmp_path / "t.parquet", OutputColumns(document.protocol)) as writer:
             for end, size in zip(itertools.accumulate(sizes), sizes, strict=True):
                 writer.write(codes[end - size : end])
         assert pq.ParquetFile(tmp_path / "t.parquet").num_row_groups == len(sizes)

@@ -11,7 +11,7 @@ import pytest
 
 import funnel
 from funnel.groups import GroupedSolution, Shown
-from funnel.groups.drawing import _StageSampler
+from funnel.groups.drawing import StageSampler
 from funnel.sampling import ChannelSampler
 
 
@@ -91,10 +91,11 @@ def test_a_stage_draws_as_the_sampler_of_its_channels_does(
     table = people(binary).combine_chunks().to_batches()[0].slice(0, 200)
     words = np.random.default_rng(1).integers(0, 2**64, 200, dtype=np.uint64)
     for place, (channel, following) in itertools.islice(enumerate(stage.classes), 4):
-        sampler = _StageSampler(stage, protocol, places)
+        sampler = StageSampler(stage, protocol, places)
         codes = np.zeros((200, len(protocol.columns)), dtype=np.int64)
-        after = sampler.draw(table, np.full(200, place), words, codes)
+        step, after = sampler.draw(table, np.full(200, place), words, codes)
         outputs = ChannelSampler(*stage.channels[channel].words(stage.size)).draw(sampler._inputs(table), words)
+        assert step.outputs.tolist() == outputs.tolist()
         assert after.tolist() == [following[y] for y in outputs]
         labels = stage.channels[channel].labels
         at = [protocol.columns.index(column) for column in stage.columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -108,8 +109,32 @@ def test_sets_have_one_label_in_the_order_of_the_values(members: list[bool], lab
 
 
 def test_a_set_is_never_called_like_a_value() -> None:
-    assert set_label(("a", "b", "a or b", "c", "d", "e"), np.array([True, True, *[False] * 4])) == "a or b (mixed)"
+    hostile = ("a", "b", "a or b", "c", "d", "e")
+    assert set_label(hostile, np.array([True, True, *[False] * 4])) == '"a" or "b"'
+    assert set_label(hostile, np.array([False, False, True, *[False] * 3])) == "a or b"
     assert set_label(("any", "b"), np.array([True, True])) == "any (mixed)"
+
+
+HOSTILE = (
+    ("a", "b", "a or b", "b or c", "c"),
+    ("any", "any (mixed)", "a", "any but a"),
+    ("x or", "or y", "x", "y", "or"),
+    ('"a" or "b"', "a", "b", '"a"', 'a" or "b'),
+    ("any but a", "a", "b", "c", "d"),
+    ("a", "b", "c", "", " or "),
+)
+
+
+@pytest.mark.parametrize("values", HOSTILE)
+def test_no_two_sets_of_values_have_one_text_whatever_the_values_are(values: tuple[str, ...]) -> None:
+    texts = {}
+    for members in itertools.product((False, True), repeat=len(values)):
+        if any(members):
+            texts[members] = set_label(values, np.array(members))
+    assert len(set(texts.values())) == len(texts)
+    for members, text in texts.items():
+        if text in values:
+            assert [value for value, member in zip(values, members, strict=True) if member] == [text]
 
 
 def test_values_with_close_posteriors_are_in_one_class() -> None:

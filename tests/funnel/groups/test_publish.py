@@ -223,3 +223,14 @@ def test_where_all_prefixes_have_few_people_the_rest_is_any(binary: funnel.Joint
     assert found.prefixes[0] == 1
     assert shown.plain["x"] > 0
     assert found.told[-1] <= found.told[0]
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.9, 0.5), (0.4, 1.1)])
+def test_the_level_of_two_budgets_is_that_of_the_whole_records_counted_otherwise(
+    binary: funnel.Joint, lower: float, upper: float
+) -> None:
+    guarantee = funnel.ALIP(lower, upper)
+    made = funnel.publish_groups(binary, [["x"], ["y"], ["z"]], guarantee, people=30, schedule=Schedule(1.0, 1))
+    # Labels tell no more than outputs do, and nothing that is within both budgets is beyond the larger one.
+    level = record_level(made.protocol.to_json(), str(guarantee), counted(binary))
+    assert level.nats - 1e-9 <= made.level <= guarantee.budget

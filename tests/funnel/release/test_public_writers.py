@@ -18,7 +18,11 @@ import pytest
 
 from funnel.audit import Findings
 from funnel.frequencies import Frequencies
+from funnel.groups import Shown
 from funnel.joint import Joint
+from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_public import GroupedPublic
+from funnel.release.grouped_rows import GroupedRows
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public import PublicFindings, PublicLaws, PublicRelease
 from funnel.release.record import Record
@@ -39,13 +43,16 @@ SOURCES = {
 }
 # Every file of a version but its internal folder and what is inside that.
 HANDOUTS = {"readme", "citation", "catalogue", "channel"}
-PUBLIC = {"data", "csv", "protocol", "frequencies", "package", "report", "numbers", "signature", *HANDOUTS} & set(
-    vars(ReleaseFolder)
-)
+_FILES = {"data", "csv", "protocol", "channels", "frequencies", "package", "report", "numbers", "signature"}
+PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
     "funnel.release.publication": {"csv", "protocol", "frequencies", "package", *HANDOUTS},
+    # Of columns in groups.
+    "funnel.release.grouped_rows": {"data"},
+    "funnel.release.grouped_publication": {"protocol", "channels", "package", "citation"},
+    "funnel.report.grouped.writing": {"numbers", "report"},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
     # A copy of what is published already, to be audited here.
@@ -56,6 +63,8 @@ MAKERS = (
     "funnel.release.publication",
     "funnel.release.protocol_document",
     "funnel.release.datapackage",
+    "funnel.release.grouped_protocol_document",
+    "funnel.release.grouped_publication",
     "funnel.release.handouts",
     "funnel.release.handouts.catalogue",
     "funnel.release.handouts.channel_table",
@@ -67,7 +76,7 @@ MAKERS = (
 )
 # The one type about counts that may be public, whatever it holds.
 OPEN = {Frequencies}
-EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict}
+EXACT = {Joint, Findings, Snapshot, ReportContent, Rows, Record, Verdict, GroupedFindings, GroupedRows, Shown}
 EXACT_MODULES = {
     "funnel.audit",
     "funnel.joint",
@@ -75,6 +84,9 @@ EXACT_MODULES = {
     "funnel.pipeline.flows.way",
     "funnel.release.documents",
     "funnel.release.findings",
+    "funnel.release.grouped_draws",
+    "funnel.release.grouped_findings",
+    "funnel.release.grouped_rows",
     "funnel.release.protected",
     "funnel.release.rows",
     "funnel.release.snapshot",
@@ -86,8 +98,12 @@ READING = {
     *("is_file", "stat", "name", "as_posix", "relative_to", "read_bytes", "read_text"),
     *("file_digest", "open_paged", "read", "str", "of", "checked", "_read_json"),
     *("read_document", "read_metadata", "parse_json", "check_table", "check_csv", "is_symlink", "exists", "parent"),
+    # Who estimates only reads.
+    *("output_counts_by", "read_table"),
     # What judges reads files by other means.
-    *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence"),
+    *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
+    *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
+    *("grouped_report_claims", "_bytes", "estimate"),
 }
 WRITING_MODES = set("wax+")
 
@@ -233,7 +249,7 @@ def test_makers_of_public_documents_take_nothing_exact(name: str) -> None:
             assert not reached(kind) & EXACT, (name, function.__name__, parameter)
 
 
-@pytest.mark.parametrize("public", [PublicLaws, PublicFindings, PublicRelease, PublicContent])
+@pytest.mark.parametrize("public", [PublicLaws, PublicFindings, PublicRelease, PublicContent, GroupedPublic])
 def test_public_figures_hold_nothing_exact_and_cannot_be_changed(public: type) -> None:
     assert not reached(public) & EXACT
     assert public.__dataclass_params__.frozen  # type: ignore[attr-defined]

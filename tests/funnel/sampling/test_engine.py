@@ -108,13 +108,13 @@ def test_what_another_plan_left_is_not_taken(tmp_path: Path, shuffle: bool) -> N
 @pytest.mark.parametrize("keyed", [False, True])
 def test_only_what_is_needed_is_read(tmp_path: Path, keyed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
-    real = parts._row_groups
+    real = parts.row_groups
 
     def noted(snapshot, groups, columns):  # type: ignore[no-untyped-def]
         asked.append(columns)
         return real(snapshot, groups, columns)
 
-    monkeypatch.setattr(parts, "_row_groups", noted)
+    monkeypatch.setattr(parts, "row_groups", noted)
     release_rows(planned(snapshot(tmp_path), "work", shuffle=True, keyed=keyed), tmp_path / "out.parquet")
     assert asked == [["x", "z", *([KEY_COLUMN] if keyed else [])]] * 5
 

@@ -1,0 +1,389 @@
+"""Finished groups: the folder of a coming version whose columns are published in groups, and what it is judged by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from funnel.audit.grouped.draws import Cells
+from funnel.audit.grouped.figures import channel_complaints, finding_complaints
+from funnel.audit.grouped.law import PublishedLaw
+from funnel.audit.grouped.rows import Rows
+from funnel.errors import DataError
+from funnel.pipeline.expectations import claims, grouped_claims, public_files
+from funnel.pipeline.expectations.claims import Claim, claim, same
+from funnel.pipeline.expectations.disclosure_claims import CLAIMS as DISCLOSURE
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
+from funnel.pipeline.expectations.grouped_answers import CLAIMS as KEY_CLAIMS
+from funnel.pipeline.expectations.grouped_answers import grouped_answers
+from funnel.pipeline.expectations.judging import judge
+from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.table_evidence import ROWS
+from funnel.recount import Recount, first_csv_difference, recount, recount_published
+from funnel.recount.grouped import RecordLevel, follow
+from funnel.recount.grouped_text import GroupedText
+from funnel.recount.handouts import citation_again
+from funnel.recount.rows import connect, parquet_cells
+from funnel.release.grouped_draws import GroupedDraws
+from funnel.release.layout import ReleaseFolder
+from funnel.release.snapshot import Snapshot
+from funnel.release.verdict import Verdict
+from funnel.release.words import WordsDocument
+from funnel.sampling import RecordKey
+from funnel.sampling.keyed import DERIVATION
+from funnel.spec import ReleaseSpec
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.custom.base import ReleaseExpectation
+
+CSV_CLAIMS = ("rows",)
+READER_CLAIMS = ("records",)
+CITATION = "CITATION.cff"
+FILE_CLAIMS = ("columns", "categories", "metadata", "values", "rows")
+SOURCE_CLAIMS = (
+    "digest",
+    "records",
+    "records left out",
+    "secret",
+    "published",
+    "groups",
+    "bound",
+    "csv",
+    "order of rows",
+    "record key",
+)
+RECOUNT_CLAIMS = ("counts",)
+CHANNEL_CLAIMS = ("channels",)
+_COUNT = "funnel:count"
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedGroups:
+    """A finished folder of groups, the spec, and what the run says it made the release from.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        Its text is what is judged by; the rest of it only says where the source is and how to recode it.
+    folder : ReleaseFolder
+    version : str
+        That is about to be published.
+    snapshot : Snapshot
+    taken_over : bool
+        Whether the rows were drawn for an earlier version.
+    earlier : tuple of ReleaseFolder
+        Earlier versions, whose random words must not come again.
+    key : RecordKey, optional
+        With the release secret, where the spec has a record key.
+    derivation : int
+        How its answers were derived.
+    """
+
+    spec: ReleaseSpec
+    folder: ReleaseFolder
+    version: str
+    snapshot: Snapshot
+    taken_over: bool = False
+    earlier: tuple[ReleaseFolder, ...] = ()
+    key: RecordKey | None = None
+    derivation: int = DERIVATION
+
+    @cached_property
+    def said(self) -> Said:
+        """What the text of the spec says."""
+        return Said.of(self.spec.text)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Published columns: those that the text names, or all that are not kept back."""
+        return self.said.publish or self.spec.publish
+
+    @property
+    def choice(self) -> str:
+        """What the text leaves open: nothing, which columns are a group, or their order too."""
+        if self.said.publishes_all:
+            return "auto"
+        return "order" if self.said.groups is None else "given"
+
+    @cached_property
+    def recount(self) -> Recount:
+        """Counts of (secret, record), from the source itself."""
+        return recount(self.snapshot.read_codings().settled(self.spec), wide=True)
+
+    @cached_property
+    def text(self) -> GroupedText:
+        """The protocol as its file says it."""
+        return GroupedText.parse(self.folder.protocol.read_bytes())
+
+    @cached_property
+    def law(self) -> PublishedLaw:
+        """Everything that the people of the source can be published as."""
+        order = [self.recount.published_columns.index(column) for column in self.text.columns]
+        counts = {(s, tuple(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()}
+        return PublishedLaw.following(follow(self.text, self.said.promise, counts))
+
+    @cached_property
+    def released(self) -> Rows:
+        """The rows of the file, in their order."""
+        return Rows.read(self.folder.data, self.text.columns)
+
+    @cached_property
+    def source(self) -> Rows:
+        """The records in the order of the source."""
+        columns = dict.fromkeys([*self.said.secret, *self.text.columns])
+        return Rows.read(Path(self.snapshot.data.path), [*columns])
+
+    @cached_property
+    def draws(self) -> tuple[Cells, str]:
+        """The stored draws, and the probe."""
+        stored = GroupedDraws.read(self.folder)
+        return Cells(stored.secret.symbols, stored.cells, stored.records), stored.probe
+
+    def declared(self) -> list[ReleaseExpectation]:
+        """What is expected of it."""
+        from funnel.pipeline.expectations.groups_suite import declare_groups
+
+        said = self.said
+        return declare_groups(said.csv, said.keyed, said.shuffled, said.guarantee)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One of the tables to judge."""
+        makers = {
+            "public_files": self._files,
+            "csv": self._csv,
+            "second_reader": self._second_reader,
+            "source": self._source,
+            "keys": self._keys,
+            "recount": self._recount,
+            "disclosure": self._disclosure,
+            "grouped_file": self._file,
+            "grouped_form": self._form,
+            "grouped_table": lambda: grouped_claims.table_claims(self.law, self.released.counted),
+            "grouped_draws": self._draws,
+            "grouped_order": self._order,
+            "grouped_words": self._words,
+            "plain_level": self._level,
+            "protocol_figures": self._figures,
+            "channels": self._channels,
+            "package": self._package,
+            "handouts": self._handouts,
+            "report": self._report,
+        }
+        return claims.table(makers[name]()).assign(**{ROWS: len(self.released)})
+
+    @property
+    def _declared_files(self) -> frozenset[str]:
+        # What else is handed out beside a joint release is made of its one table of weights.
+        others = public_files.HANDOUTS - {CITATION}
+        return (public_files.declared_files(self.said.csv) - others) | {public_files.CHANNELS}
+
+    def _files(self) -> list[Claim]:
+        return public_files.files_claims(self.folder.root, self._declared_files)
+
+    def _csv(self) -> list[Claim]:
+        row = first_csv_difference(self.folder.csv, self.folder.data, self.text.columns)
+        return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
+
+    def _second_reader(self) -> list[Claim]:
+        counts = recount_published(self.folder.data, self.text.columns)
+        return [claim("records", counts == self.released.counted, "are not those that the first reader finds")]
+
+    def _source(self) -> list[Claim]:
+        said, spec, found = self.said, self.spec, self.recount
+        published = set(self.columns)
+        named = spec.publish == said.publish or (said.publishes_all and not published & said.kept_back)
+        of_spec = spec.groups.of if isinstance(spec.groups.of, tuple) else None
+        return [
+            claim("digest", self.snapshot.source_sha256 == found.sha256, "of the snapshot is not that of the source"),
+            same("records", self.snapshot.rows, found.rows),
+            same("records left out", self.snapshot.dropped, found.dropped),
+            same("secret", spec.secret, said.secret),
+            claim("published", named, "columns are not those of the spec"),
+            same("groups", (of_spec, spec.groups.people), (said.groups, said.expected_people)),
+            claim("bound", said.guarantee == _handed_on(spec), "that the run was for is not the one of the spec"),
+            same("csv", spec.output.csv, said.csv),
+            same("order of rows", spec.output.shuffle, said.shuffled),
+            same("record key", spec.record_key is not None, said.keyed),
+        ]
+
+    def _keys(self) -> list[Claim]:
+        if self.key is None:
+            return [Claim(name, "cannot be derived: the run hands on no release secret") for name in KEY_CLAIMS]
+        known = self.derivation == DERIVATION
+        return grouped_answers(
+            self.spec, self.snapshot, self.key, self.text, self.released, self.source, self.draws[0] if known else None
+        )
+
+    def _recount(self) -> list[Claim]:
+        columns = [*self.said.secret, *self.text.columns]
+        stored: dict[tuple[str | None, ...], int] = {}
+        with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
+            for cells, number in parquet_cells(database, self.folder.counted, "records.parquet", [*columns, _COUNT]):
+                stored[cells[:-1]] = stored.get(cells[:-1], 0) + int(cells[-1] or 0) * number
+        order = [self.recount.published_columns.index(column) for column in self.text.columns]
+        counted: dict[tuple[str | None, ...], int] = {
+            (*s, *(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()
+        }
+        wrong = sum(stored.get(cell, 0) != counted.get(cell, 0) for cell in {*stored, *counted})
+        return [claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells")]
+
+    def _disclosure(self) -> list[Claim]:
+        """The rules, for the secret and each group by itself."""
+        found = recounted_groups(self.recount, self.text)
+        of_groups = [disclosure_claims(counts, self.said) for counts in found]
+        return [claims.all_of(name, (group[place] for group in of_groups)) for place, name in enumerate(DISCLOSURE)]
+
+    def _file(self) -> list[Claim]:
+        from funnel.alphabet import Alphabet
+        from funnel.pipeline.expectations.rereading import reread
+
+        texts = self.text.texts
+        found = reread(self.folder.data, Alphabet(self.text.columns, (tuple(some[0] for some in texts.values()),)))
+        names = tuple(column.name for column in found.columns)
+        kinds = all(column.is_category for column in found.columns)
+        other = [column for column, some in texts.items() if list(found.categories.get(column, ())) != list(some)]
+        nulls = sum(column.nulls for column in found.columns)
+        rows = found.rows == found.footer_rows == self.recount.rows
+        return [
+            claim(
+                "columns", names == self.columns and not {*names} & {*self.said.secret}, "are not the published ones"
+            ),
+            claim(
+                "categories", kinds and not other, f"are not those of the protocol, in {', '.join(other) or 'types'}"
+            ),
+            claim("metadata", not found.metadata, "came along from the source"),
+            claim("values", not nulls, f"are missing in {nulls:,} cells"),
+            claim("rows", rows, f"are {found.rows:,}, and the source has {self.recount.rows:,}"),
+        ]
+
+    def _form(self) -> list[Claim]:
+        return grouped_claims.form_claims(self.law, self.columns, self.said, self.choice)
+
+    def _draws(self) -> list[Claim]:
+        cells, probe = self.draws
+        order = [self.recount.published_columns.index(column) for column in self.text.columns]
+        counts = {(s, tuple(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()}
+        return grouped_claims.draw_claims(self.law, cells, probe, counts, self.released.counted)
+
+    def _order(self) -> list[Claim]:
+        return grouped_claims.order_claims(self.law, self.released, self.source, self.said, self.draws[0])
+
+    def _words(self) -> list[Claim]:
+        words = WordsDocument.read(self.folder.words).statistics
+        # Rows that are taken over have the words of the version that they are of.
+        others = [] if self.taken_over else [one for one in self.earlier if one.words.exists()]
+        earlier = [WordsDocument.read(one.words).statistics for one in others]
+        expected = {"draw": self.recount.rows * len(self.text.stages)}
+        if self.said.shuffled:
+            expected["order"] = self.recount.rows
+        return grouped_claims.word_claims(words, earlier, expected)
+
+    @cached_property
+    def released_level(self) -> RecordLevel:
+        """Of all records that are published, each judged once."""
+        return self.law.followed.level_of(self.released.counted)
+
+    def _level(self) -> list[Claim]:
+        found = _json(self.folder.findings)
+        wrong = finding_complaints(
+            found,
+            self.law,
+            str(self.said.guarantee),
+            self.recount.rows,
+            self.recount.dropped,
+            len(self.released.counted),
+            self.said.expected_people,
+        )
+        return grouped_claims.level_claims(self.law, self.released_level, wrong, self.said)
+
+    def _figures(self) -> list[Claim]:
+        text = self.folder.protocol.read_bytes()
+        canonical = text == _compact(self.text.content)
+        return grouped_claims.figure_claims(self.text.content, canonical, self.law, self.said)
+
+    def _channels(self) -> list[Claim]:
+        wrong = channel_complaints(self.folder.channels, self.law, self.said.expected_people)
+        return [grouped_claims.of("channels", wrong)]
+
+    def _package(self) -> list[Claim]:
+        from funnel.pipeline.expectations.grouped_package_claims import grouped_package_claims
+
+        declared = self._declared_files - {public_files.PACKAGE}
+        files = {name: _digest(self.folder.root / name) for name in declared}
+        text = self.folder.package.read_bytes()
+        content = _json(self.folder.package)
+        return grouped_package_claims(content, text == _spread(content), self.version, files, self.law, self.said)
+
+    def _handouts(self) -> list[Claim]:
+        right = self.folder.citation.read_bytes() == citation_again(_json(self.folder.package))
+        return [claim(CITATION, right, "is not what follows from datapackage.json")]
+
+    def _report(self) -> list[Claim]:
+        from funnel.pipeline.expectations.grouped_report_claims import grouped_report_claims
+
+        content = _json(self.folder.numbers)
+        checks = [(one.configuration.type, str(one.description)) for one in self.declared()]
+        return grouped_report_claims(
+            content,
+            self.folder.numbers.read_bytes() == _spread(content),
+            self.folder.report.read_text(encoding="utf-8"),
+            self.folder.numbers,
+            self.version,
+            _json(self.folder.package)["created"],
+            self.law,
+            self.said,
+            checks,
+        )
+
+
+def judge_groups(finished: FinishedGroups) -> Verdict:
+    """Judge a finished folder of groups; see `funnel.pipeline.expectations.judge`."""
+    return judge(finished)
+
+
+def recounted_groups(
+    found: Recount, text: GroupedText
+) -> Iterator[Mapping[tuple[tuple[str, ...], tuple[str, ...]], int]]:
+    """Counts of the secret and the combinations of each group."""
+    for stage in text.stages:
+        places = [found.published_columns.index(column) for column in stage.columns]
+        counts: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+        for (s, x), count in found.counts.items():
+            cell = s, tuple(x[j] for j in places)
+            counts[cell] = counts.get(cell, 0) + count
+        yield counts
+
+
+def _handed_on(spec: ReleaseSpec) -> object:
+    from funnel.guarantees import parse_guarantee
+
+    return parse_guarantee(spec.guarantee.canonical)
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest(), path.stat().st_size
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        pass
+    raise DataError(f"{path.name} is not JSON")
+
+
+def _spread(content: Any) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _compact(content: Any) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")) + "\n").encode()

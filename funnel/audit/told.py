@@ -1,0 +1,45 @@
+"""Told: what an audit knows beside the folder, and what it asks of every JSON document in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from funnel.audit.check import Check, judged
+from funnel.audit.files import Listing, canonical_difference, read_document
+from funnel.audit.page import Render
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known beside the folder.
+
+    Attributes
+    ----------
+    key : str or None
+        The publisher's public key (hex), from elsewhere than the release.
+    public : bool
+        Whether only what the public files tell is asked for.
+    fetched : bool
+        Whether the folder is a copy of public files from a URL.
+    unlisted : tuple of str
+        Files at that URL that no document of the release lists.
+    render : callable or None
+        Makes the report again from its numbers.
+    register : Path or None
+        The folder of the register of the people, where it is not in a workspace near the release.
+    """
+
+    key: str | None = None
+    public: bool = False
+    fetched: bool = False
+    unlisted: tuple[str, ...] = ()
+    render: Render | None = None
+    register: Path | None = None
+
+
+def check_documents(root: Path, listing: Listing) -> Check:
+    """Whether every JSON document is written as funnel writes it: whatever else can be in a file is in none of them."""
+    paths = [root / path for path in listing.public if path.endswith(".json")]
+    differences = (canonical_difference(read_document(path), path) for path in paths)
+    return judged("documents", [said for said in differences if said is not None], "to the byte what funnel writes")

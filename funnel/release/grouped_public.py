@@ -1,0 +1,82 @@
+"""GroupedPublic: all figures of a grouped release that are published, as precisely as they are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from funnel.guarantees import Guarantee
+from funnel.release.public.rounding import public_level, share_step, to_multiple
+
+if TYPE_CHECKING:
+    from funnel.release.grouped_findings import Choice, GroupedFindings
+
+
+@dataclass(frozen=True)
+class PublicColumn:
+    """A published column: its group (from 1), and shares of people and of what there is to know of it."""
+
+    column: str
+    group: int
+    plain: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class GroupedPublic:
+    """What is told of a grouped release beside its rows, its protocol and its channels.
+
+    Attributes
+    ----------
+    guarantee : str
+    holds : bool
+    level : float
+        An upper bound, as `funnel.release.public.public_level`: the budget where that holds.
+    utility, entropy, share : float
+        Multiples of the step; something to know is at least one step.
+    rows : int
+    columns : tuple of PublicColumn
+        In the order of the table.
+    groups : tuple of tuple of str
+        In the order in which they are published.
+    people : int
+    choice : "given", "order" or "auto"
+    step : float
+        Of all shares, as for any release of so many records.
+    """
+
+    guarantee: str
+    holds: bool
+    level: float
+    utility: float
+    entropy: float
+    share: float
+    rows: int
+    columns: tuple[PublicColumn, ...]
+    groups: tuple[tuple[str, ...], ...]
+    people: int
+    choice: Choice
+    step: float
+
+    @classmethod
+    def of(cls, findings: GroupedFindings, guarantee: Guarantee) -> Self:
+        """Of what was found exactly."""
+        step = share_step(findings.rows)
+
+        def told(value: float) -> float:
+            return to_multiple(value, step)
+
+        return cls(
+            findings.guarantee,
+            findings.holds,
+            public_level(findings.level, guarantee, findings.holds),
+            told(findings.utility),
+            max(told(findings.entropy), step) if findings.entropy > 0 else 0.0,
+            told(findings.share),
+            findings.rows,
+            tuple(PublicColumn(one.column, one.group, told(one.plain), told(one.kept)) for one in findings.columns),
+            findings.groups,
+            findings.people,
+            findings.choice,
+            step,
+        )

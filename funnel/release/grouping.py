@@ -1,0 +1,162 @@
+"""Grouping: the groups of a spec made into a protocol, and what becomes of every column; for releases and plans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from funnel.disclosure import Disclosure
+from funnel.disclosure.groups import broken_groups, may_be_together
+from funnel.groups import GroupedSolution, Shown, publish_groups
+from funnel.guarantees import Guarantee
+from funnel.joint import Joint
+from funnel.progress import Progress
+from funnel.release.grouped_findings import Choice, FoundColumn
+from funnel.spec import ReleaseSpec
+
+# All channels of all stages together may take so many times what one optimisation of a joint release may.
+_OPTIMISATIONS: Final = 4
+
+
+def seconds_for_groups(spec: ReleaseSpec) -> float:
+    """Seconds of work that all channels may take."""
+    return _OPTIMISATIONS * spec.mechanism.time_limit
+
+
+def choice_of(spec: ReleaseSpec) -> Choice:
+    """What of the groups the spec leaves open."""
+    if spec.groups.is_auto:
+        return "auto"
+    return "order" if spec.groups.of is None else "given"
+
+
+def known_groups(spec: ReleaseSpec) -> tuple[tuple[str, ...], ...]:
+    """The groups of a spec; where they are chosen, its columns alone, which are in some group whatever is chosen."""
+    of = spec.groups.of
+    return of if isinstance(of, tuple) else tuple((column,) for column in spec.publish)
+
+
+def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress: Progress) -> GroupedSolution:
+    """The protocol of groups that a spec asks for, which tells most of those that were tried.
+
+    Raises
+    ------
+    SpecError
+        If fewer people are in the table than a channel is made for, or groups cannot keep the guarantee.
+    SolverError
+        If its bound is not proven, which is a defect.
+    """
+    return publish_groups(
+        joint,
+        spec.publish if spec.groups.of is None else spec.groups.of,
+        guarantee,
+        people=spec.groups.people,
+        time_limit=seconds_for_groups(spec),
+        progress=progress,
+        together=may_be_together(spec, joint),
+    )
+
+
+def found_columns(shown: Shown) -> tuple[FoundColumn, ...]:
+    """Of every published column, in the order of the table, what is told of it."""
+    protocol = shown.protocol
+    of_column = {column: number for number, stage in enumerate(protocol.stages, start=1) for column in stage.columns}
+    found = []
+    for column in protocol.columns:
+        channel = shown.channel([column])
+        told, entropy = channel.information, channel.entropy
+        found.append(
+            FoundColumn(
+                column=column,
+                group=of_column[column],
+                plain=share(shown.plain[column]),
+                kept=share(told / entropy) if entropy else 1.0,
+                entropy=entropy,
+                information=told,
+            )
+        )
+    return tuple(found)
+
+
+def share(value: float) -> float:
+    """A quotient of sums, which may be a hair outside 0 and 1, as a share."""
+    return min(1.0, max(0.0, float(value)))
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedGroups:
+    """What a grouped release under one guarantee would be.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+    solution : GroupedSolution
+    columns : tuple of FoundColumn
+    seconds : float
+        That making and proving the protocol took.
+    size : int
+        Bytes of ``protocol.json``, but for what it says beside the weights.
+    broken : list of Disclosure
+        Groups that break a rule of [disclosure].
+    """
+
+    guarantee: Guarantee
+    solution: GroupedSolution
+    columns: tuple[FoundColumn, ...]
+    seconds: float
+    size: int
+    broken: list[Disclosure]
+
+    @property
+    def share(self) -> float:
+        """I(X;Y) / H(X) of whole records."""
+        return share(self.solution.utility / self.solution.entropy) if self.solution.entropy else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON-ready values."""
+        made = self.solution
+        return {
+            "guarantee": str(self.guarantee),
+            "groups": [list(group) for group in made.groups],
+            "reason": made.reason,
+            "tried": [
+                {"groups": [list(group) for group in one.groups], "schedule": str(one.schedule), "kept": one.kept}
+                for one in made.tried
+            ],
+            "level": made.level,
+            "utility": made.utility,
+            "entropy": made.entropy,
+            "share": self.share,
+            "people": made.protocol.people,
+            "prefixes": list(made.prefixes),
+            "columns": [one.model_dump() for one in self.columns],
+            "seconds": self.seconds,
+            "protocol_bytes": self.size,
+            "disclosure": [
+                {"group": list(one.joint.inputs.columns), "broken": list(one.broken)} for one in self.broken
+            ],
+        }
+
+
+def plan_groups(
+    spec: ReleaseSpec,
+    joint: Joint,
+    guarantee: Guarantee,
+    progress: Progress,
+    clock: Callable[[], float] = time.perf_counter,
+) -> PlannedGroups:
+    """What a release of these groups would keep under a guarantee, and what it would take.
+
+    Raises
+    ------
+    SpecError
+        As `make_groups`.
+    """
+    began = clock()
+    made = make_groups(spec, joint, guarantee, progress)
+    seconds = clock() - began
+    columns = found_columns(Shown.of(joint, made.protocol))
+    size = len(made.protocol.to_json().encode())
+    return PlannedGroups(guarantee, made, columns, seconds, size, broken_groups(spec, joint, made.groups))

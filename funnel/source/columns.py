@@ -1,0 +1,36 @@
+"""Columns: which ones ``publish = "auto"`` means, as the source has them."""
+
+from __future__ import annotations
+
+from funnel.errors import SpecError
+from funnel.source.reader import open_source
+from funnel.spec import ReleaseSpec
+from funnel.wording import did_you_mean
+
+
+def settled_columns(spec: ReleaseSpec) -> ReleaseSpec:
+    """A spec that names its published columns, where it says "auto": all of the source that are not kept back.
+
+    These are the columns, in the order of the source, that are not secret, record key or unit, nor in ``[groups]
+    without``. Any other spec is returned as it is.
+
+    Raises
+    ------
+    SpecError
+        If there are none, one cannot be published, or a column to leave out is not in the source.
+    DataError
+        As `funnel.source.open_source`.
+    """
+    if not spec.groups.is_auto or spec.publish:
+        return spec
+    names = open_source(spec.reading).names
+    for column in spec.groups.without:
+        if column not in names:
+            raise SpecError(
+                f"[groups] without names {column!r}, which the source does not have" + did_you_mean(column, names)
+            )
+    kept_back = {*spec.secret, *(spec.record_key or ()), *(spec.unit or ()), *spec.groups.without}
+    columns = tuple(name for name in names if name not in kept_back)
+    if not columns:
+        raise SpecError('publish = "auto" leaves no column: all of the source are secret, keys, or left out')
+    return spec.publishing(columns)

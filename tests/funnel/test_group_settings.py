@@ -1,0 +1,88 @@
+"""A spec says its groups of columns; what cannot be is refused in one sentence, before any work."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from funnel.errors import SpecError
+from funnel.spec import ReleaseSpec
+from tests.projects import ADULT, ROOT, spec_of
+
+
+def grouped(publish: Any, **changes: Any) -> ReleaseSpec:
+    return spec_of("people.parquet", ".", publish=publish, **changes)
+
+
+def test_groups_are_a_list_of_lists_and_columns_stay_flat() -> None:
+    spec = grouped([["a", "b"], ["c"]])
+    assert spec.publish == ("a", "b", "c")
+    assert spec.groups.of == (("a", "b"), ("c",))
+    assert (spec.groups.people, grouped([["a"]], groups={"people": 80}).groups.people) == (50, 80)
+    assert grouped(["a", "b"]).groups.of is None
+
+
+def test_a_spec_without_groups_has_the_digest_that_it_always_had() -> None:
+    # As funnel computed it before groups could be said.
+    assert "groups" not in grouped(["a"]).model_dump(exclude_defaults=True)
+    assert grouped(["a", "b"]).digest != grouped([["a", "b"]]).digest != grouped([["a"], ["b"]]).digest
+    assert grouped([["a"]]).digest != grouped([["a"]], groups={"people": 51}).digest
+    # What is counted depends on the columns alone.
+    assert grouped(["a", "b"]).coding_digest == grouped([["a"], ["b"]]).coding_digest
+
+
+def test_settings_in_memory_say_their_groups_as_json() -> None:
+    said = json.loads(grouped([["a", "b"], ["c"]]).text)
+    assert said["publish"] == ["a", "b", "c"]
+    assert said["groups"]["of"] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    ("publish", "changes", "said"),
+    [
+        (["a", ["b"]], {}, "names the column 'a' beside groups"),
+        ([["a"], ["b", "a"]], {}, "the column 'a' in the groups 1 and 2"),
+        ([["a", "a"]], {}, "the column 'a' in a group twice"),
+        ([["a"], []], {}, "no column in its group 2"),
+        ([["a", 3]], {}, "a list of groups of columns, in quotes"),
+        ([["a"], ["s"]], {}, "'s' is both secret and published"),
+        ([["a"], ["k"]], {"record_key": ["k"]}, "'k' is a record key, and secret or published as well"),
+        ([], {}, "must name at least one column"),
+        ([["a"]], {"groups": {"peple": 3}}, "unknown setting; did you mean people"),
+        ([["a"]], {"groups": {"people": 5}}, "fewer than the 10 of \\[disclosure\\] minimum_cell"),
+        ([["a"]], {"groups": {"of": [["b"]]}}, "name other groups; say them in publish alone"),
+        (["a"], {"groups": {"without": ["b"]}}, 'which is for publish = "auto"'),
+        ([["a"]], {"frequencies": {}}, 'write protection = "none"'),
+        ("auto", {"frequencies": {"protection": "threshold"}}, 'write protection = "none"'),
+        ([["a"]], {"guarantee": "perfect"}, "give lip, alip or ldp a budget above 0"),
+        ([["a"]], {"guarantee": "rlip:1.0,0.05"}, "cannot keep rlip.*; use lip"),
+        ([["a"]], {"guarantee": "srlip:1.0"}, "cannot keep srlip.*; use lip"),
+        ([["a"]], {"guarantee": "mi:0.5"}, "cannot keep mi, which is no bound on what each single record tells"),
+        ([["a"]], {"history": {"people": "same"}, "record_key": ["k"]}, 'write people = "different" if it is so'),
+        ([["a"]], {"mechanism": "optimal"}, "\\[mechanism\\] optimal is for columns that are published together"),
+        ([["a"]], {"mechanism": {"reads_secret": True}}, "reads_secret is for columns that are published together"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_sentence(publish: Any, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said) as error:
+        grouped(publish, **changes)
+    assert "\n" not in str(error.value)
+
+
+def test_columns_of_sections_are_known_only_when_the_source_is() -> None:
+    spec = grouped("auto", recode={"age": {"bins": [30]}}, groups={"without": ["id"]})
+    assert (spec.publish, spec.groups.of) == ((), "auto")
+    assert spec.publishing(("age", "b")).publish == ("age", "b")
+    with pytest.raises(SpecError, match=r"\[recode\] 'age' is neither secret nor published"):
+        spec.publishing(("b",))
+    with pytest.raises(SpecError, match="'S' is both secret and published"):
+        spec.publishing(("age", "S"))
+
+
+def test_the_wide_spec_beside_the_data_is_about_columns_that_are_there() -> None:
+    spec = ReleaseSpec.load(ROOT / "data" / "adult-wide.toml")
+    assert len(spec.publish) == len(spec.groups.of or ()) == 12
+    assert set(spec.columns) <= set(pq.read_schema(ADULT).names)
