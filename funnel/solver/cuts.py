@@ -35,8 +35,8 @@ _WORST = 3
 # More than any ratio that more than rounding apart from the average row needs to be moved by.
 _FAR = 1e6
 # Where limits leave more of a law open, and there are so many inputs, rows are searched by its thresholds: boxes of
-# posteriors of fewer inputs close soon.
-_OPEN, _MANY_INPUTS = 0.5, 8
+# posteriors of fewer inputs close sooner, or are as close after ten seconds.
+_OPEN, _MANY_INPUTS = 0.5, 14
 # Laws nearer than this are one.
 _SAME = 1e-12
 
