@@ -36,6 +36,12 @@ class Utility(ABC):
         What a protocol does with it.
     everything : str
         What `told` is a share of.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> [issubclass(kind, funnel.Utility) for kind in (funnel.Information, funnel.Variance, funnel.Estimation)]
+    [True, True, True]
     """
 
     name: ClassVar[Literal["information", "variance", "estimation"]]
@@ -66,7 +72,16 @@ class Utility(ABC):
 
 @dataclass(frozen=True)
 class Information(Utility):
-    """I(X;Y) in nats, of H(X)."""
+    """I(X;Y) in nats, of H(X).
+
+    Examples
+    --------
+    >>> import funnel
+    >>> joint = funnel.Joint.from_counts([[30, 10], [10, 50]])
+    >>> best = funnel.optimal(joint, funnel.LIP(0.5))
+    >>> funnel.Information().told(joint, best.protocol) == best.utility
+    True
+    """
 
     name: ClassVar[Literal["information", "variance", "estimation"]] = "information"
     kept: ClassVar[str] = "information kept"
@@ -163,7 +178,9 @@ class Variance(Utility):
         found = np.array([numbers[symbol] for symbol in inputs.symbols], dtype=np.float64)
         known = np.isfinite(found)
         weights = law[known] if law[known].any() else np.ones(int(known.sum()))
-        found[~known] = float(found[known] @ weights / weights.sum()) if known.any() else 0.0
+        # From one of them: the mean of numbers that are all one is exactly that.
+        first = found[known][0] if known.any() else 0.0
+        found[~known] = first + (float((found[known] - first) @ weights / weights.sum()) if known.any() else 0.0)
         return found
 
     def told(self, joint: Joint, protocol: Protocol) -> float:

@@ -231,9 +231,10 @@ class LevelCuts(Cuts):
     @cached_property
     def _widest(self) -> tuple[int, Limits] | None:
         """The secret whose limits leave most open, and these; None where others are searched by boxes."""
-        if not isinstance(self._laws, LawBox) or reads_secret(self.read) or len(self.law) < _MANY_INPUTS:
+        # Thresholds bound the entropy; the square of a mean has a search of its own.
+        if not isinstance(self._laws, LawBox) or not isinstance(self.goal, Entropy) or reads_secret(self.read):
             return None
-        if not isinstance(self.goal, Entropy):
+        if len(self.law) < _MANY_INPUTS:
             return None
         secret = int(self._secrets[self._laws.lower[self._secrets].sum(axis=1).argmin()])
         lower, upper = self._laws.lower[secret] / UNIT, self._laws.upper[secret] / UNIT

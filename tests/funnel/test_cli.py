@@ -294,7 +294,7 @@ def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path
     assert str(expected) in funnel("estimate", tmp_path).stdout
     sampled = json.loads(funnel("estimate", tmp_path, "--sampling", "--method", "inverse", "--json").stdout)
     assert (sampled["sampling"], sampled["method"]) == (True, "inverse")
-    failed(funnel("estimate", tmp_path, "--by", "age"), 4, "age")
+    failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
     failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")
 
 

@@ -196,6 +196,12 @@ class TestVarianceAgain:
         if useful.whole(joint):
             assert tight == pytest.approx((float(exact), float(exact)), abs=1e-6)
 
+    def test_one_number_beside_missing_values_does_not_vary(self) -> None:
+        joint = funnel.Joint.from_counts([[3, 7, 9], [5, 2, 4]])
+        useful = Variance({"X0": None, "X1": 0.1, "X2": 0.1})
+        identity = funnel.fit("identity", joint, funnel.MutualInformation(100.0))
+        assert (useful.whole(joint), useful.told(joint, identity)) == (0.0, 0.0)
+
     def test_shapes_are_checked(self) -> None:
         with pytest.raises(DataError, match="1 numbers for 2 inputs"):
             plain_variance([[1, 2]], [[4, 4]], [Fraction(1)], 4)

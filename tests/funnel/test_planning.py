@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel import ALIP, LDP, LIP, Guarantee, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError, SpecError
+from funnel import ALIP, LDP, LIP, RLIP, Guarantee, InfeasibleGuarantee, Joint, PerfectPrivacy, SolverError, SpecError
 from funnel.measures import mutual_information, normalised_mutual_information
 from funnel.mechanisms import mechanism, names
 from funnel.planning import WORTHWHILE, PlanRow, choose, contenders, plan
@@ -241,4 +241,9 @@ def test_what_does_not_fit_the_memory_is_refused_before_it_is_made() -> None:
     large = Joint.from_counts(np.ones((2, 5800), dtype=int))
     for make in (plan, contenders):
         with pytest.raises(SpecError, match=r"5,800 combinations of X occur.*recode to at most"):
-            make(large, LIP(1.0))
+            make(large, RLIP(1.0))
+    # What needs no table is made all the same, and what does says what it would take.
+    found = {row.mechanism: row for row in plan(large, LIP(1.0), ["optimal", "grr"])}
+    assert found["optimal"].reason is None
+    assert found["grr"].reason is not None
+    assert "GB of memory" in found["grr"].reason

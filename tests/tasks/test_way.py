@@ -87,7 +87,7 @@ def test_doubts_about_the_estimate_are_told_and_kept(tmp_path: Path, monkeypatch
 
 
 def test_a_draw_that_would_be_of_no_use_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimise_module, "too_few", lambda joint, guarantee, rows: "the data are too few")
+    monkeypatch.setattr(optimise_module, "too_few", lambda *_: "the data are too few")
     spec = make_project(tmp_path, PLAIN)
     for _ in range(2):
         # Nor is it kept as a result.

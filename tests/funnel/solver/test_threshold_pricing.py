@@ -13,6 +13,7 @@ from funnel.joint import FloatArray
 from funnel.solver import cuts as cutting
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import Budget
+from funnel.solver.cell_programme import CellProgramme
 from funnel.solver.cells import Cell
 from funnel.solver.threshold_pricing import ThresholdPricer
 
@@ -95,6 +96,47 @@ def test_bounds_of_parts_are_bounds_of_the_rows_in_them(seed: int) -> None:
         assert max(np.inf if one is None else one.bound for one in answers) >= best
     # What was told apart is bounded more closely than the whole.
     assert max(np.inf if one is None else one.bound for one in answers) < first.bound
+
+
+@pytest.mark.parametrize("counts", [RARE, UNSEEN])
+def test_any_multipliers_prove_a_bound(counts: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    joint = Joint.from_counts(counts)
+    cuts, pricer = pricer_of(joint)
+    random = np.random.default_rng(5)
+    prices, programme = np.log(cuts.law), pricer._cells
+    cell = Cell.whole(programme.highest())
+    found = programme.solve(cell, prices)
+    assert found is not None
+    # Cut the best one until the programme has what a row has.
+    cells = [(cell, found)]
+    while True:
+        cell, found = cells.pop(max(range(len(cells)), key=lambda k: cells[k][1].bound))
+        parts = cell.cut(found.entries, found.ratio, np.where(found.losses > 1e-5, found.losses, 0.0), found.mixed)
+        if not parts:
+            break
+        answers = [(part, programme.solve(part, prices, found)) for part in parts]
+        cells += [(part, answer) for part, answer in answers if answer is not None]
+    attained = float(gains(found.point[None, : len(prices)], prices)[0])
+    assert found.bound == pytest.approx(attained, abs=1e-3)
+    bounds = []
+    solve = CellProgramme._run
+
+    def roughly(programme: CellProgramme, rows: int) -> tuple[FloatArray, FloatArray] | None:
+        answer = solve(programme, rows)
+        assert answer is not None
+        values, duals = answer
+        off = random.choice([0.0, 0.01, 0.1, 0.4])
+        # Conditions come last: without one of a pair the levels are worth what they can be at most.
+        duals[rows:] *= random.random(len(duals) - rows) > off
+        return values, duals * random.uniform(1 - off, 1 + off, len(duals)) + random.normal(0, off / 10, len(duals))
+
+    monkeypatch.setattr(CellProgramme, "_run", roughly)
+    for _ in range(60):
+        solved = programme.solve(cell, prices)
+        assert solved is not None
+        bounds.append(solved.bound)
+    assert min(bounds) >= attained - 1e-5
+    assert np.isfinite(bounds).sum() > 20
 
 
 @pytest.mark.parametrize("counts", [RARE, UNSEEN])

@@ -168,10 +168,11 @@ def test_over_a_set_of_laws(guarantee: funnel.Guarantee) -> None:
 
 def test_laws_that_leave_much_open_are_priced_for_the_goal() -> None:
     """Where entropy is priced by thresholds of the widest law, the square of a mean is not."""
-    joint = funnel.Joint.from_counts([[4, 9, 3, 7], [400, 300, 900, 700]], inputs=["1", "2", "3", "9"])
+    counts = np.random.default_rng(0).integers(1, 9, size=(2, 40)) * [[1], [100]]
+    joint = funnel.Joint.from_counts(counts, inputs=[str(n) for n in range(40)])
     guarantee = over_set(funnel.RLDP(1.0, set="boxes"), joint)
     assert guarantee is not None
-    goal = SquaredMean.of(np.array([1.0, 2.0, 3.0, 9.0]), joint.p_input)
+    goal = SquaredMean.of(np.arange(40.0), joint.p_input)
     kinds = {}
     for what in (ENTROPY, goal):
         parts = cuts_for(joint, guarantee, None, None, what).pricer(Budget.of(None))
