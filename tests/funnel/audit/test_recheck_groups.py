@@ -179,6 +179,8 @@ def test_what_is_changed_is_noticed(change: Change, name: str, folder: ReleaseFo
 @pytest.mark.parametrize(
     ("change", "name"),
     [
+        (lambda folder: folder.citation.write_text("cff-version: 1.2.0\n"), "handouts"),
+        (lambda folder: folder.citation.unlink(), "files"),
         (_protocol(_swapped), "labels"),
         (_protocol(_idle), "groups"),
         (_protocol(_lower), "guarantee"),
