@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from funnel.errors import DataError, SpecError
 from funnel.joint import FloatArray
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, find_release, require_one_channel
 from funnel.release.protocol_document import ProtocolDocument
 from funnel.sampling.words import WordArray, WordSource, WordStream
 from funnel.source.cells import number_in
@@ -71,7 +71,7 @@ def draw_within(
     Parameters
     ----------
     release : path
-        The folder of one version.
+        The folder of one version, or of a series, whose latest version is meant.
     column : str, optional
         The column of numbers, where several are published.
     words : callable, optional
@@ -88,9 +88,17 @@ def draw_within(
     SpecError
         If the release has several columns and none is named, or none of that name.
     DataError
-        If a file of it cannot be read, or a value stands for no number.
+        If there is no release, a file of it cannot be read, or a value stands for no number.
+
+    Examples
+    --------
+    >>> import funnel
+    >>> funnel.draw_within("releases/none-of-this-name")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
-    folder = ReleaseFolder(Path(release).resolve())
+    folder = find_release(Path(release))
+    require_one_channel(folder)
     document = ProtocolDocument.read(folder.protocol)
     published = document.outputs.columns
     if column is None and len(published) == 1:
