@@ -89,6 +89,9 @@ def test_what_cannot_be_drawn_is_one_sentence(release: ReleaseFolder, tmp_path: 
     other = ReleaseFolder(tmp_path / "1.0.0")
     other.data.parent.mkdir(parents=True)
     other.protocol.write_bytes(release.protocol.read_bytes())
+    with pytest.raises(DataError, match=r"lacks protocol\.json or datapackage\.json"):
+        draw_within(other.root)
+    other.package.write_text("{")
     with pytest.raises(DataError, match=r"data package of 1\.0\.0 cannot be read"):
         draw_within(other.root)
     other.package.write_text(json.dumps({"resources": [{"schema": {"fields": [{"name": "X"}]}}]}))
