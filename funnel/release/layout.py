@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from funnel.errors import DataError
 
 LATEST = "latest"
 INCOMING = ".incoming-"
+# What the protocol of a release of groups calls its format; and more bytes than any protocol has.
+_GROUPED, _LARGEST = "funnel-grouped-protocol/1", 1 << 28
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 
@@ -155,12 +158,17 @@ class ReleaseFolder:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether its columns are published in groups, as its protocol says."""
+        """Whether its columns are published in groups, as its protocol says; not where that cannot be read."""
         try:
-            with self.protocol.open("rb") as file:
-                return b'"funnel-grouped-protocol/1"' in file.read()
-        except OSError:
+            # What is no file, such as a named pipe, would be waited for without end.
+            if not self.protocol.is_file() or self.protocol.stat().st_size > _LARGEST:
+                return False
+            content = self.protocol.read_bytes()
+            # Most protocols need not be parsed to tell; a value of one may have this text as well.
+            said = json.loads(content) if _GROUPED.encode() in content else None
+        except (OSError, ValueError, RecursionError):
             return False
+        return isinstance(said, dict) and said.get("format") == _GROUPED
 
     @property
     def first_rows(self) -> Path:
