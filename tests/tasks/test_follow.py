@@ -11,6 +11,7 @@ import pytest
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.guarantees import LIP
 from funnel.joint import Joint
+from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import look
 from funnel.pipeline.tasks import explain, follow, optimise
 from funnel.protocol import Protocol
@@ -46,7 +47,7 @@ def test_the_first_version_leaves_the_reserve_to_later_ones(tmp_path: Path) -> N
     for reserve in (1.0, 0.5):
         history = {**SAME, "reserve": reserve}
         spec = spec_of("x.parquet", tmp_path, record_key=["id"], history=history, guarantee="lip:0.6")
-        protocol = Protocol.from_json(optimise._fit(spec, JOINT)[optimise.PROTOCOL].decode())
+        protocol = Protocol.from_json(optimise._fit(spec, JOINT, INFORMATION)[optimise.PROTOCOL].decode())
         assert protocol.guarantee == "lip:0.6"
         assert 0.9 * 0.6 * reserve < LIP(0.6).level(JOINT, protocol).value <= 0.6 * reserve
 

@@ -37,6 +37,11 @@ def enumerated(content: dict[str, Any], counts: dict[Any, int]) -> tuple[Law, La
     return prefixes, records
 
 
+def ln(lift: Fraction) -> float:
+    """To the last digits of a double near 1 as well, where a lift that is rounded first would lose them."""
+    return math.log1p(float(lift - 1)) if abs(lift - 1) < Fraction(1, 2) else math.log(lift)
+
+
 def level(law: Law, counts: dict[Any, int], kind: str) -> float:
     """The largest level over some posteriors, in floats."""
     sizes: dict[str, int] = defaultdict(int)
@@ -47,7 +52,7 @@ def level(law: Law, counts: dict[Any, int], kind: str) -> float:
         lifts = [masses.get(s, Fraction(0)) * n / (sum(masses.values()) * size) for s, size in sizes.items()]
         if not min(lifts):
             return math.inf
-        up, down = math.log(max(lifts)), -math.log(min(lifts))
+        up, down = ln(max(lifts)), -ln(min(lifts))
         worst = max(worst, up + down if kind == "ldp" else max(up, down))
     return worst
 
