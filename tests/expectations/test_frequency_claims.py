@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -166,7 +167,8 @@ def test_records_that_no_count_is_of_are_no_evidence(finished: Finished) -> None
     edit(finished.folder.frequencies, smaller)
     (failed,) = judge(finished).failed
     assert failed.name == "evidence"
-    assert "1 of the 15 inputs of the source are not listed" in str(failed.failure)
+    # How many values are named under noise is not the same every time.
+    assert re.search(r"1 of the \d+ inputs of the source are not listed", str(failed.failure))
 
 
 def test_a_value_that_nobody_has_is_no_selected_one(finished: Finished) -> None:
