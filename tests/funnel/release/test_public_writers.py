@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import importlib
 import inspect
 import os
@@ -108,6 +109,12 @@ READING = {
 WRITING_MODES = set("wax+")
 
 
+@functools.cache
+def parsed() -> dict[str, ast.Module]:
+    """All of them, parsed once for all tests here; nothing changes them."""
+    return dict(modules())
+
+
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """Every module of the package, by the name that it is imported by."""
     for package, folder in SOURCES.items():
@@ -162,7 +169,7 @@ def _is_listing(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None:
-    found = {name: files for name, tree in modules() if (files := written(tree))}
+    found = {name: files for name, tree in parsed().items() if (files := written(tree))}
     assert found == WRITERS
 
 
@@ -225,7 +232,7 @@ def test_at_run_time_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_makers_of_public_documents_import_nothing_exact(name: str) -> None:
-    tree = dict(modules())[name]
+    tree = parsed()[name]
     imported = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
