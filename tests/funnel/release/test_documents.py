@@ -18,6 +18,7 @@ from funnel.drawn import DrawnCounts
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.protocol import Protocol
+from funnel.release import documents
 from funnel.release.documents import (
     DrawsDocument,
     ProtocolDocument,
@@ -37,6 +38,7 @@ COUNTS = [[30, 20, 5, 0], [10, 40, 7, 0]]
 JOINT = Joint.from_counts(COUNTS, ["yes", "no"], [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")])
 LIP = funnel.LIP(0.5)
 PROTOCOL = funnel.fit("grr", JOINT, LIP)
+SECRET = funnel.Alphabet.of(None, 1, "S")
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -158,11 +160,66 @@ def test_counts_by_secret_are_read_back_as_they_were(seed: int, c: int, a: int, 
 )
 def test_damaged_counts_by_secret_are_refused(changes: dict[str, Any], said: str) -> None:
     counts = DrawnCounts.of(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 0]]]))
-    content = draws_document(counts.pairs, counts, funnel.Alphabet.of(None, 1, "S"), "ab" * 16).content()
+    content = draws_document(counts.pairs, counts, SECRET, "ab" * 16).content()
     assert DrawsDocument.from_json(json.dumps(content)).counts is not None
     with pytest.raises(DataError) as caught:
         DrawsDocument.from_json(json.dumps({**content, **changes}))
     assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
+
+
+def wide_content(monkeypatch: pytest.MonkeyPatch) -> tuple[DrawnCounts, dict[str, Any]]:
+    """Counts by secret of five records, and their document as that of a table which is too wide to write pairs of."""
+    counts = DrawnCounts.of(np.array([[[1, 0, 0], [2, 0, 0]], [[0, 0, 0], [0, 0, 2]]]))
+    monkeypatch.setattr(documents, "LARGEST_TABLE", 5)
+    return counts, draws_document(counts, counts, SECRET, "ab" * 16).content()
+
+
+def test_a_wide_table_is_read_back_from_the_cells_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, content = wide_content(monkeypatch)
+    assert (content["pairs"], content["shape"]) == (None, [2, 3])
+    assert validated(content) == "draws"
+    read = DrawsDocument.from_json(json.dumps(content))
+    assert read.counts is not None
+    assert read.counts.agrees_with(counts)
+    assert read.drawn.shape == (1, 2, 3)
+    assert read.drawn.pairs.tolist() == [[1, 0, 0], [2, 0, 2]]
+    # One cell less is not wide, and without counts by secret there is nothing that pairs follow from.
+    monkeypatch.setattr(documents, "LARGEST_TABLE", 6)
+    assert draws_document(counts, counts, SECRET).content()["pairs"] == [[1, 0, 0], [2, 0, 2]]
+    monkeypatch.setattr(documents, "LARGEST_TABLE", 5)
+    assert draws_document(counts).content()["pairs"] == [[1, 0, 0], [2, 0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"shape": None}, "it has either pairs or their shape"),
+        ({"pairs": [[1, 0, 0], [2, 0, 2]]}, "it has either pairs or their shape"),
+        (
+            {"secret": None, "cells": None, "records": None},
+            "it cannot be used: the stored draws have neither pairs nor counts by secret",
+        ),
+        ({"cells": None}, "it counts by secret only in part"),
+        ({"shape": [2, 2]}, "it cannot be used: counts of draws are outside their table"),
+        ({"shape": [0, 3]}, "it cannot be used: counts of draws do not fit a table of 2 × 0 × 3 cells"),
+    ],
+)
+def test_a_damaged_wide_table_is_refused(changes: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, content = wide_content(monkeypatch)
+    with pytest.raises(DataError) as caught:
+        DrawsDocument.from_json(json.dumps({**content, **changes}))
+    assert str(caught.value).startswith(f"the table of drawn pairs is damaged: {said}")
+
+
+def test_draws_of_before_wide_tables_keep_their_counts_by_secret() -> None:
+    counts = DrawnCounts.of(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 2]]]))
+    content = draws_document(counts.pairs, counts, SECRET, "ab" * 16).content()
+    assert content.pop("shape") is None
+    read = DrawsDocument.from_json(json.dumps({**content, "schema": "funnel/draws/2"}))
+    assert read == DrawsDocument.from_json(json.dumps({**content, "shape": None}))
+    assert read.counts is not None
+    assert read.counts.agrees_with(counts)
+    assert read.probe == "ab" * 16
 
 
 def test_draws_of_another_protocol_are_refused() -> None:
