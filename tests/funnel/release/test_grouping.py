@@ -127,6 +127,38 @@ def test_a_plan_is_told_as_json(planned: PlannedGroups) -> None:
     }
 
 
+def test_columns_of_a_list_become_one_group_only_where_no_rule_is_broken(joint: funnel.Joint) -> None:
+    rules = {"minimum_cell": FEWEST, "dominance": 1.0, "unique_share": 1.0}
+    found = {
+        on_breach: make_groups(asked(["x", "y", "z"], disclosure={"on_breach": on_breach, **rules}), joint, LIP, quiet)
+        for on_breach in ("report", "refuse")
+    }
+    # Of x and y alone no cell has fewer people than it must have, and of each other group one has.
+    assert found["report"].groups == (("x", "y", "z"),)
+    assert found["refuse"].groups == (("x", "y"), ("z",))
+    assert min(int(n[n > 0].min()) for n in counts_of(joint, ("x", "y")).values()) == FEWEST
+
+
+def test_groups_take_the_work_that_the_spec_allows_and_tell_how_far_they_are(joint: funnel.Joint) -> None:
+    told: list[tuple[str, int, int]] = []
+    short = asked(mechanism={"time_limit": 0.001})
+    made = make_groups(short, joint, LIP, lambda what, done, of: told.append((what, done, of)))
+    allowed = seconds_for_groups(short)
+    assert made.protocol == funnel.publish_groups(joint, GROUPS, LIP, people=50, time_limit=allowed).protocol
+    assert made.utility < make_groups(asked(), joint, LIP, quiet).utility
+    assert ("ways to publish the groups", 3, 3) in told
+
+
+def test_of_a_column_with_one_value_all_is_kept() -> None:
+    joint = funnel.Joint.from_counts(
+        [[140, 5, 5], [10, 60, 80]], inputs=funnel.Alphabet(("x", "y"), (("a", "1"), ("a", "2"), ("a", "3")))
+    )
+    made = funnel.publish_groups(joint, [["x"], ["y"]], LIP, people=50)
+    constant, other = found_columns(Shown.of(joint, made.protocol))
+    assert (constant.column, constant.entropy, constant.information, constant.kept) == ("x", 0.0, 0.0, 1.0)
+    assert 0 < other.kept < 1
+
+
 def test_a_plan_for_more_people_than_there_are_is_refused(joint: funnel.Joint) -> None:
     with pytest.raises(SpecError, match="no prefix has 601 people where the table has 600"):
         plan_groups(asked(people=601), joint, LIP, quiet)
