@@ -116,8 +116,6 @@ class PrivacyBlock(Document):
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 1 it named no schema, left out what is not known, and did not say how to estimate."""
-        if version != 0:
-            return super().upgraded(version, content)
         told = content.get("frequencies", {"protection": "none", "meaning": UNPROTECTED})
         return {
             "report": None,

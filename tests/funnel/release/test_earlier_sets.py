@@ -51,7 +51,7 @@ def test_every_reader_upgrades_it(document: Any, version: int, content: Any, pla
     assert found == NOW
 
 
-@pytest.mark.parametrize("document", [FindingsDocument, InternalReport])
+@pytest.mark.parametrize("document", [FindingsDocument, InternalReport, PublicReport])
 def test_what_was_made_since_is_what_it_says(document: Any) -> None:
     """The third versions of these named their set already: nothing of them is taken for something else."""
     content = {"guarantee": OLD, "figures": {"guarantee": OLD}, "frequencies": {"protection": "noise"}}

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from funnel import LIP, Joint, Protocol, estimate
+from funnel import LIP, Joint, Protocol, estimate, fit
 from funnel.frequencies.frequencies import of_noisy
 from funnel.frequencies.noise import Noise
+from funnel.frequencies.rows import NoisyRows
 from funnel.protocol import DENOMINATOR
+from funnel.release import estimated
 from funnel.release.estimated import estimate_release, published_limits
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
@@ -27,11 +29,11 @@ _COLUMNS = np.array([[0.75, 0.25, 0.0, 0.5], [0.25, 0.75, 0.0, 0.5], [0.0, 0.0, 
 
 
 def _release(root: Path, protection: str, noisy: np.ndarray = _NOISY) -> tuple[ReleaseFolder, Protocol]:
-    names = {"secret": ["ill", "well"], "inputs": ["a", "b", "c", "d"]}
+    names = {"secret": ["ill", "well"], "inputs": ["a", "b", "c", "d"][: noisy.shape[1]]}
     joint = Joint.from_counts(np.maximum(noisy, 0), **names)
-    rows = np.array([[int(w * DENOMINATOR) for w in row] for row in _COLUMNS], dtype=np.uint64)
+    rows = np.array([[int(w * DENOMINATOR) for w in row] for row in _COLUMNS[:, : noisy.shape[1]]], dtype=np.uint64)
     outputs = replace(joint.inputs, symbols=joint.inputs.symbols[:3])
-    protocol = Protocol(rows, rows[:, 3], joint.inputs, outputs, "given", "lip:8.0")
+    protocol = Protocol(rows, rows[:, -1], joint.inputs, outputs, "given", "lip:8.0")
     folder = ReleaseFolder(root)
     said = UNPROTECTED
     if protection == "noise":
@@ -83,3 +85,32 @@ def test_without_a_limit_what_is_not_told_stays_so(tmp_path: Path) -> None:
     assert (found.rare, int(np.isnan(found.frequencies).sum())) == ((), 3)
     folder.frequencies.unlink()
     assert estimate_release(folder).rare == ()
+
+
+def test_where_records_tell_everything_nothing_else_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, protocol = _release(tmp_path, "none", _NOISY[:, :3])
+    monkeypatch.setattr(estimated, "published_limits", lambda *_: pytest.fail("nothing is untold"))
+    found, alone = estimate_release(folder), estimate(np.array([4_810, 4_380, 10]), protocol)
+    assert found.rare == ()
+    assert np.isfinite(found.errors).all()
+    np.testing.assert_array_equal(found.frequencies, alone.frequencies)
+
+
+def test_counts_of_first_rows_limit_no_share_of_all_rows(tmp_path: Path) -> None:
+    folder, protocol = _release(tmp_path, "noise")
+    assert (published_limits(folder, protocol, 9_200) < 1).any()
+    joint = Joint.from_counts(np.maximum(_NOISY, 0), ["ill", "well"], ["a", "b", "c", "d"])
+    first = of_noisy(_NOISY, joint.secret, joint.inputs, Noise(1.0, 0.0, 0.01), 2.0, 2.0)
+    rows = NoisyRows(1.0, np.ones_like(_NOISY), np.ones_like(_NOISY), np.array([9_000, 100]))
+    folder.frequencies.write_bytes(frequencies_document(replace(first, rows=rows)).to_bytes())
+    assert published_limits(folder, protocol, 9_200).tolist() == [1.0] * 4
+
+
+def test_shares_of_published_values_limit_no_input_that_has_a_secret(tmp_path: Path) -> None:
+    joint = Joint.from_counts([[500, 400, 3], [300, 600, 2]])
+    protocol = fit("conditional-reporting", joint, LIP(1.0))
+    assert protocol.inputs.columns != joint.inputs.columns
+    folder = ReleaseFolder(tmp_path)
+    document = protocol_document(protocol, LIP(1.0), public_of(joint, protocol, LIP(1.0)), UNPROTECTED)
+    folder.protocol.write_bytes(document.to_bytes())
+    assert published_limits(folder, protocol, joint.n).tolist() == [1.0] * len(protocol.inputs)

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import funnel
-from funnel.errors import DataError
+from funnel.errors import DataError, ReleaseRefused
 from funnel.groups import GroupedSolution, Schedule, Shown
 from funnel.release import effective_channels
 from funnel.release.counted_records import read_records, records_file
 from funnel.release.effective_channels import channels_table
+from funnel.release.files import FileRef
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.grouped_findings import FoundColumn, GroupedFindings, GroupedSolved
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument, grouped_protocol_document
 from funnel.release.grouped_public import GroupedPublic
+from funnel.release.grouped_publication import write_grouped_documents, write_grouped_package
 from funnel.release.grouping import found_columns, share
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import UNPROTECTED, Protection
 from funnel.release.public.rounding import share_step
+from funnel.source import file_digest
 from tests.funnel.groups.conftest import tabled
+from tests.projects import spec_of
 
 LIP = funnel.LIP(0.7)
 
@@ -142,6 +150,10 @@ def test_the_protocol_of_groups_is_read_back_and_a_change_is_noticed(
     for key, value in (("denominator", 2**43), ("mechanism", "grr"), ("told", [])):
         with pytest.raises(DataError, match="protocol of groups"):
             GroupedProtocolDocument.from_json(json.dumps({**json.loads(document.to_bytes()), key: value}))
+    content = json.loads(document.to_bytes())
+    content["guarantee"]["kind"] = "ldp"
+    with pytest.raises(DataError, match="declares a guarantee of another kind"):
+        GroupedProtocolDocument.from_json(json.dumps(content))
 
 
 def test_public_figures_of_groups_are_multiples_of_the_step_and_levels_budgets(
@@ -173,3 +185,43 @@ def test_draws_are_read_back_and_a_change_is_noticed(joint: funnel.Joint, tmp_pa
     folder.cells.unlink()
     with pytest.raises(DataError, match=r"draws\.parquet are missing or damaged"):
         GroupedDraws.read(folder)
+
+
+@pytest.mark.parametrize("csv", [True, False])
+def test_documents_are_written_of_the_rows_that_were_drawn_and_of_finite_figures_alone(
+    joint: funnel.Joint, made: GroupedSolution, shown: Shown, tmp_path: Path, csv: bool
+) -> None:
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir()
+    rows = pa.table({column: ["any", "=1"] for column in made.protocol.columns})
+    pq.write_table(rows, folder.data)
+    drawn = FileRef(str(folder.data), file_digest(folder.data))
+    public = GroupedPublic.of(found(joint, made, found_columns(shown)), LIP)
+    protection = Protection.model_validate(UNPROTECTED)
+    spec = spec_of("people.csv", tmp_path, publish=["x", "y", "z"], output={"csv": csv})
+    channels = channels_table(shown, 50)
+
+    def write(drawn: FileRef) -> None:
+        write_grouped_documents(spec, made.protocol, LIP, public, channels, protection, drawn, folder)
+
+    with pytest.raises(ReleaseRefused, match=r"^the rows were changed after they were drawn; run the release again$"):
+        write(replace(drawn, sha256="0" * 64))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder.data]
+    write(drawn)
+    assert GroupedProtocolDocument.read(folder.protocol).protocol == made.protocol
+    assert pq.read_table(folder.channels).equals(channels)
+    assert folder.csv.is_file() == csv
+    if csv:
+        assert folder.csv.read_text().split() == ['"x","y","z"', '"any","any","any"', *[",".join(['"\'=1"'] * 3)]]
+
+    def package(public: GroupedPublic) -> None:
+        at = "2025-03-04T05:06:07Z"
+        write_grouped_package(spec, made.protocol, public, protection, Version(1, 0, 0), at, folder)
+
+    with pytest.raises(ReleaseRefused, match=r"a figure of datapackage\.json is not a finite number$"):
+        package(replace(public, level=math.inf))
+    assert not folder.package.exists()
+    assert not folder.citation.exists()
+    package(public)
+    paths = [resource["path"] for resource in json.loads(folder.package.read_bytes())["resources"]]
+    assert len(paths) == 1 + csv

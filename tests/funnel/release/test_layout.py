@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import DataError
-from funnel.release.layout import ReleaseFolder, Version, find_release, next_version, versions
+from funnel.release.layout import ReleaseFolder, Version, find_release, next_version, require_one_channel, versions
 
 some_version = st.builds(Version, *(st.integers(0, 50),) * 3)
 
@@ -82,3 +82,12 @@ def test_no_protocol_that_no_release_can_have_is_read(tmp_path: Path) -> None:
     with (tmp_path / "protocol.json").open("wb") as file:
         file.truncate((1 << 28) + 1)
     assert not ReleaseFolder(tmp_path).is_grouped
+
+
+def test_what_needs_one_channel_refuses_groups_and_takes_all_else(tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path)
+    folder.protocol.write_text('{"format": "funnel-protocol/1"}')
+    require_one_channel(folder)
+    folder.protocol.write_text('{"format": "funnel-grouped-protocol/1"}')
+    with pytest.raises(DataError, match=r"were published in groups, .*; channels\.parquet has the probabilities"):
+        require_one_channel(folder)

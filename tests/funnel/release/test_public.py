@@ -19,6 +19,7 @@ from funnel.release import public
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicLaws
 from funnel.release.public.comparison import weighed
+from funnel.release.public.rounding import law_of_rare
 from funnel.release.public_report import Contact, Judged, Licence
 from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public
 from tests.public import UNPROTECTED, counted, public_of
@@ -226,3 +227,22 @@ def test_what_rules_a_secret_out_is_told_as_it_is_and_averages_limit_no_belief()
     assert (one_sided[0] <= one_sided[1]).all()
     both = fit("conditional-reporting", JOINT, LIP(1.0))
     assert abs(PublicLaws.of(counted(JOINT), both).p_output.sum() - 1) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("shares", "law"),
+    [
+        # Forty values of a step each are ten times what the common one leaves, and share it.
+        ([0.96, *[0.01] * 40], [0.96, *[0.001] * 40]),
+        # Nothing is left, more than the rare ones have, or less than nothing: all are divided by their sum.
+        ([0.5, 0.25, 0.25], [0.5, 0.25, 0.25]),
+        ([0.7, 0.01, 0.01], [0.7 / 0.72, 0.01 / 0.72, 0.01 / 0.72]),
+        ([0.75, 0.28, 0.01], [0.75 / 1.04, 0.28 / 1.04, 0.01 / 1.04]),
+    ],
+)
+def test_rare_values_share_what_common_ones_leave_where_that_is_less_than_a_step_each(
+    shares: list[float], law: list[float]
+) -> None:
+    found = law_of_rare(np.array(shares), 0.01)
+    np.testing.assert_allclose(found, law, rtol=1e-12)
+    assert found.sum() == pytest.approx(1, abs=1e-12)

@@ -14,6 +14,7 @@ from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicLaws
 from funnel.release.public_accuracy import PublicAccuracy
 from funnel.rounding import integer_weights, marginal_weights
+from funnel.sparse_weights import SparseWeights
 from tests.public import counted
 
 JOINT = Joint.from_counts([[30_000, 10_000, 6_000], [10_000, 50_000, 4_000]])
@@ -89,3 +90,10 @@ def test_tables_are_of_columns_and_of_pairs_of_them() -> None:
     np.testing.assert_allclose(found.tables[2].errors, found.errors, rtol=0.1)
     # Drawing adds the more to a margin, the more of what it is a sum of.
     assert (found.tables[0].errors > found.errors.min()).all()
+
+
+def test_wide_tables_have_no_errors_to_tell() -> None:
+    table = fit("grr", JOINT, LIP(0.3))
+    entries = Protocol.of_sparse(SparseWeights.of(table.weights), table.marginal, table.inputs, table.outputs)
+    assert PublicAccuracy.of(PublicLaws.of(counted(JOINT), table)) is not None
+    assert PublicAccuracy.of(PublicLaws.of(counted(JOINT), entries)) is None

@@ -82,3 +82,22 @@ def test_columns_that_there_are_not_and_files_that_are_damaged_are_named(copy: R
         funnel.open_release(copy.root)
     with pytest.raises(DataError, match="there is no release at"):
         funnel.open_release(copy.root / "gone")
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [(PermissionError(13, "Permission denied"), "Permission denied"), (OSError(), "OSError")],
+)
+def test_a_package_that_the_system_does_not_give_is_told_with_its_reason(
+    published: ReleaseFolder, monkeypatch: pytest.MonkeyPatch, failure: OSError, said: str
+) -> None:
+    read = Path.read_bytes
+
+    def refused(path: Path) -> bytes:
+        if path.name == "datapackage.json":
+            raise failure
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(DataError, match=rf"datapackage\.json cannot be read: {said}$"):
+        funnel.open_release(published.root)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,13 @@ def test_a_version_appears_at_a_url_whole_and_once(published: ReleaseFolder, tmp
     storage.pipe_file(f"{root}/1.0.0/signature.json", b"another")
     with pytest.raises(OutputError, match=r"people/1\.0\.0 holds another release of this name and version"):
         share_at(release, url, quiet)
+
+
+def test_what_is_no_version_is_put_nowhere(published: ReleaseFolder, tmp_path: Path) -> None:
+    release = replace(whole_release(published.root), version="1.0")
+    with pytest.raises(DataError, match=r"^1\.0 is no version; the release is damaged$"):
+        share_at(release, f"file://{tmp_path}/out", quiet)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -200,6 +209,23 @@ def test_a_portal_that_refuses_is_told_without_the_token(portal: PortalDouble, p
 def test_a_portal_that_cannot_be_asked_is_none(address: str, token: str | None, said: str) -> None:
     with pytest.raises(SpecError, match=said):
         open_portal(address, token)
+
+
+def test_a_portal_without_the_package_for_portals_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ckanapi", None)
+    with pytest.raises(SpecError, match=r"install it with pip install 'funnel\[ckan\]'"):
+        open_portal("https://data.example", TOKEN)
+
+
+def test_an_address_that_knows_no_datasets_is_told_as_one(portal: PortalDouble, published: ReleaseFolder) -> None:
+    def unknown(action: str, told: dict[str, Any]) -> None:
+        if action == "package_create":
+            raise Refused(404, "Not Found Error", message="Not found")
+
+    portal.before = unknown
+    with pytest.raises(OutputError, match=r"does not know package_create, or what it is about; check the address$"):
+        shared(portal, published)
+    assert portal.datasets == {}
 
 
 def test_the_command_shares_at_a_url_and_on_a_portal(
