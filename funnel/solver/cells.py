@@ -29,7 +29,7 @@ class Limits:
     Attributes
     ----------
     lower, upper : ndarray, shape (n,)
-        Whole units of 2^-32, for the inputs and, where some are not told apart, for all of these together as the last.
+        Probabilities, multiples of 2^-32: of the inputs and, where some are not told apart, of these together at the end.
     """
 
     lower: FloatArray
