@@ -29,7 +29,8 @@ class Limits:
     Attributes
     ----------
     lower, upper : ndarray, shape (n,)
-        Probabilities, multiples of 2^-32: of the inputs and, where some are not told apart, of these together at the end.
+        Probabilities, multiples of 2^-32, of the inputs and, where some are not told apart, of all of these together
+        as the last.
     """
 
     lower: FloatArray
