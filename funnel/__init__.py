@@ -43,7 +43,7 @@ _ROOMS = {
         "Witness",
         "parse_guarantee",
     ),
-    "estimation": ("Estimate", "estimate"),
+    "estimation": ("Estimate", "NumberEstimate", "Trend", "estimate", "estimate_numbers", "estimate_trend"),
     "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),
