@@ -16,6 +16,7 @@ from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import variances
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -50,7 +51,7 @@ class Estimate:
     columns : tuple of str
         What is estimated: all columns the protocol reads, or those asked for.
     given : tuple of str
-        Those of them that the protocol does not read: shares are of the records that have the same values there.
+        Those of them that make groups, or that shares are within: shares are of the records with the same values there.
     cells : tuple of tuple of str
         Their values; by default in the order of ``protocol.inputs``.
     frequencies : ndarray, shape (cells,)
@@ -178,6 +179,7 @@ def estimate(
     protocol: Protocol,
     by: str | Sequence[str] | None = None,
     *,
+    within: str | Sequence[str] = (),
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
     confidence: float = 0.95,
@@ -197,6 +199,9 @@ def estimate(
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
         protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
+    within : str or sequence of str, optional
+        Columns of the protocol in every cell of which shares are estimated: those of ``by`` among the records that have
+        the same true values there, and not among all.
     method : "em" or "inverse"
         Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
         nearest law.
@@ -255,9 +260,17 @@ def estimate(
             f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
             "large; the posteriors in protocol.json say how likely each true value is behind a published one"
         )
-    columns, given, inner = named_columns(protocol, protocol.inputs.columns if by is None else by, released)
-    if not columns:
+    parts_of = (within,) if isinstance(within, str) else tuple(within)
+    if by is None:
+        by = tuple(column for column in protocol.inputs.columns if column not in parts_of)
+    asked = (by,) if isinstance(by, str) else tuple(by)
+    columns, given, inner = named_columns(protocol, (*parts_of, *asked), released)
+    if not asked:
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
+    if any(column in given for column in parts_of):
+        raise SpecError("shares are within columns of the protocol; name those that are joined to the records under by")
+    if parts_of and bootstrap is not None:
+        raise SpecError("shares within parts have computed errors; leave out the bootstrap")
     cells, cell_of = cells_of(protocol, inner)
     b, a = protocol.size
     if float(a) * b * min(a, b) > MOST_WORK:
@@ -267,11 +280,18 @@ def estimate(
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
+    places = [inner.index(column) for column in parts_of]
+    known: dict[tuple[str, ...], int] = {}
+    part_of_cell = np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells])
     records = sum(int(counts.sum()) for counts in grouped.values())
     parts = []
     for group, counts in grouped.items():
         fit = Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
-        parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
+        if parts_of:
+            shares = np.array(shares_within(fit, counts, cell_of, part_of_cell, sampling, each))
+            parts.append((group, _Part(*shares.T, ())))
+        else:
+            parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
     # Columns in the order asked for.
     order = [(*given, *inner).index(column) for column in columns]
 
@@ -285,7 +305,7 @@ def estimate(
     )
     return Estimate(
         columns,
-        given,
+        (*given, *parts_of),
         tuple(named(group, place) for group, _ in parts for place in range(len(cells))),
         frequencies,
         errors,

@@ -16,6 +16,7 @@ from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.linear import Aimed
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.ratio import Ratio, ratio
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -335,7 +336,7 @@ class _Cell:
         fitted = self._aimed.fitted[self._first : self._first + self._stands.size]
         told = self._aimed.told[self._first : self._first + self._stands.size]
         every = self._stands.size - 1
-        mean, error, low, up = self._mean(fitted, bool(told[0] and told[every]))
+        mean, error, low, up = self._mean()
         total, total_error, total_low, total_up = self._total(fitted, bool(told[0]))
         there = fitted[every] > 0
         within = fitted[1] / fitted[every] if there and told[1] and told[every] else self._widest()
@@ -358,31 +359,10 @@ class _Cell:
     def _widest(self) -> float:
         return float((self._stands.ends[:, 1] - self._stands.ends[:, 0]).max() / 2)
 
-    def _mean(self, fitted: FloatArray, told: bool) -> tuple[float, float, float, float]:
+    def _mean(self) -> Ratio:
         middles, every = self._stands.middles, self._stands.size - 1
-        least, most = float(middles[0]), float(middles[-1])
-        share = float(fitted[every])
-        if not told or share <= 0:
-            return np.nan, np.nan, least, most
-        mean = float(np.clip(fitted[0] / share, least, most))
-        # The sum of the numbers less this mean, over their share, is what the mean is off.
-        sum_, count = self._row((0, 1.0), (every, -mean)), self._row((every, 1.0))
-        aimed, z = self._aimed, self._z
-        error = aimed.error(sum_) / share
-        x, y = float(sum_ @ aimed.unbiased), float(count @ aimed.unbiased)
-        vxx, vxy, vyy = (float(u @ aimed.covariance @ v) for u, v in ((sum_, sum_), (sum_, count), (count, count)))
-        square = y * y - z * z * vyy
-        surely = y - z * np.sqrt(max(0.0, vyy)) - aimed.off(count)
-        if square <= 0 or surely <= 0:
-            # Whether anybody is in the cell is not known.
-            return mean, error, least, most
-        middle = x * y - z * z * vxy
-        root = np.sqrt(max(0.0, middle * middle - square * (x * x - z * z * vxx)))
-        off = aimed.off(sum_) / surely
-        low, up = mean + (middle - root) / square - off, mean + (middle + root) / square + off
-        rounding = 1e-12 * (most - least)
-        low, up = min(low, mean) - rounding, max(up, mean) + rounding
-        return mean, error, float(np.clip(low, least, most)), float(np.clip(up, least, most))
+        bounds = float(middles[0]), float(middles[-1])
+        return ratio(self._aimed, self._first, self._first + every, self._z, *bounds)
 
     def _total(self, fitted: FloatArray, told: bool) -> tuple[float, float, float, float]:
         middles, row = self._stands.middles, self._row((0, 1.0))
