@@ -289,7 +289,7 @@ def estimate(
         fit = Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
         if parts_of:
             shares = np.array(shares_within(fit, counts, cell_of, part_of_cell, sampling, each))
-            parts.append((group, _Part(*shares.T, ())))
+            parts.append((group, _Part(shares[:, 0], shares[:, 1], shares[:, 2], shares[:, 3], ())))
         else:
             parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
     # Columns in the order asked for.

@@ -84,7 +84,7 @@ class Aimed:
 
     def error(self, weights: FloatArray) -> float:
         """The standard error of a weighted sum of them; weights (k,)."""
-        return float(np.sqrt(max(0.0, weights @ self.covariance @ weights)))
+        return float(np.sqrt(max(0.0, float(weights @ self.covariance @ weights))))
 
     def off(self, weights: FloatArray) -> float:
         """By how much a weighted sum can be off because rare values have other shares than they are taken to have."""

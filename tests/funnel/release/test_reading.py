@@ -140,5 +140,5 @@ def changed(folder: ReleaseFolder, **to: str) -> None:
 
 def test_a_data_package_that_tells_no_intervals_is_refused(copy: ReleaseFolder) -> None:
     changed(copy, resources="none")
-    with pytest.raises(DataError, match="data package of 1.0.0 cannot be read"):
+    with pytest.raises(DataError, match=r"data package of 1\.0\.0 cannot be read"):
         estimate_numbers_of(copy, "sex")
