@@ -37,7 +37,7 @@ help:
 release: $(STAMPS)/project
 	$(BIN)/funnel release data/adult.toml
 
-# A file of tests stays on one of the two workers, so that its tests share what is slow to start.
+# A file of tests stays on one of the two workers, and so do all of tests/flows, so that they share what is slow to start.
 test: $(STAMPS)/dev $(STAMPS)/project
 	scripts/install-system-packages.sh
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder

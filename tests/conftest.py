@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -32,10 +33,22 @@ def _turn(item: pytest.Item) -> int:
     return next((turn for turn, place in enumerate(_FIRST) if item.nodeid.startswith(place)), len(_FIRST))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Files on workers, but all tests of flows on one: the server that they share takes a minute of a processor."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Rooms(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _FIRST[0] if nodeid.startswith(_FIRST[0]) else super()._split_scope(nodeid)
+
+    return Rooms(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: next((i for i, place in enumerate(_FIRST) if item.nodeid.startswith(place)), len(_FIRST))
-    )
+    items.sort(key=_turn)
     if TIMES == 1:
         return
     done = set()
