@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from tests import forest
 from tests.ledger.servers import Server, running_server
 
 # The machines that run the tests are small and shared, so no example is failed for being slow.
@@ -21,6 +22,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 # A shell starts what runs in its background deaf to Ctrl-C, and a test that interrupts itself would then wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A fifth of the time of a small release otherwise; the forest itself is tested with all of its trees.
+forest.plant(forest.FEW)
 
 # Set by `make fuzz`: every test of a property takes that many times its examples, others in every run.
 TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
