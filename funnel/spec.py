@@ -42,6 +42,12 @@ from funnel.settings import (
 from funnel.storage import base_name, is_url, local_path
 from funnel.wording import did_you_mean, nearest, same_name, toml_key
 
+
+def drawn_name(column: str) -> str:
+    """The name of the column of numbers that are drawn within the intervals of a column."""
+    return f"{column} (number)"
+
+
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
 
@@ -397,6 +403,29 @@ class ReleaseSpec(Section):
             )
         return None
 
+    def _require_drawable(self, column: str) -> None:
+        """Refuse numbers within intervals where there are none, or where nothing says how they are drawn."""
+        what = f'[numbers] draw = "within" of {column!r}'
+        if column in self.secret:
+            raise ValueError(f"{what} draws from what is published, and that column is secret; take draw out")
+        if self.groups.of is not None:
+            raise ValueError(
+                f"{what} is not there yet for groups of columns; publish a flat list of few, or take draw out"
+            )
+        if not self.has_bins(column):
+            raise ValueError(
+                f"{what} draws within the bins of a column, and it has none; give bins under "
+                f"[recode.{toml_key(column)}], or take draw out"
+            )
+        name = drawn_name(column)
+        if any(same_name(name, other) for other in self.columns):
+            raise ValueError(f"{what} makes a column {name!r}, and there is one already; publish one of the two")
+
+    @property
+    def drawn_columns(self) -> tuple[str, ...]:
+        """The published columns of which a number is drawn within the interval of every record, in order."""
+        return tuple(column for column in self.publish if column in self.numbers and self.numbers[column].draw)
+
     @model_validator(mode="after")
     def _numbers_agree(self) -> Self:
         for column, numbers in self.numbers.items():
@@ -409,6 +438,8 @@ class ReleaseSpec(Section):
                         f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
                         "inside; change one of the two"
                     )
+            if numbers.draw is not None:
+                self._require_drawable(column)
         if self.utility == "estimation" and self.register is not None:
             raise ValueError(
                 'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '

@@ -85,6 +85,15 @@ def plain_intervals(spec: ReleaseSpec, column: str) -> dict[str, tuple[Fraction,
     edges, said = edges_of(spec, column), spec.numbers.get(column)
     if not edges or said is None or said.range is None:
         return {}
-    ends = [Fraction(end) for end in (said.range[0], *edges, said.range[1])]
-    tops = [*(end - int(said.whole) for end in ends[1:-1]), ends[-1]]
-    return {name: (low, top) for name, (low, _), top in zip(bin_labels(edges), pairwise(ends), tops, strict=True)}
+    ends = [Fraction(str(end)) for end in (said.range[0], *edges, said.range[1])]
+    if said.decimals is None and not said.whole:
+        return dict(zip(bin_labels(edges), pairwise(ends), strict=True))
+    parts = 10 ** (said.decimals or 0)
+    # In parts of one, which all numbers have whole ones of: from the first that is not below, to the last that is not
+    # above; the next edge is itself no part of a bin, the end of the range is.
+    firsts = [-(-end * parts // 1) for end in ends[:-1]]
+    lasts = [*(-(-end * parts // 1) - 1 for end in ends[1:-1]), ends[-1] * parts // 1]
+    return {
+        name: (Fraction(first, parts), Fraction(last, parts))
+        for name, first, last in zip(bin_labels(edges), firsts, lasts, strict=True)
+    }
