@@ -247,7 +247,10 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
         return {}
     known = {key: told[key] for key in ("unit", "range", "decimals") if key in told}
     ends = {label: [float(low), float(high)] for label, (low, high) in intervals.items()}
-    return {"funnel:numbers": {**known, "whole": told.get("whole", False), **({"intervals": ends} if ends else {})}}
+    means = {"means": dict(zip(intervals, told["means"], strict=True))} if "means" in told else {}
+    weight = {"surveyWeight": True} if said.settings.get("weight") == column else {}
+    whole = told.get("whole", False)
+    return {"funnel:numbers": {**known, "whole": whole, **({"intervals": ends} if ends else {}), **means, **weight}}
 
 
 def _drawn(path: str, told: ToldNumbers, said: Said) -> dict[str, Any]:

@@ -44,6 +44,7 @@ _ROOMS = {
         "parse_guarantee",
     ),
     "estimation": ("Estimate", "estimate"),
+    "estimation.weighted": ("WeightedEstimate", "estimate_weighted"),
     "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),

@@ -18,6 +18,7 @@ from funnel.errors import (
     SpecError,
 )
 from funnel.estimation import Estimate, estimate
+from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -91,9 +92,11 @@ __all__ = [
     "SpecError",
     "Utility",
     "Variance",
+    "WeightedEstimate",
     "Witness",
     "draw_within",
     "estimate",
+    "estimate_weighted",
     "fit",
     "measures",
     "mechanisms",

@@ -485,8 +485,11 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 @click.option(
     "--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True, help="How shares are estimated."
 )
+@click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
-def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str, as_json: bool) -> None:
+def estimate_command(
+    release: Path, by: tuple[str, ...], sampling: bool, method: str, weighted: bool, as_json: bool
+) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
@@ -496,13 +499,17 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
     Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
     some values hardly occur, they are taken to be as rare as is published, and named.
     """
+    if weighted and method != "em":
+        raise SpecError(f"--weighted estimates are the likeliest ones; take --method {method} out")
     from funnel.release.estimated import estimate_release
     from funnel.release.layout import find_release, require_one_channel
+    from funnel.release.weighted import estimate_release_weighted
 
     folder = find_release(release)
     require_one_channel(folder)
+    way = partial(estimate_release, method="em" if method == "em" else "inverse")
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)
+        found = (estimate_release_weighted if weighted else way)(folder, by or None, sampling=sampling)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

@@ -59,6 +59,14 @@ def _plain(number: Fraction) -> int | float:
     return int(number) if number.denominator == 1 else float(number)
 
 
+def means_of(spec: ReleaseSpec, column: str) -> dict[str, float]:
+    """The mean of every bin that the spec gives means for, by its name."""
+    numbers, recode = spec.numbers.get(column), spec.recode.get(column)
+    if numbers is None or numbers.means is None or recode is None:
+        return {}
+    return dict(zip(recode.bin_labels, numbers.means, strict=True))
+
+
 def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
     """What users of a release are told of the numbers of a column, as JSON values; None where the spec says nothing.
 
@@ -68,17 +76,22 @@ def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
     if said is None:
         return None
     intervals = {label: list(interval) for label, interval in intervals_of(spec, column).items()}
+    means = means_of(spec, column)
     return {
         **({} if said.unit is None else {"unit": said.unit}),
         **({} if said.range is None else {"range": list(said.range)}),
         "whole": said.whole,
         **({} if said.decimals is None else {"decimals": said.decimals}),
         **({"intervals": intervals} if intervals else {}),
+        **({"means": means} if means else {}),
+        **({"surveyWeight": True} if spec.weight == column else {}),
     }
 
 
 def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[float | None, ...]:
-    """The number that each category of a column stands for: itself, or the middle of its bin; None if it has none.
+    """The number that each category of a column stands for: itself, or the mean of its bin; None if it has none.
+
+    The mean as the spec has it, or the middle.
 
     The categories of missing and of other values have none.
 
@@ -87,11 +100,13 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
     SpecError
         If another category is no number.
     """
-    intervals = intervals_of(spec, column)
+    intervals, means = intervals_of(spec, column), means_of(spec, column)
     without = (spec.source.missing_label, spec.other_label(column))
     found: list[float | None] = []
     for label in labels:
-        if label in intervals:
+        if label in means:
+            found.append(means[label])
+        elif label in intervals:
             low, high = intervals[label]
             found.append((low + high) / 2)
         elif (number := number_in(label, spec.source.decimal)) is not None:

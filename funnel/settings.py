@@ -340,6 +340,8 @@ class NumberSettings(Section):
         What is counted or measured, such as "years" or "US dollars".
     decimals : int or None
         Digits after the point that numbers have: of 2, "10 to under 20" is from 10.00 to 19.99.
+    means : tuple of numbers or None
+        What the numbers of every bin are on average, known before the source is read; by default the middle of each.
     draw : "within" or None
         Whether a table is published beside the records that has a number of its interval for every record.
     """
@@ -348,7 +350,15 @@ class NumberSettings(Section):
     whole: StrictBool = False
     unit: Line | None = None
     decimals: Annotated[StrictInt, Field(ge=0, le=9)] | None = None
+    means: Annotated[tuple[int | float, ...] | None, BeforeValidator(_as_tuple)] = None
     draw: Literal["within"] | None = None
+
+    @field_validator("means", mode="before")
+    @classmethod
+    def _one_a_bin(cls, value: object) -> object:
+        if value is None or (isinstance(value, (list, tuple)) and value and all(map(_is_number, value))):
+            return None if value is None else tuple(value)
+        raise ValueError("must be a list with a number for every bin, from the lowest to the highest")
 
     @field_validator("range", mode="before")
     @classmethod

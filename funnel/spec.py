@@ -7,6 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
@@ -94,6 +95,8 @@ class ReleaseSpec(Section):
         the one published column, which then holds numbers.
     numbers : mapping of column name to NumberSettings
         What the numbers of a secret or published column are.
+    weight : str or None
+        The published column of survey weights, which is published as classes like any other column.
     """
 
     name: StrictStr
@@ -110,6 +113,7 @@ class ReleaseSpec(Section):
     guarantee: GuaranteeSettings
     utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
+    weight: Line | None = None
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
@@ -421,6 +425,46 @@ class ReleaseSpec(Section):
         if any(same_name(name, other) for other in self.columns):
             raise ValueError(f"{what} makes a column {name!r}, and there is one already; publish one of the two")
 
+    def _require_means(self, column: str, numbers: NumberSettings) -> None:
+        """Refuse means that are not one for each bin, inside it."""
+        edges, means = self.recode[column].edges if column in self.recode else (), numbers.means or ()
+        if not edges or numbers.range is None:
+            raise ValueError(
+                f"[numbers] {column!r} has means, which are of bins that are listed under [recode.{toml_key(column)}], "
+                "within a range; give both, or take means out"
+            )
+        ends = (numbers.range[0], *edges, numbers.range[1])
+        if len(means) != len(ends) - 1:
+            raise ValueError(f"[numbers] {column!r} has {len(means)} means and {len(ends) - 1} bins; give one for each")
+        under = float(numbers.step or 0)
+        for (low, high), mean in zip(pairwise(ends), means, strict=True):
+            if not low <= mean <= (high if high == ends[-1] else high - under):
+                raise ValueError(f"[numbers] {column!r} has a mean of {mean} for its bin from {low} to {high}")
+
+    @model_validator(mode="after")
+    def _weight_agrees(self) -> Self:
+        if self.weight is None:
+            return self
+        column, key = self.weight, toml_key(self.weight)
+        if self.groups.of is not None:
+            raise ValueError("weight is not there yet for groups of columns; publish a flat list, or take weight out")
+        if column not in self.publish:
+            raise ValueError(
+                f"weight names the column {column!r}, which is not published: weights are one more column under the "
+                f"bound, in classes; add it to publish{did_you_mean(column, self.publish)}"
+            )
+        if len(self.publish) < 2:
+            raise ValueError("weight names the only published column; publish what is to be weighted, too")
+        numbers = self.numbers.get(column)
+        if not self.has_bins(column) or numbers is None or numbers.range is None:
+            raise ValueError(
+                f"weight is published as classes, and next to a record a weight that is nearly unique is a name; give "
+                f"bins under [recode.{key}], and range = [least, largest] under [numbers.{key}]"
+            )
+        if numbers.range[0] < 0:
+            raise ValueError(f"[numbers] {column!r} is a weight, and its range begins below 0")
+        return self
+
     @property
     def drawn_columns(self) -> tuple[str, ...]:
         """The published columns of which a number is drawn within the interval of every record, in order."""
@@ -440,6 +484,8 @@ class ReleaseSpec(Section):
                     )
             if numbers.draw is not None:
                 self._require_drawable(column)
+            if numbers.means is not None:
+                self._require_means(column, numbers)
         if self.utility == "estimation" and self.register is not None:
             raise ValueError(
                 'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '

@@ -309,7 +309,12 @@ def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
     )
     right = right and (not ends or bool(values & set(ends)))
     right = right and isinstance(told.get("unit", ""), str) and type(told.get("decimals", 0)) is int
-    right = right and not set(told) - {"unit", "range", "whole", "decimals", "intervals"}
+    means = told.get("means", {})
+    right = right and isinstance(means, dict) and (not means or list(means) == list(ends))
+    right = right and all(type(mean) in (int, float) for mean in means.values())
+    right = right and all(ends[label][0] <= mean <= ends[label][1] for label, mean in means.items())
+    right = right and told.get("surveyWeight", True) is True
+    right = right and not set(told) - {"unit", "range", "whole", "decimals", "intervals", "means", "surveyWeight"}
     return {"funnel:numbers": told} if right else {}
 
 

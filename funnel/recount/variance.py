@@ -51,7 +51,9 @@ def plain_variance(
 
 
 def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list[Fraction | None]:
-    """What number every category of a column stands for, by the spec: itself, or the middle of its bin.
+    """What number every category of a column stands for, by the spec: itself, or the mean of its bin.
+
+    That is as the spec has it, or the middle.
 
     Bins go from an edge to the next one, the first and the last to the ends of the range; of whole numbers to the last
     one under the next edge. None for missing and other values.
@@ -65,6 +67,9 @@ def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list
     if edges_of(spec, column) and not intervals:
         raise DataError(f"the bins of {column!r} have no range, so they stand for no numbers")
     middles = {name: (low + top) / 2 for name, (low, top) in intervals.items()}
+    said = spec.numbers.get(column)
+    if said is not None and said.means is not None:
+        middles = dict(zip(intervals, (Fraction(mean) for mean in said.means), strict=True))
     none_for = {spec.source.missing_label, spec.other_label(column)}
     found: list[Fraction | None] = []
     for label in labels:
