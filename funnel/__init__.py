@@ -44,6 +44,7 @@ _ROOMS = {
         "parse_guarantee",
     ),
     "estimation": ("Estimate", "NumberEstimate", "Trend", "estimate", "estimate_numbers", "estimate_trend"),
+    "estimation.weighted": ("WeightedEstimate", "estimate_weighted"),
     "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),

@@ -8,7 +8,7 @@ import traceback
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -488,19 +488,13 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 )
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
-    "--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True, help="How shares are estimated."
+    "--method",
+    type=click.Choice(["em", "inverse"]),
+    help="How shares are estimated: likeliest (em, the default), or without bias.",
 )
+@click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
-def estimate_command(
-    releases: tuple[Path, ...],
-    by: tuple[str, ...],
-    within: tuple[str, ...],
-    of: str | None,
-    quantiles: tuple[float, ...],
-    sampling: bool,
-    method: str,
-    as_json: bool,
-) -> None:
+def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
@@ -512,27 +506,12 @@ def estimate_command(
 
     Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
     """
-    from funnel.estimation.numbers import QUARTILES
-    from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
-    from funnel.release.layout import find_release, require_one_channel
+    from funnel.release.asked import Question
+    from funnel.release.layout import find_release
 
     folders = [find_release(release) for release in releases]
-    for folder in folders:
-        require_one_channel(folder)
-    if of is None and quantiles:
-        raise SpecError("--quantile goes with --of COLUMN: it asks for quantiles of a column of numbers")
-    if of is not None and (within or len(folders) > 1):
-        raise SpecError("--of is about one release, and its cells are named with --by")
-    how: Literal["em", "inverse"] = "em" if method == "em" else "inverse"
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        if of is not None:
-            found: Any = estimate_numbers_of(
-                folders[0], of, by, quantiles=quantiles or QUARTILES, method=how, sampling=sampling
-            )
-        elif len(folders) > 1:
-            found = estimate_versions(folders, by or None, within=within, method=how, sampling=sampling)
-        else:
-            found = estimate_release(folders[0], by or None, within=within, method=how, sampling=sampling)
+        found = Question(**asked).answer(folders)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)
