@@ -53,6 +53,15 @@ class NumberEstimate:
         Whether errors are of the law that the records are a sample of, or of these records.
     confidence : float
         Of each interval by itself.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> joint = funnel.Joint.from_counts([[300, 60], [100, 540]], inputs=["20", "40"])
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    >>> print(funnel.estimate_numbers(np.array([430, 570]), protocol, "X", quantiles=[0.5]))
+    ...                                                          # doctest: +ELLIPSIS
+    of X             estimate  ...
     """
 
     column: str
@@ -210,8 +219,8 @@ def estimate_numbers(
     >>> joint = funnel.Joint.from_counts([[300, 60, 40], [100, 300, 200]], inputs=["20", "40", "60"])
     >>> protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
     >>> found = funnel.estimate_numbers(np.array([390, 365, 245]), protocol, of="X")
-    >>> round(found.means[0], 1), round(found.mean_errors[0], 1), round(found.quantiles[0, 1])
-    (35.4, 0.6, 40)
+    >>> found.means.round(1).tolist(), found.mean_errors.round(1).tolist(), found.quantiles.tolist()
+    ([35.4], [0.6], [[20.0, 40.0, 40.0]])
     """
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")

@@ -50,6 +50,15 @@ class Trend:
         Whether versions may be about the same people, so that nothing is known of how their answers go together.
     confidence : float
         Of each interval by itself.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> protocol = funnel.fit("grr", funnel.Joint.from_counts([[300, 100], [100, 500]]), funnel.LIP(0.5))
+    >>> years = [funnel.estimate(np.array(counts), protocol) for counts in ([430, 570], [480, 520])]
+    >>> trend = funnel.estimate_trend(years, versions=["2020", "2021"])
+    >>> trend.cells, bool(trend.whole.values[0] > 0)
+    ((('X0',), ('X1',)), True)
     """
 
     columns: tuple[str, ...]
