@@ -83,7 +83,7 @@ GROUPS = (
     SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
     .replace('["marital-status", "sex"]', '["sex"]')
     .replace("lip:1.0", "lip:0.6")
-    .replace("csv = true", "csv = false")
+    .replace("csv = true", 'csv = false\n\n[numbers.age]\nunit = "years"\nrange = [17, 90]\nwhole = true')
 )
 KEYED_GROUPS = GROUPS.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
 UNSHUFFLED_GROUPS = GROUPS.replace("csv = false", "csv = false\nshuffle = false")
