@@ -32,6 +32,7 @@ from funnel.recount.grouped import RecordLevel, follow
 from funnel.recount.grouped_handouts import grouped_handouts_again
 from funnel.recount.grouped_text import GroupedText
 from funnel.recount.rows import connect, parquet_cells
+from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.layout import ReleaseFolder
@@ -204,15 +205,16 @@ class FinishedGroups:
 
     def _source(self) -> list[Claim]:
         said, spec, found = self.said, self.spec, self.recount
-        published = set(self.columns)
-        named = spec.publish == said.publish or (said.publishes_all and not published & said.kept_back)
+        # Nobody asked for a list: what is published are all columns of the source that are not kept back.
+        meant = tuple(name for name in source_columns(spec) if name not in said.kept_back)
+        named = spec.publish == (meant if said.publishes_all else said.publish)
         of_spec = spec.groups.of if isinstance(spec.groups.of, tuple) else None
         return [
             claim("digest", self.snapshot.source_sha256 == found.sha256, "of the snapshot is not that of the source"),
             same("records", self.snapshot.rows, found.rows),
             same("records left out", self.snapshot.dropped, found.dropped),
             same("secret", spec.secret, said.secret),
-            claim("published", named, "columns are not those of the spec"),
+            claim("published", named, "columns are not those that the spec asks for"),
             same("groups", (of_spec, spec.groups.people), (said.groups, said.expected_people)),
             claim("bound", said.guarantee == _handed_on(spec), "that the run was for is not the one of the spec"),
             same("csv", spec.output.csv, said.csv),
