@@ -43,7 +43,7 @@ _ROOMS = {
         "Witness",
         "parse_guarantee",
     ),
-    "estimation": ("Estimate", "estimate"),
+    "estimation": ("EffectiveChannels", "Estimate", "estimate"),
     "groups": ("GroupedProtocol", "publish_groups"),
     "history": ("History",),
     "joint": ("Joint",),

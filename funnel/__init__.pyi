@@ -17,7 +17,7 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
-from funnel.estimation import Estimate, estimate
+from funnel.estimation import EffectiveChannels, Estimate, estimate
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -65,6 +65,7 @@ __all__ = [
     "Alphabet",
     "Chi2Lift",
     "DataError",
+    "EffectiveChannels",
     "EntropyError",
     "Estimate",
     "Estimation",

@@ -8,7 +8,7 @@ import traceback
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import click
 
@@ -483,10 +483,12 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 @click.option("--by", "by", multiple=True, metavar="COLUMN", help="Estimate this column; several are crossed.")
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
-    "--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True, help="How shares are estimated."
+    "--method",
+    type=click.Choice(["em", "inverse"]),
+    help="How shares are estimated: likeliest, or without bias. Default em, of columns in groups inverse.",
 )
 @json_option
-def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str, as_json: bool) -> None:
+def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str | None, as_json: bool) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
@@ -495,14 +497,17 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
 
     Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
     some values hardly occur, they are taken to be as rare as is published, and named.
+
+    Of columns that were published in groups one or two are estimated, by channels.parquet: name them with --by. Its
+    probabilities are rounded, and intervals have room for that.
     """
     from funnel.release.estimated import estimate_release
-    from funnel.release.layout import find_release, require_one_channel
+    from funnel.release.layout import find_release
 
     folder = find_release(release)
-    require_one_channel(folder)
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)
+        chosen: Literal["em", "inverse"] | None = None if method is None else "em" if method == "em" else "inverse"
+        found = estimate_release(folder, by or None, method=chosen, sampling=sampling)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

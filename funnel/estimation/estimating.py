@@ -15,6 +15,7 @@ from funnel.estimation.left import intervals_left
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
 from funnel.estimation.linear import LinearEstimate, variances
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -180,10 +181,10 @@ def _told(share: float, error: float) -> tuple[str, str]:
 
 def estimate(
     released: Released,
-    protocol: Protocol,
+    protocol: Protocol | EffectiveChannels,
     by: str | Sequence[str] | None = None,
     *,
-    method: Literal["em", "inverse"] = "em",
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
     simultaneous: bool = False,
@@ -197,14 +198,15 @@ def estimate(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         The released records, or counts of the protocol's outputs, in their order.
-    protocol : Protocol
-        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``.
+    protocol : Protocol or EffectiveChannels
+        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``; of columns that were published in
+        groups ``funnel.open_release(path).channels``, which one or two published columns are estimated by.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
         protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
     method : "em" or "inverse"
         Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
-        nearest law.
+        nearest law. By default the first; of columns in groups, whose channel is rounded, the second.
     sampling : bool
         Whether the errors are also those of a sample: then estimates are of the population it is from. By default they
         are of these records, and only the random answers err.
@@ -249,6 +251,21 @@ def estimate(
     >>> bool(abs(found.frequencies.sum() - 1) < 1e-9), bool((found.lower <= found.upper).all())
     (True, True)
     """
+    if isinstance(protocol, EffectiveChannels):
+        from funnel.estimation.grouped import estimate_grouped
+
+        if bootstrap is not None or at_most:
+            raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
+        return estimate_grouped(
+            released,
+            protocol,
+            by,
+            method=method or "inverse",
+            sampling=sampling,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+    method = method or "em"
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:

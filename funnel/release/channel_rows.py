@@ -9,6 +9,8 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.tables import open_paged
 
+FEWEST = 500
+"""A channel is told of inputs that so many records have: the step of its probabilities is then at most .02."""
 TEXTS = ("first", "second", "true_first", "true_second", "published_first", "published_second")
 NUMBERS = ("share", "probability")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public.rounding import share_step
+from funnel.release.reading import GroupedRelease, open_release
 
 # Values that may be more common than this are left for the records to tell.
 RARE = 0.005
@@ -24,7 +25,7 @@ def estimate_release(
     folder: ReleaseFolder,
     by: str | Sequence[str] | None = None,
     *,
-    method: Literal["em", "inverse"] = "em",
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
@@ -46,6 +47,11 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
+    if folder.is_grouped:
+        opened = open_release(folder.root)
+        # Which of the two it is, the same file says.
+        channels = cast(GroupedRelease, opened).channels
+        return estimate(folder.data, channels, by, method=method, sampling=sampling, confidence=confidence)
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     counts = output_counts_by(folder.data, protocol)[()]
     found = estimate(counts, protocol, by, method=method, sampling=sampling, confidence=confidence)

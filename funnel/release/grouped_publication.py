@@ -82,18 +82,18 @@ def write_grouped_package(
         for path in (folder.data, folder.csv, folder.protocol, folder.channels, folder.numbers, folder.report)
         if path.is_file()
     }
-    privacy = _privacy(spec, protocol, public, protection, files)
-    content = package_of(
-        spec,
-        protocol.labels,
-        _MEANING,
-        str(version),
-        created,
-        files,
-        privacy,
-        lambda column: described_numbers(spec, column),
-    )
     try:
+        privacy = _privacy(spec, protocol, public, protection, files)
+        content = package_of(
+            spec,
+            protocol.labels,
+            _MEANING,
+            str(version),
+            created,
+            files,
+            privacy,
+            lambda column: described_numbers(spec, column),
+        )
         text = dump(content)
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None

@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.estimation import EffectiveChannels
 from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
+from funnel.release.channel_rows import FEWEST, read_channel_rows
 from funnel.release.documents import ProtocolDocument
 from funnel.release.grouped_privacy import GroupedPrivacyBlock
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
@@ -114,6 +116,21 @@ class GroupedRelease(OpenedRelease):
     def protocol(self) -> GroupedProtocol:
         """The channels that the records came through, group by group."""
         return self.document.protocol
+
+    @cached_property
+    def channels(self) -> EffectiveChannels:
+        """What becomes of every column and every two of them, for `funnel.estimate`.
+
+        Raises
+        ------
+        DataError
+            If ``channels.parquet`` cannot be read, or is about other columns.
+        """
+        rows = read_channel_rows(self.folder.channels)
+        if {row[0] for row in rows} - {*self.document.columns}:
+            raise DataError(f"{self.folder.channels} is about other columns; the release is damaged")
+        fewest = max(FEWEST, self.document.people)
+        return EffectiveChannels(self.document.columns, rows, self.protocol.meant, self.privacy.records, fewest)
 
 
 def open_release(path: str | Path) -> Release | GroupedRelease:
