@@ -277,7 +277,8 @@ def plan_command(
     most information are computed, and what the best mechanism keeps with them; the lines go into SPEC in place of the
     sections of the same name.
 
-    Where columns are published in groups, it is said which, why, and what becomes of every column.
+    Where columns are published in groups, it is said which, why, and what becomes of every column; plan.html then has
+    other budgets, other groups, and what is kept without each of the columns.
 
     With --frequencies, what the best protocol that reads the published columns alone keeps whatever counts the noise
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
@@ -293,7 +294,7 @@ def plan_command(
     from funnel.register.planning import plan_version
     from funnel.release.grouping import plan_groups
     from funnel.release.preview import preview
-    from funnel.rendering import plan_writer
+    from funnel.rendering import grouped_plan_writer, plan_writer
     from funnel.sample_size import warnings
     from funnel.source import is_grouped, settled_columns
     from funnel.spec import ReleaseSpec
@@ -310,13 +311,18 @@ def plan_command(
         found = preview(described, console.progress)
         joint = found.protected.frequencies.joint
         if is_grouped(described, found.counted):
-            if page is not None or everything or suggesting or costing:
+            if everything or suggesting or costing:
                 raise SpecError(
-                    "columns are published in groups here, of which there is a plan without page, other mechanisms, "
-                    "suggestions or noise; give none of --page, --all, --suggest and --frequencies"
+                    "columns are published in groups here, of which there is a plan without other mechanisms, "
+                    "suggestions or noise; give none of --all, --suggest and --frequencies"
                 )
             planned = [plan_groups(described, joint, bound, console.progress) for bound in bounds]
-            console.print_groups(described, joint.n, planned, found.protected.protection)
+            protection, write_groups = found.protected.protection, grouped_plan_writer()
+            there = None
+            if write_page is not None and write_groups is not None:
+                told_line = frequencies_line(protection, True)
+                there = write_groups(described, joint, planned, told_line, page, console.progress)
+            console.print_groups(described, joint.n, planned, protection, there)
             return
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -189,7 +190,17 @@ def test_a_plan_says_groups_and_what_becomes_of_every_column(tmp_path: Path) -> 
     assert plan["groups"] == [["sex"], ["relationship"], ["race"]]
     assert plan["level"] <= 1.0
     assert [one["column"] for one in plan["columns"]] == ["sex", "relationship", "race"]
-    for wrong in (["--all"], ["--suggest"], ["--page", str(tmp_path / "p.html")]):
+    # Its page needs nothing else, and is the same when it is made of what is remembered.
+    page = (tmp_path / ".funnel" / "people" / "plan.html").read_text()
+    assert not re.search(r"<script|src=|href=\"http|url\(", page)
+    for said in ("groups of the spec", "every column by itself (GRR), at most", "leave out <bdi", "19.0"):
+        assert said in page, said
+    assert page.count('<svg class="tradeoff"') == 1
+    there = tmp_path / "p.html"
+    assert CliRunner().invoke(main, ["plan", str(path), "--page", str(there)]).exit_code == 0
+    assert there.read_text().replace(str(there), "") == page
+    assert told["page"] is None
+    for wrong in (["--all"], ["--suggest"], ["--frequencies"]):
         assert CliRunner().invoke(main, ["plan", str(path), *wrong]).exit_code == SpecError.exit_code
 
 
