@@ -17,7 +17,15 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
-from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
+from funnel.estimation import (
+    EffectiveChannels,
+    Estimate,
+    NumberEstimate,
+    Trend,
+    estimate,
+    estimate_numbers,
+    estimate_trend,
+)
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
@@ -66,6 +74,7 @@ __all__ = [
     "Alphabet",
     "Chi2Lift",
     "DataError",
+    "EffectiveChannels",
     "EntropyError",
     "Estimate",
     "Estimation",

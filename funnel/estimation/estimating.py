@@ -16,6 +16,7 @@ from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import variances
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.told_channel import EffectiveChannels
 from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
@@ -176,11 +177,11 @@ def _told(share: float, error: float) -> tuple[str, str]:
 
 def estimate(
     released: Released,
-    protocol: Protocol,
+    protocol: Protocol | EffectiveChannels,
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
-    method: Literal["em", "inverse"] = "em",
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
     simultaneous: bool = False,
@@ -194,8 +195,9 @@ def estimate(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         The released records, or counts of the protocol's outputs, in their order.
-    protocol : Protocol
-        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``.
+    protocol : Protocol or EffectiveChannels
+        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``; of columns that were published in
+        groups ``funnel.open_release(path).channels``, which one or two published columns are estimated by.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
         protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
@@ -204,7 +206,7 @@ def estimate(
         the same true values there, and not among all.
     method : "em" or "inverse"
         Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
-        nearest law.
+        nearest law. By default the first; of columns in groups, whose channel is rounded, the second.
     sampling : bool
         Whether the errors are also those of a sample: then estimates are of the population it is from. By default they
         are of these records, and only the random answers err.
@@ -249,6 +251,23 @@ def estimate(
     >>> bool(abs(found.frequencies.sum() - 1) < 1e-9), bool((found.lower <= found.upper).all())
     (True, True)
     """
+    if isinstance(protocol, EffectiveChannels):
+        from funnel.estimation.grouped import estimate_grouped
+
+        if bootstrap is not None or at_most:
+            raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
+        if within:
+            raise SpecError("of columns in groups only shares of all records are estimated; name both columns in by")
+        return estimate_grouped(
+            released,
+            protocol,
+            by,
+            method=method or "inverse",
+            sampling=sampling,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+    method = method or "em"
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:

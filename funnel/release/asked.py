@@ -64,15 +64,14 @@ class Question:
             raise SpecError("--weighted is about one release, and shares of all of its population")
         if self.weighted and self.method == "inverse":
             raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
-        for folder in folders:
-            require_one_channel(folder)
-        method, by = self.method or "em", self.by or None
+        method, by = self.method, self.by or None
         if self.of is not None:
             quantiles = self.quantiles or QUARTILES
             return estimate_numbers_of(
-                folders[0], self.of, self.by, quantiles=quantiles, method=method, sampling=self.sampling
+                folders[0], self.of, self.by, quantiles=quantiles, method=method or "em", sampling=self.sampling
             )
         if self.weighted:
+            require_one_channel(folders[0])
             return estimate_release_weighted(folders[0], by, sampling=self.sampling)
         if len(folders) > 1:
             return estimate_versions(folders, by, within=self.within, method=method, sampling=self.sampling)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, require_one_channel
 from funnel.release.public.rounding import share_step
-from funnel.release.reading import open_release
+from funnel.release.reading import GroupedRelease, open_release
 
 # Values that may be more common than this are left for the records to tell.
 RARE = 0.005
@@ -29,7 +29,7 @@ def estimate_release(
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
-    method: Literal["em", "inverse"] = "em",
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
@@ -51,6 +51,13 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
+    if folder.is_grouped:
+        opened = open_release(folder.root)
+        # Which of the two it is, the same file says.
+        channels = cast(GroupedRelease, opened).channels
+        return estimate(
+            folder.data, channels, by, within=within, method=method, sampling=sampling, confidence=confidence
+        )
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     counts = output_counts_by(folder.data, protocol)[()]
     settings: _Settings = {"within": within, "method": method, "sampling": sampling, "confidence": confidence}
@@ -75,7 +82,7 @@ def estimate_release(
 
 class _Settings(TypedDict):
     within: str | Sequence[str]
-    method: Literal["em", "inverse"]
+    method: Literal["em", "inverse"] | None
     sampling: bool
     confidence: float
 
@@ -107,6 +114,7 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
+    require_one_channel(folder)
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     counts = output_counts_by(folder.data, protocol)[()]
     columns = (by,) if isinstance(by, str) else tuple(by)
@@ -150,7 +158,7 @@ def estimate_versions(
     by: str | Sequence[str] | None = None,
     *,
     within: str | Sequence[str] = (),
-    method: Literal["em", "inverse"] = "em",
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Trend:
