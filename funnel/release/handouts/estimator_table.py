@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from funnel.estimation.linear import aimed_weights
 from funnel.estimation.rare import RareValues
-from funnel.joint import FloatArray, IntArray
+from funnel.joint import FloatArray
 from funnel.release.csv_cells import guarded
 from funnel.release.handouts.channel_table import likely_pairs
 
@@ -78,7 +78,9 @@ def estimator_weights(protocol: Mapping[str, Any]) -> FloatArray:
     return rounded
 
 
-def _with_rare(channel: FloatArray, prior: FloatArray, rare: IntArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+def _with_rare(
+    channel: FloatArray, prior: FloatArray, rare: npt.NDArray[np.int64]
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Weights (a, b) with some values taken to have their published share, and whether each value is told (a,)."""
     values = RareValues(channel, rare, 2 * prior[rare])
     seen, others = values.seen, values.others

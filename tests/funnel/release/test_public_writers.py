@@ -119,6 +119,7 @@ READING = {
     *("output_counts_by", "read_table"),
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
+    *("opened", "first_difference"),
     *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
     *("grouped_report_claims", "_bytes", "estimate", "read_channels", "read_channel_rows"),
 }
