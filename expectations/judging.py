@@ -97,7 +97,7 @@ def evaluate(evidence: Judged) -> Evaluated:
 
 
 def announced(
-    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False
+    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False, drawn: bool = False
 ) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of the expectations that a release will be judged by, in their order.
 
@@ -113,10 +113,12 @@ def announced(
         Whether rows are drawn given everything published about the same people before.
     noise : bool
         Whether noise protects the frequencies.
+    drawn : bool
+        Whether numbers are drawn within published intervals.
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
 
-    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed, noise)]
+    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed, noise, drawn)]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 

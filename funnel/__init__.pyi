@@ -17,7 +17,8 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
-from funnel.estimation import Estimate, estimate
+from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
+from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -80,6 +81,7 @@ __all__ = [
     "LedgerError",
     "Level",
     "MutualInformation",
+    "NumberEstimate",
     "OutputError",
     "PerfectPrivacy",
     "PipelineError",
@@ -89,11 +91,16 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Trend",
     "Utility",
     "Variance",
+    "WeightedEstimate",
     "Witness",
     "draw_within",
     "estimate",
+    "estimate_numbers",
+    "estimate_trend",
+    "estimate_weighted",
     "fit",
     "measures",
     "mechanisms",

@@ -479,14 +479,22 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 
 
 @main.command("estimate")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--by", "by", multiple=True, metavar="COLUMN", help="Estimate this column; several are crossed.")
+@click.option("--within", multiple=True, metavar="COLUMN", help="Shares among the records with the same value here.")
+@click.option("--of", "of", metavar="COLUMN", help="Mean, total and quantiles of this column of numbers instead.")
+@click.option(
+    "--quantile", "quantiles", multiple=True, type=float, metavar="SHARE", help="With --of; quartiles by default."
+)
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
-    "--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True, help="How shares are estimated."
+    "--method",
+    type=click.Choice(["em", "inverse"]),
+    help="How shares are estimated: likeliest (em, the default), or without bias.",
 )
+@click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
-def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str, as_json: bool) -> None:
+def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
@@ -495,14 +503,15 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
 
     Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
     some values hardly occur, they are taken to be as rare as is published, and named.
-    """
-    from funnel.release.estimated import estimate_release
-    from funnel.release.layout import find_release, require_one_channel
 
-    folder = find_release(release)
-    require_one_channel(folder)
+    Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
+    """
+    from funnel.release.asked import Question
+    from funnel.release.layout import find_release
+
+    folders = [find_release(release) for release in releases]
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)
+        found = Question(**asked).answer(folders)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

@@ -64,7 +64,7 @@ same probabilities, only what both have together can be told. `report.html` says
 | file | what it holds |
 | --- | --- |
 | data/records.parquet | the records |
-{csv}| protocol.csv | the probability of every published value for every true one |
+{csv}{numbers}| protocol.csv | the probability of every published value for every true one |
 | protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
 | report.json | the figures of the report |
@@ -77,6 +77,13 @@ _CSV_LINE = (
     "| data/records.csv | the same for spreadsheets; datapackage.json says which values have an apostrophe before "
     "them |\n"
 )
+_NUMBER_LINES = {
+    "data/numbers.parquet": (
+        "| data/numbers.parquet | the records with a number for each, drawn within its interval; it is not the true "
+        "one |\n"
+    ),
+    "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
+}
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 _PREFIXES = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -192,6 +199,7 @@ def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]
         shown=", ".join(f'"{_shown(value)}"' for value in protocol["outputs"]["symbols"][y]),
         about=round(float(probability) * 10_000),
         csv=_CSV_LINE if "data/records.csv" in paths else "",
+        numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
         noisy=_NOISY_LINE if block["frequencies"]["protection"] == "noise" else "",
     )
 

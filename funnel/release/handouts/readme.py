@@ -17,6 +17,8 @@ _EXAMPLE = 10_000
 _FILES = {
     "data/records.parquet": "the records",
     "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
+    "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
+    "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
@@ -144,7 +146,7 @@ def _table(package: Mapping[str, Any]) -> str:
     there = {resource["path"] for resource in package["resources"]}
     if package[KEY]["frequencies"]["path"] is not None:
         there.add("frequencies.json")
-    optional = {"data/records.parquet", "data/records.csv", "frequencies.json"}
+    optional = {path for path in _FILES if path.startswith("data/")} | {"frequencies.json"}
     lines = [f"| {path} | {what} |" for path, what in _FILES.items() if path in there or path not in optional]
     return "\n".join(("| file | what it holds |", "| --- | --- |", *lines))
 
