@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,11 @@ _MOST_BYTES = 1 << 24
 _MOST_VALUES = 1_000_000
 
 
-def with_hierarchies(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+Known = Mapping[str, Mapping[str, Sequence[str]]]
+"""What hierarchies of columns came to: the values of every group."""
+
+
+def with_hierarchies(settings: Mapping[str, Any], folder: Path, known: Known | None = None) -> dict[str, Any]:
     """Settings of a spec with the groups that its hierarchies come to, in place of these.
 
     ``hierarchy`` in ``[recode.COLUMN]`` names a table: its first column has the values of the source, the others what
@@ -30,6 +34,8 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path) -> dict[str, Any
         As read from TOML; what is wrong in other ways is left as it is, for the spec to say.
     folder : Path
         Where relative paths start.
+    known : mapping of column to mapping of group to values, optional
+        What the hierarchies came to when they were read; by default they are read.
 
     Raises
     ------
@@ -39,7 +45,13 @@ def with_hierarchies(settings: Mapping[str, Any], folder: Path) -> dict[str, Any
     recodes = settings.get("recode")
     if not isinstance(recodes, Mapping):
         return dict(settings)
-    made = {column: _expanded(column, recode, folder) for column, recode in recodes.items()}
+    made = {}
+    for column, recode in recodes.items():
+        if known is not None and column in known and isinstance(recode, Mapping):
+            rest = {name: setting for name, setting in recode.items() if name not in ("hierarchy", "level")}
+            made[column] = {**rest, "groups": known[column]}
+        else:
+            made[column] = _expanded(column, recode, folder)
     return {**settings, "recode": made}
 
 
