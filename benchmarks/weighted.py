@@ -78,8 +78,8 @@ def page(census: Path, releases: int, seed: int) -> str:
         f"weight; secret: income; {releases} drawings of each release (`python -m benchmarks.weighted`). Classes",
         "are quantiles of the weights of 1994 and stand for their means then. *By means of classes* is what the",
         "weighted shares of these people are if everybody weighs the mean of 1994 of their class: intervals are",
-        "about that (*covered*), and how far it is from the truth is what classes cost. *Least to largest* is what the shares",
-        "could be if weights within the classes were as far from their means as they can be.",
+        "about that (*covered*), and how far it is from the truth is what classes cost. *Least to largest* is what the",
+        "shares could be if weights within the classes were as far from their means as they can be.",
     ]
     for bound, number in (("lip:1.0", 6), ("lip:0.25", 6), ("lip:0.25", 12)):
         lines += part(table, number, bound, releases, random)
