@@ -137,7 +137,7 @@ def package_claims(
         resource(
             said.settings["name"],
             [
-                *_with_numbers(described(path, of_column, _FIELD), said, intervals),
+                *with_numbers(described(path, of_column, _FIELD), said.publish, said, intervals),
                 *(_drawn(path, one, said) for one in drawn if path in (DRAWN, DRAWN_CSV)),
             ],
             path,
@@ -230,13 +230,16 @@ def described(path: str, texts: Mapping[str, Sequence[str]], meaning: str) -> li
     return fields
 
 
-def _with_numbers(
-    fields: list[dict[str, Any]], said: Said, intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]]
+def with_numbers(
+    fields: list[dict[str, Any]],
+    columns: Sequence[str],
+    said: Said,
+    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
 ) -> list[dict[str, Any]]:
     """The fields of the published columns, with what is said of their numbers."""
     return [
         {**field, **_numbers(column, said, intervals.get(column, {}))}
-        for column, field in zip(said.publish, fields, strict=True)
+        for column, field in zip(columns, fields, strict=True)
     ]
 
 

@@ -17,7 +17,15 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
-from funnel.estimation import Estimate, estimate
+from funnel.estimation import (
+    EffectiveChannels,
+    Estimate,
+    NumberEstimate,
+    Trend,
+    estimate,
+    estimate_numbers,
+    estimate_trend,
+)
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
@@ -66,6 +74,7 @@ __all__ = [
     "Alphabet",
     "Chi2Lift",
     "DataError",
+    "EffectiveChannels",
     "EntropyError",
     "Estimate",
     "Estimation",
@@ -81,6 +90,7 @@ __all__ = [
     "LedgerError",
     "Level",
     "MutualInformation",
+    "NumberEstimate",
     "OutputError",
     "PerfectPrivacy",
     "PipelineError",
@@ -90,12 +100,15 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Trend",
     "Utility",
     "Variance",
     "WeightedEstimate",
     "Witness",
     "draw_within",
     "estimate",
+    "estimate_numbers",
+    "estimate_trend",
     "estimate_weighted",
     "fit",
     "measures",

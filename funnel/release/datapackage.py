@@ -230,7 +230,7 @@ def _privacy(
         row_order="random" if spec.output.shuffle else "as in the source",
         disclosure_control=DisclosureControl(**disclosure_control(spec)),
         confidence=Confidence(alpha=findings.confidence.alpha, radius=findings.confidence.radius),
-        frequencies=_frequencies(protection, files),
+        frequencies=protected_by(protection, files),
         people="same" if history is not None else spec.history.people if spec.history is not None else None,
         versions=None if history is None else history.versions,
         scope=_EVERYTHING if history is not None else scope_alone(spec),
@@ -245,7 +245,7 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
     return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
 
 
-def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
+def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
     noise = protection.protection == "noise"
     return BehindFrequencies(

@@ -89,7 +89,12 @@ GROUPS = (
     SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
     .replace('["marital-status", "sex"]', '["sex"]')
     .replace("lip:1.0", "lip:0.6")
-    .replace("csv = true", "csv = false")
+    .replace("csv = true", 'csv = false\n\n[numbers.age]\nunit = "years"\nrange = [17, 90]\nwhole = true')
+)
+ALL_GROUPS = GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]', '"auto"').replace(
+    "[metadata]",
+    '[groups]\nwithout = ["fnlwgt", "education", "education-num", "marital-status", "occupation", "income", '
+    '"capital-gain", "capital-loss", "hours-per-week", "native-country", "id"]\n\n[metadata]',
 )
 KEYED_GROUPS = GROUPS.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
 UNSHUFFLED_GROUPS = GROUPS.replace("csv = false", "csv = false\nshuffle = false")
@@ -306,6 +311,7 @@ GROUPED = Scene("a first release of groups", GROUPS)
 GROUPED_ANEW = Scene("a first release of groups whose protocol is made", GROUPS, change=forget_protocol)
 GROUPED_KEPT = Scene("a first release of groups with record keys", KEYED_GROUPS)
 GROUPED_UNORDERED = Scene("a first release of groups in the order of the source", UNSHUFFLED_GROUPS)
+GROUPED_ALL = Scene("a first release of all columns in groups", ALL_GROUPS, fresh=True)
 HONEST = (
     FRESH,
     DROPPING,
