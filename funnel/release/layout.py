@@ -157,6 +157,11 @@ class ReleaseFolder:
         return self.audit / "spec.toml"
 
     @property
+    def hierarchies(self) -> Path:
+        """What its hierarchies came to, where it names some; internal."""
+        return self.audit / "hierarchies.json"
+
+    @property
     def joint(self) -> Path:
         """Exact counts of (secret, input); internal."""
         return self.audit / "joint.json"
