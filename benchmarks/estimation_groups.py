@@ -68,10 +68,12 @@ def counted(shown: Shown, told: ToldChannel, codes: IntArray) -> IntArray:
     columns = shown.protocol.columns
     at = [columns.index(column) for column in told.columns]
     place = {text: y for y, text in enumerate(told.outputs)}
-    found, numbers = np.unique(codes[:, at], axis=0, return_counts=True)
+    labels = [shown.protocol.labels[column] for column in told.columns]
+    width = len(labels[-1])
+    flat = codes[:, at[0]] * width + codes[:, at[1]] if len(at) > 1 else codes[:, at[0]]
     counts = np.zeros(len(place) + 1, dtype=np.int64)
-    for row, number in zip(found.tolist(), numbers.tolist(), strict=True):
-        text = tuple(shown.protocol.labels[column][code] for column, code in zip(told.columns, row, strict=True))
+    for code, number in zip(*(part.tolist() for part in np.unique(flat, return_counts=True)), strict=True):
+        text = (labels[0][code // width], labels[1][code % width]) if len(at) > 1 else (labels[0][code],)
         counts[place.get(text, len(place))] += number
     return counts
 
