@@ -8,7 +8,7 @@ import traceback
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -485,16 +485,22 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 
 
 @main.command("estimate")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--by", "by", multiple=True, metavar="COLUMN", help="Estimate this column; several are crossed.")
+@click.option("--within", multiple=True, metavar="COLUMN", help="Shares among the records with the same value here.")
+@click.option("--of", "of", metavar="COLUMN", help="Mean, total and quantiles of this column of numbers instead.")
+@click.option(
+    "--quantile", "quantiles", multiple=True, type=float, metavar="SHARE", help="With --of; quartiles by default."
+)
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
     "--method",
     type=click.Choice(["em", "inverse"]),
     help="How shares are estimated: likeliest, or without bias. Default em, of columns in groups inverse.",
 )
+@click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
-def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str | None, as_json: bool) -> None:
+def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
@@ -504,16 +510,17 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
     Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
     some values hardly occur, they are taken to be as rare as is published, and named.
 
+    Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
+
     Of columns that were published in groups one or two are estimated, by channels.parquet: name them with --by. Its
     probabilities are rounded, and intervals have room for that.
     """
-    from funnel.release.estimated import estimate_release
+    from funnel.release.asked import Question
     from funnel.release.layout import find_release
 
-    folder = find_release(release)
+    folders = [find_release(release) for release in releases]
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        chosen: Literal["em", "inverse"] | None = None if method is None else "em" if method == "em" else "inverse"
-        found = estimate_release(folder, by or None, method=chosen, sampling=sampling)
+        found = Question(**asked).answer(folders)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

@@ -49,7 +49,7 @@ out. Estimate.
 | file | what it holds |
 | --- | --- |
 | data/records.parquet | the records |
-{csv}{files}| report.json | the figures of the report |
+{csv}{numbers}{files}| report.json | the figures of the report |
 | datapackage.json | columns, values, digests and the promise, as a Data Package |
 | dcat.jsonld | the entry of a data catalogue, in DCAT-AP |
 | CITATION.cff | how to cite this release |
@@ -81,6 +81,13 @@ _CSV_LINE = (
     "| data/records.csv | the same for spreadsheets; datapackage.json says which values have an apostrophe before "
     "them |\n"
 )
+_NUMBER_LINES = {
+    "data/numbers.parquet": (
+        "| data/numbers.parquet | the records with a number for each, drawn within its interval; it is not the true "
+        "one |\n"
+    ),
+    "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
+}
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 _PREFIXES = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -196,6 +203,7 @@ def readme_again(package: Json, reading: str, estimating: str, files: str) -> st
         reading=reading,
         estimating=estimating,
         csv=_CSV_LINE if "data/records.csv" in paths else "",
+        numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
         files=files,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,6 +22,9 @@ from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.privacy_block import KEY, PrivacyBlock
 from funnel.tables import open_paged
+
+if TYPE_CHECKING:
+    from funnel.estimation import Estimate, NumberEstimate
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,30 @@ class OpenedRelease:
                 return file.read(columns=None if columns is None else list(columns))
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
+
+    def estimate(self, by: str | Sequence[str] | None = None, *, within: str | Sequence[str] = ()) -> Estimate:
+        """`funnel.estimate` of its records; values that are published to be rare are taken to be so where that helps.
+
+        Parameters
+        ----------
+        by, within : str or sequence of str, optional
+            Columns that are crossed, and columns in every cell of which shares are estimated.
+        """
+        from funnel.release.estimated import estimate_release
+
+        return estimate_release(self.folder, by, within=within)
+
+    def estimate_numbers(self, of: str, by: str | Sequence[str] = ()) -> NumberEstimate:
+        """`funnel.estimate_numbers` of its records: mean, total and quartiles of a column, in every cell of others.
+
+        Parameters
+        ----------
+        of : str
+        by : str or sequence of str, optional
+        """
+        from funnel.release.estimated import estimate_numbers_of
+
+        return estimate_numbers_of(self.folder, of, by)
 
 
 @dataclass(frozen=True)

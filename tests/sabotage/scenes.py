@@ -79,6 +79,9 @@ EXPLAINED_SPEC = (
     .replace("bins = [30, 50]", 'bins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true')
     .replace("guarantee", 'utility = "variance"\nguarantee', 1)
 )
+DRAWN_SPEC = EXPLAINED_SPEC.replace("whole = true", 'whole = true\ndraw = "within"').replace(
+    'utility = "variance"\n', "", 1
+)
 GROUPS = (
     SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
     .replace('["marital-status", "sex"]', '["sex"]')
@@ -288,6 +291,7 @@ DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
+DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
 KEPT = Scene("a first release with record keys", KEYED)

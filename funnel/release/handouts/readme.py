@@ -17,6 +17,8 @@ EXAMPLE = 10_000
 FILES = {
     "data/records.parquet": "the records",
     "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
+    "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
+    "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
@@ -159,7 +161,7 @@ def file_table(package: Mapping[str, Any], files: Mapping[str, str]) -> str:
     there = {resource["path"] for resource in package["resources"]}
     if package[KEY]["frequencies"]["path"] is not None:
         there.add("frequencies.json")
-    optional = {"data/records.parquet", "data/records.csv", "frequencies.json"}
+    optional = {path for path in files if path.startswith("data/")} | {"frequencies.json"}
     lines = [f"| {path} | {what} |" for path, what in files.items() if path in there or path not in optional]
     return "\n".join(("| file | what it holds |", "| --- | --- |", *lines))
 
