@@ -216,6 +216,22 @@ def test_a_share_of_one_step_may_be_any_smaller_one() -> None:
     assert found.lower[0] <= 500 / 10_000_000 <= found.upper[0]
 
 
+def test_what_versions_are_off_by_adds_up_in_a_trend() -> None:
+    rows = [("u", "u", 0.5, 0.8), ("u", "any", 0.5, 0.2), ("v", "any", 0.4, 1.0)]
+    table = channel_of(rows)
+    few = replace(table, rows=[*table.rows, ("c", None, None, None, "any", None, 0.1, 1.0)]).of(["c"])
+    years = [
+        of_counts(np.array([number if text == ("u",) else 20_000 - number for text in few.outputs] + [0]), few)
+        for number in (8_000, 8_400)
+    ]
+    trend = funnel.estimate_trend(years, same_people=False)
+    # What few records have is not the same in both.
+    assert trend.cells == (("u",), ("v",))
+    assert trend.whole.values[0] == pytest.approx(0.025, abs=1e-6)
+    halves = [(one.upper[0] - one.lower[0]) / 2 for one in years]
+    assert (trend.whole.upper[0] - trend.whole.lower[0]) / 2 == pytest.approx(sum(halves))
+
+
 def test_without_rounding_an_interval_is_the_usual_one() -> None:
     told = channel_of([("u", "u", 0.5, 0.8), ("u", "any", 0.5, 0.2), ("v", "any", 0.5, 1.0)]).of(["c"])
     exact = replace(told, off=np.zeros_like(told.off))
