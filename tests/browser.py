@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,10 @@ WAIT = """new Promise(done => {
 })"""
 
 
+class Left(Exception):
+    """The page on which something was to be done has been left."""
+
+
 class Browser:
     """One page of a browser; every address that it asked for is in ``asked``."""
 
@@ -54,6 +59,8 @@ class Browser:
         while True:
             answer = self._read()
             if answer.get("id") == self._number:
+                if "error" in answer and re.search("context|navigated", answer["error"]["message"]):
+                    raise Left(answer["error"]["message"])
                 assert "error" not in answer, answer
                 found: dict[str, Any] = answer["result"]
                 return found
@@ -80,9 +87,9 @@ class Browser:
         return found["result"].get("value")
 
     def until(self, condition: str) -> Any:
-        """Wait until a condition holds on the page; what it then is. Of a page that is left meanwhile, on the next one."""
+        """Wait until a condition holds; what it then is. Where a page is left meanwhile, on the next one."""
         while True:
-            with contextlib.suppress(AssertionError):
+            with contextlib.suppress(Left):
                 return self.run(WAIT % condition)
 
 

@@ -16,6 +16,11 @@ where it is an error; [every exit status](../architecture.md#errors-and-exit-sta
 WIDTH = 100
 
 
+def context_of(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    """Where a command is called, on a terminal of the same width everywhere."""
+    return click.Context(command, parent, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+
+
 def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
     """A command and all below it, in the order in which help lists them."""
     yield command, context
@@ -23,16 +28,12 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[c
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             if below is not None:
-                inner = click.Context(
-                    below, parent=context, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH
-                )
-                yield from commands(below, inner)
+                yield from commands(below, context_of(below, name, context))
 
 
 def page() -> str:
     """All of it."""
     lines = [HEAD]
-    top = click.Context(main, info_name="funnel", max_content_width=WIDTH, terminal_width=WIDTH)
-    for command, context in commands(main, top):
+    for command, context in commands(main, context_of(main, "funnel")):
         lines += [f"## {context.command_path}", "", "```text", command.get_help(context), "```", ""]
     return "\n".join(lines)

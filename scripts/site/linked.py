@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -88,5 +89,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     # Between the pieces of code, which stay as they are.
     ends = [0, *(end for code in _CODE.finditer(markdown) for end in code.span()), len(markdown)]
-    pieces = [markdown[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    pieces = [markdown[start:end] for start, end in pairwise(ends)]
     return "".join(_LINK.sub(led, piece) if k % 2 == 0 else piece for k, piece in enumerate(pieces))

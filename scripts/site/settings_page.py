@@ -25,8 +25,12 @@ default must be given. What is not listed here is refused, with the nearest name
 [data/adult.toml](../../data/adult.toml) is an example with comments, and `funnel init` drafts one from a source.
 """
 _PLAIN = {
-    str: "text", int: "whole number", float: "number", bool: "true or false", type(None): "none", date: "date", Any: "any"
-}  # fmt: skip
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    date: "date",
+}
 _SECTION = re.compile(r"^``(\[[^`]*\])``.*?:\s+", re.DOTALL)
 # Found by a validator, so that the models have no default for it.
 _FOUND = {(settings.SourceSettings, "format"): "by the suffix"}

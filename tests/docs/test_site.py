@@ -98,7 +98,6 @@ def test_nothing_is_asked_of_anybody_while_it_is_read(site: Path, reader: Browse
         "(() => { const box = document.querySelector('[data-md-component=search-query]');"
         "box.value = 'pointwise maximal leakage'; box.dispatchEvent(new Event('keyup')); })()"
     )
-    found = reader.until("[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)")
     found = reader.until(
         "document.querySelectorAll('.md-search-result__link').length > 3 &&"
         "[...document.querySelectorAll('.md-search-result__link')].map(link => link.href)"
