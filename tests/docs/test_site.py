@@ -89,6 +89,14 @@ def test_every_command_and_every_setting_is_in_the_reference(site: Path) -> None
     assert "<td></td>\n</tr>" not in settings
 
 
+def test_every_figure_is_in_the_gallery() -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    figures = [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs" / "pictures").glob("*.png")]
+    assert len(figures) > 10
+    for figure in figures:
+        assert f"]({figure.relative_to(ROOT / 'docs')})" in gallery, figure.name
+
+
 def test_nothing_is_asked_of_anybody_while_it_is_read(site: Path, reader: Browser) -> None:
     """Search and navigation work from the folder, and every address that was asked for is a file of it."""
     reader.asked.clear()
