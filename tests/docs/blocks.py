@@ -6,8 +6,8 @@ By its language a block is
   is about what was drawn;
 - ``pycon``: prompts with their answers, to the letter;
 - ``console``: a ``$`` before every command, and below it what it prints. There ``…`` stands for anything, and on a line
-  of its own for any lines; numbers may differ by a fifth or by 0.005, as noise and draws are others each time; times are
-  not compared;
+  of its own for any lines; numbers may differ by a fifth or by 0.005, as noise and draws are others each time; times
+  are not compared;
 - ``toml``: a spec, or settings that make one together with the least that a spec says. With a ``title`` it is the
   content of the file of that name;
 - ``json``: parsed;
@@ -161,6 +161,7 @@ class Reader:
         elif block.language == "pycon":
             self._prompts(block.text)
         elif block.language == "console":
+            assert block.text.startswith("$ "), "a block of the console begins with a command"
             for command, shown in commands_in(block.text):
                 with contextlib.chdir(self.folder):
                     self._type(command, shown)
