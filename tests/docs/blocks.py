@@ -43,6 +43,8 @@ _NUMBER = r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?"
 _PART = re.compile(rf"(?P<any>…)|(?P<number>(?<![\w.-]){_NUMBER}(?![\w-]))|(?P<space>\s+)")
 # Lines that tell how far a command is, which a terminal shows as a bar.
 _PROGRESS = re.compile(r"^ *\d+\.\d s  .*\n", re.MULTILINE)
+# The mechanisms of a plan, of which those that keep as much may change places.
+_ROWS = re.compile(r"(?<=\n)(?:[a-z]+(?:-[a-z]+)* {2,}.*\n)+")
 # Whatever the shell would read, not the command.
 _SHELL = re.compile(r"[|&;<>$`*~]|^\w+=")
 
@@ -83,6 +85,7 @@ def commands_in(text: str) -> list[tuple[str, str]]:
 def agree(shown: str, printed: str) -> bool:
     """Whether what is printed is what is shown: texts to the letter but for white space, numbers nearly."""
     timed = "time (s)" in shown
+    shown, printed = (_ROWS.sub(_sorted, text) for text in (shown, printed))
     pattern, numbers = [], []
     for line in _PROGRESS.sub("", shown).splitlines():
         if line.strip() == "…":
@@ -105,6 +108,10 @@ def agree(shown: str, printed: str) -> bool:
     lines = "".join(f"{line.strip()}\n" for line in _PROGRESS.sub("", printed).splitlines())
     found = re.fullmatch("".join(pattern), lines)
     return found is not None and all(map(_near, numbers, found.groups()))
+
+
+def _sorted(rows: re.Match[str]) -> str:
+    return "".join(sorted(rows[0].splitlines(keepends=True)))
 
 
 def _near(one: str, other: str) -> bool:
