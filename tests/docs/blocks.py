@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,8 @@ def agree(shown: str, printed: str) -> bool:
 
 
 def _sorted(rows: re.Match[str]) -> str:
-    return "".join(sorted(rows[0].splitlines(keepends=True)))
+    ties = groupby(rows[0].splitlines(keepends=True), key=lambda row: row.split()[1])
+    return "".join(row for _, tied in ties for row in sorted(tied))
 
 
 def _near(one: str, other: str) -> bool:
