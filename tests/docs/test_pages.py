@@ -52,7 +52,7 @@ LEFT_OUT = {
 
 @pytest.fixture(scope="module", autouse=True)
 def seeded() -> Iterator[None]:
-    """The same noise on the frequencies in every run: which protocols there are hangs on it. Records are drawn as ever."""
+    """The same noise on the frequencies in every run, since protocols hang on it; records are drawn as ever."""
 
     def draw(size: int, epsilon: float) -> IntArray:
         # A discrete Laplace variable is the difference of two geometric ones.
