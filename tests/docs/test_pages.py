@@ -110,9 +110,9 @@ def test_what_is_left_out_is_on_a_page() -> None:
 def test_commands_stand_in_blocks_with_a_language(page: str) -> None:
     """What is only indented would be run by nobody."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert (
-        re.search(r"^(    )+(\$|>>>) ", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.M) is None
-    )
+    around = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    # An indented line is code where it does not go on with a list.
+    assert re.search(r"^(?![ \-*\d|])[^\n]+\n\n {4,}\S", around, flags=re.MULTILINE) is None
     assert all(block.language for block in blocks_of(ROOT / page))
 
 
