@@ -377,7 +377,7 @@ def _alpha() -> Experiment:
     )
 
     def nearer(results: Results) -> Judged:
-        means = [float(np.nanmean(results.mean(_CASE, line.label(_UTILITY)))) for line in lines]
+        means = [float(results.mean(_CASE, line.label(_UTILITY)).mean()) for line in lines]
         gaps = [abs(value - means[0]) for value in means[1:]]
         said = ", ".join(f"α = {order}: {value:.3f}" for order, value in zip(orders, means[1:], strict=True))
         agrees = gaps == sorted(gaps, reverse=True) and means[1] == max(means)

@@ -18,7 +18,7 @@ from funnel.papers.experiment import Curve, Experiment, Panel, Results
 _COLOURS = ("#1b1b1b", "#0b5fa5", "#c1440e", "#5d8a1f", "#8a3ea1", "#7a6a00", "#b3003c", "#3b8ea5", "#888888")
 _MARKERS = "osv^DPX*<>"
 _STYLES = {"bound": ":", "optimum": "-", "ours": "-", "paper": "--"}
-_WIDTHS = {"bound": 2.2, "optimum": 1.8, "ours": 1.2, "paper": 1.2}
+_WIDTHS = {"bound": 2.2, "optimum": 1.4, "ours": 1.2, "paper": 1.2}
 _ACROSS = 3
 
 
@@ -77,6 +77,8 @@ def _style(curve: Curve, place: int) -> dict[str, object]:
         "linestyle": _STYLES[curve.role],
         "linewidth": _WIDTHS[curve.role],
         "color": _COLOURS[place % len(_COLOURS)],
+        # Above the optimum that it is close to.
+        "zorder": 5 if bound else 2,
         "marker": "" if bound else _MARKERS[place % len(_MARKERS)],
         "markersize": 3.5,
     }

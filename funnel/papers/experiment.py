@@ -173,7 +173,9 @@ class Results:
         return int((~np.isnan(self.values(case, label))).any(axis=1).sum())
 
     def at(self, case: str, label: str, x: float) -> FloatArray:
-        """What was measured at one x, of all laws that have it."""
+        """What was measured at one x, of all laws that have it; nothing at an x that was not measured."""
+        if x not in self.xs:
+            return np.empty(0)
         column = self.values(case, label)[:, self.xs.index(x)]
         return np.asarray(column[~np.isnan(column)])
 
