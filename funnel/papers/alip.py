@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
 from funnel.papers.errata import ALIP_ERRATA
 from funnel.papers.experiment import (
     Claim,

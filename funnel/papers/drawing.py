@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -25,6 +26,9 @@ _ACROSS = 3
 def svg(experiment: Experiment, results: Results) -> str:
     """The figure of an experiment; the same text for the same results."""
     drawable = [panel for panel in experiment.panels if panel.case in results.cases]
+    # What is called the same looks the same in every panel: one legend may be of all.
+    named = dict.fromkeys(curve.title for panel in drawable for curve in panel.curves)
+    looks = {title: place for place, title in enumerate(named)}
     across = min(_ACROSS if len(drawable) != 4 else 2, len(drawable)) or 1
     down = math.ceil(len(drawable) / across) or 1
     figure = Figure(figsize=(4.1 * across + (2.4 if across == 1 else 0.4), 3.0 * down + 1.0), layout="constrained")
@@ -33,7 +37,7 @@ def svg(experiment: Experiment, results: Results) -> str:
         if panel.against:
             _scatter(axes, panel, results)
         else:
-            _lines(axes, panel, results)
+            _lines(axes, panel, results, looks)
         axes.set_xlabel(panel.x_title)
         axes.set_ylabel(panel.y_title)
         if panel.title:
@@ -46,22 +50,24 @@ def svg(experiment: Experiment, results: Results) -> str:
     return re.sub(r"[ \t]+$", "", written.getvalue(), flags=re.MULTILINE)
 
 
-def _lines(axes: Axes, panel: Panel, results: Results) -> None:
+def _lines(axes: Axes, panel: Panel, results: Results, looks: Mapping[str, int]) -> None:
     xs = np.array(results.xs)
     most = max((results.laws(panel.case, curve.label) for curve in panel.curves), default=0)
-    for place, curve in enumerate(panel.curves):
+    for curve in panel.curves:
         ys = results.mean(panel.case, curve.label) if curve.label in results.cases[panel.case] else np.array([])
         known = ~np.isnan(ys)
         if not known.any():
             continue
         laws = results.laws(panel.case, curve.label)
         title = curve.title if laws == most else f"{curve.title} ({laws} laws)"
-        style = _style(curve, place)
+        style = _style(curve, looks[curve.title])
         if curve.spread:
             errors = np.nan_to_num(results.deviation(panel.case, curve.label))[known]
             axes.errorbar(xs[known], ys[known], yerr=errors, capsize=2, label=title, **style)
         else:
             axes.plot(xs[known], ys[known], label=title, **style)
+    if panel.diagonal:
+        axes.plot(xs, xs, linestyle="-.", color="#888888", label=panel.diagonal)
     for axis, scale in zip(("x", "y"), panel.scale, strict=True):
         if scale == "log":
             getattr(axes, f"set_{axis}scale")("log")
@@ -70,7 +76,7 @@ def _lines(axes: Axes, panel: Panel, results: Results) -> None:
         axes.minorticks_off()
 
 
-def _style(curve: Curve, place: int) -> dict[str, object]:
+def _style(curve: Curve, place: int) -> dict[str, Any]:
     """Bounds are dotted, the paper's own dashed, what is ours or the optimum solid."""
     bound = curve.role == "bound"
     return {

@@ -103,8 +103,10 @@ class Panel:
         The label on the other axis of a scatter; empty for curves against x.
     at : float or None
         The x that a scatter is of.
-    scale : str
+    scale : tuple of two str
         "linear" or "log" axes, x then y.
+    diagonal : str
+        What y = x is called, where it is drawn.
     """
 
     case: str
@@ -115,6 +117,7 @@ class Panel:
     against: str = ""
     at: float | None = None
     scale: tuple[str, str] = ("linear", "linear")
+    diagonal: str = ""
 
 
 class Results:

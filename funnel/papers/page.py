@@ -217,7 +217,7 @@ def index_of(found: Mapping[str, tuple[str, dict[str, Any]]]) -> list[Block]:
     found : mapping
         Of the name of a paper its title and its numbers.
     """
-    rows = [("paper", "figures", "claims that agree", "that do not", "beside others only")]
+    rows: list[tuple[str, ...]] = [("paper", "figures", "claims that agree", "that do not", "beside others only")]
     for name, (title, numbers) in found.items():
         agreed = [claim["agrees"] for figure in numbers["figures"].values() for claim in figure["claims"]]
         counted = [str(sum(verdict is value for verdict in agreed)) for value in (True, False, None)]
@@ -232,6 +232,11 @@ def index_of(found: Mapping[str, tuple[str, dict[str, Any]]]) -> list[Block]:
             "do not hold, is on the pages:",
         ),
         Block("table", rows=tuple(rows)),
+        Block(
+            "text",
+            "What follows for users is on the pages about [side channels](../side-channels.md), "
+            "[robustness](../robustness.md) and the [method](../method.md).",
+        ),
         Block("text", "They are made by these, and a run that is interrupted goes on where it was:"),
         Block("code", "\n".join(f"funnel reproduce {name} --docs docs/papers" for name in found)),
         Block(
@@ -301,8 +306,8 @@ def html_page(blocks: Sequence[Block], pictures: Mapping[str, str]) -> str:
         else:
             parts.append(f"<p>{_inline(block.text)}</p>")
     body = "\n".join(parts)
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{body}\n</body></html>\n'
+    metadata = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f'<!doctype html>\n<html lang="en"><head>{metadata}</head><body>\n{body}\n</body></html>\n'
 
 
 def _apart(drawn: str, file: str) -> str:

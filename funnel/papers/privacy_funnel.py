@@ -185,6 +185,7 @@ def _figure_4() -> Experiment:
                 "Exact level of theorem 4's product",
                 (Curve("level of theorem 4", "exact SRLIP level", "paper", spread=True),),
                 y_title="level (nats)",
+                diagonal="what theorem 4 promises",
             ),
         ),
         orders=(
