@@ -17,7 +17,6 @@ from funnel.papers.experiment import (
     Point,
     Results,
     Size,
-    beside,
     holds,
     number,
 )
@@ -267,11 +266,13 @@ def _subset(name: str, adult: bool) -> Experiment:
     watched = _Line("watchdog, λ = 0.5", "watchdog", "alip")
     gain = 160 if adult else 320
 
-    def enhanced(results: Results) -> str:
-        # The watchdog's share is on the same page, in the figure before; its printed number is compared there.
-        merged = float(results.at(_CASE, _half(lines).label(_UTILITY), 1.0).mean())
-        complete = float(results.at(_CASE, watched.label(_UTILITY), 1.0).mean())
-        return f"{merged / complete - 1:.0%}"
+    def enhanced(results: Results) -> Judged:
+        merged, complete = (results.at(_CASE, line.label(_UTILITY), 1.0) for line in (_half(lines), watched))
+        if not len(merged):
+            return Judged(f"almost {gain} %", "not measured", None)
+        found = 100 * (float(merged.mean()) / float(complete.mean()) - 1)
+        # Of shares that are printed to two digits, the smaller one about a fifth.
+        return Judged(f"almost {gain} %", f"{found:.0f} %", abs(found - gain) <= 10)
 
     return _figure(
         name,
@@ -283,7 +284,7 @@ def _subset(name: str, adult: bool) -> Experiment:
         None if adult else (5, 17),
         (
             _printed("4.2", _half(lines), 1.0, 0.73),
-            Claim("4.2", "enhancement over complete merging at ε = 1, λ = 0.5", beside(f"almost {gain} %", enhanced)),
+            Claim("4.2", "enhancement over complete merging at ε = 1, λ = 0.5", enhanced),
         ),
         many=_MANY,
     )

@@ -81,7 +81,7 @@ def page_of(paper: Paper, figures: Sequence[Figure], size: Size) -> list[Block]:
         _claims(figures),
     ]
     for figure in figures:
-        blocks += _shown(paper, figure)
+        blocks += _shown(paper, figure, size)
     blocks += [Block("heading", "Errata", 2)]
     rows = [("where", "what is stated", "what holds"), *((one.where, one.says, one.holds) for one in paper.errata)]
     return [*blocks, Block("table", rows=tuple(rows))]
@@ -102,7 +102,7 @@ def _claims(figures: Sequence[Figure]) -> Block:
     return Block("table", rows=tuple(rows))
 
 
-def _shown(paper: Paper, figure: Figure) -> list[Block]:
+def _shown(paper: Paper, figure: Figure, size: Size) -> list[Block]:
     experiment, results = figure.experiment, figure.results
     compared = experiment.check(results)
     orders = f" {compared:,} orders hold, law by law." if compared else ""
@@ -112,10 +112,18 @@ def _shown(paper: Paper, figure: Figure) -> list[Block]:
         Block("image", f"Figure {experiment.name} of {paper.name}: {experiment.title}", file=figure.file),
         Block(
             "text",
-            f"Budget: {experiment.laws}; measured in {_seconds(results.seconds)} of processor time.{orders}",
+            f"Budget: {_laws(experiment, results, size)}; measured in {_seconds(results.seconds)} of processor time."
+            f"{orders}",
         ),
         *_means(experiment, results),
     ]
+
+
+def _laws(experiment: Experiment, results: Results, size: Size) -> str:
+    if size == Size():
+        return experiment.laws
+    most = max((results.laws(case, label) for case, labels in results.cases.items() for label in labels), default=0)
+    return f"at most {most:,} laws here (by default {experiment.laws})"
 
 
 def _seconds(seconds: float) -> str:

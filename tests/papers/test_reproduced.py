@@ -314,3 +314,32 @@ def test_what_is_not_there_is_refused_with_what_there_is() -> None:
         experiments_of(paper("pf"), ["3", "17"])
     names = [one.name for one in experiments_of(paper("pf"), ["figure-4", "Fig. 3"])]
     assert names == ["3", "4"]
+
+
+DOCS = ROOT / "docs" / "papers"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_pages_of_the_documentation_are_whole_and_what_the_command_finds(name: str, cache: Cache) -> None:
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    numbers = json.loads((DOCS / f"{name}-numbers.json").read_text(encoding="utf-8"))
+    assert list(numbers["figures"]) == [one.name for one in paper(name).experiments]
+    for figure in numbers["figures"]:
+        assert f"({name}-{figure}.svg)" in text
+    for target in re.findall(r"\]\(([^)#]+)\)", text + (DOCS / "index.md").read_text(encoding="utf-8")):
+        assert (DOCS / target).exists(), target
+    agreed = [claim["agrees"] for figure in numbers["figures"].values() for claim in figure["claims"]]
+    counted = [agreed.count(value) for value in (True, False, None)]
+    assert f"| {' | '.join(map(str, counted))} |" in (DOCS / "index.md").read_text(encoding="utf-8")
+    # What was measured when the pages were made is what is measured now; seconds are of their time.
+    for key in ("pf theorem-4", "pf 5", "alip 3", "alip 7"):
+        paper_name, figure = key.split()
+        if paper_name != name:
+            continue
+        results, known = result_of(key, cache), numbers["figures"][figure]
+        for case, labels in results.cases.items():
+            for label in labels:
+                for x, mean in zip(results.xs, results.mean(case, label), strict=True):
+                    stated = known["cases"][case][label]["mean"][known["x"].index(x)]
+                    if not label.startswith("seconds"):
+                        assert stated == pytest.approx(mean, abs=2e-4), (key, case, label, x)
