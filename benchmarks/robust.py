@@ -31,6 +31,7 @@ from funnel.mechanisms.polyopt import polyopt_channel
 from funnel.papers.laws import Law
 from funnel.papers.robust_measuring import RobustLaw
 from funnel.rounding import integer_weights
+from funnel.solver.budget import Budget
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -182,7 +183,7 @@ def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[st
 
     def fitted(name: str, bound: funnel.Guarantee) -> Callable[[], Row]:
         def made() -> Row:
-            found = mechanism(name).fitted(joint, bound, limit)
+            found = mechanism(name).fitted(joint, bound, Budget.of(limit))
             protocol = found.protocol
             reads = joint.read_by(protocol.inputs.columns)
             row = judged(protocol.weights_for(reads.inputs), reads)
@@ -196,7 +197,7 @@ def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[st
             if name == "grr":
                 matrix = grr_matrix(len(read.inputs), epsilon)
             elif name == "polyopt":
-                matrix = polyopt_channel(joint, near, epsilon * (1 - 1e-6), limit)
+                matrix = polyopt_channel(joint, near, epsilon * (1 - 1e-6), Budget.of(limit))
             else:
                 matrix, _ = mechanism(name).as_published(joint, guarantee)  # type: ignore[attr-defined]
             return {**judged(integer_weights(matrix), read), "reads secret": True}

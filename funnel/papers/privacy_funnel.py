@@ -437,7 +437,7 @@ def _figure_7() -> Experiment:
             ]
             if len(pairs) < 3:
                 return Judged(printed, "too few laws", None)
-            found = float(np.corrcoef(*zip(*pairs, strict=True))[0, 1])
+            found = float(np.corrcoef(np.array(pairs).T)[0, 1])
             # Of a correlation the atanh is nearly normal, with variance 1 / (n - 3); the paper's has one of its own.
             error = math.sqrt(1 / max(1, len(pairs) - 3) + 1 / 97)
             agrees = abs(math.atanh(found) - math.atanh(float(printed))) < 3 * error
