@@ -37,7 +37,7 @@ def svg(experiment: Experiment, results: Results) -> str:
         if panel.against:
             _scatter(axes, panel, results)
         else:
-            _lines(axes, panel, results, looks)
+            _lines(axes, panel, results.of(panel), looks)
         axes.set_xlabel(panel.x_title)
         axes.set_ylabel(panel.y_title)
         if panel.title:

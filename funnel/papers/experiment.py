@@ -107,6 +107,9 @@ class Panel:
         "linear" or "log" axes, x then y.
     diagonal : str
         What y = x is called, where it is drawn.
+    shared : bool
+        Whether means are taken over those laws alone that all curves were measured of: curves that are close could
+        else change places by their laws.
     """
 
     case: str
@@ -118,6 +121,7 @@ class Panel:
     at: float | None = None
     scale: tuple[str, str] = ("linear", "linear")
     diagonal: str = ""
+    shared: bool = False
 
 
 class Results:
@@ -181,6 +185,20 @@ class Results:
             return np.empty(0)
         column = self.values(case, label)[:, self.xs.index(x)]
         return np.asarray(column[~np.isnan(column)])
+
+    def of(self, panel: Panel) -> Results:
+        """What a panel is made of: these results, or those of the laws that all its curves were measured of."""
+        if not panel.shared:
+            return self
+        table = self.cases.get(panel.case, {})
+        drawn = [table[curve.label] for curve in panel.curves if curve.label in table]
+        subjects = set[str]().union(*drawn).intersection(*drawn)
+        found = Results(self.xs)
+        found.cases[panel.case] = {
+            label: {subject: line for subject, line in lines.items() if subject in subjects}
+            for label, lines in table.items()
+        }
+        return found
 
     def pairs(self, case: str, low: str, high: str) -> Iterator[tuple[str, float, float, float]]:
         """Subject, x and two labels, wherever both were measured."""

@@ -143,7 +143,7 @@ def _means(experiment: Experiment, results: Results) -> list[Block]:
     rows = [(f"{first.y_title} by {first.x_title}", *(f"{results.xs[i]:,g}" for i in places))]
     for curve in first.curves:
         if curve.label in results.cases[first.case]:
-            means = results.mean(first.case, curve.label)
+            means = results.of(first).mean(first.case, curve.label)
             rows.append((curve.title, *(_number(means[i]) for i in places)))
     return [Block("table", rows=tuple(rows))]
 
