@@ -41,7 +41,7 @@ def svg(experiment: Experiment, results: Results) -> str:
         axes.set_xlabel(panel.x_title)
         axes.set_ylabel(panel.y_title)
         if panel.title:
-            axes.set_title(panel.title, fontsize="medium")
+            axes.set_title(f"{panel.title}{_laws(panel, results)}", fontsize="medium")
         axes.grid(alpha=0.3)
     _legends(figure)
     with mpl.rc_context({"svg.hashsalt": "funnel", "svg.fonttype": "path"}):
@@ -74,6 +74,15 @@ def _lines(axes: Axes, panel: Panel, results: Results, looks: Mapping[str, int])
     if panel.scale[0] == "log":
         axes.set_xticks(xs, [f"{x:,g}" for x in xs])
         axes.minorticks_off()
+
+
+def _laws(panel: Panel, results: Results) -> str:
+    """How many laws the curves of a panel share, where they do."""
+    if not panel.shared:
+        return ""
+    shared = results.of(panel)
+    laws = max((shared.laws(panel.case, curve.label) for curve in panel.curves), default=0)
+    return f", {laws:,} law{'s' * (laws != 1)}"
 
 
 def _style(curve: Curve, place: int) -> dict[str, Any]:

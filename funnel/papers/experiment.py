@@ -192,7 +192,10 @@ class Results:
             return self
         table = self.cases.get(panel.case, {})
         drawn = [table[curve.label] for curve in panel.curves if curve.label in table]
-        subjects = set[str]().union(*drawn).intersection(*drawn)
+        measured = [
+            {name for name, line in lines.items() if any(value is not None for value in line)} for lines in drawn
+        ]
+        subjects = set[str]().union(*measured).intersection(*measured)
         found = Results(self.xs)
         found.cases[panel.case] = {
             label: {subject: line for subject, line in lines.items() if subject in subjects}

@@ -216,14 +216,7 @@ def _figure_3() -> Experiment:
             Panel(
                 _CASE,
                 "The paper's curves, and calibrated",
-                tuple(
-                    Curve(f"{name}{version}", f"{name}{title}", role)
-                    for version, title, role in (
-                        (", calibrated", ", calibrated", "ours"),
-                        ("", " as published", "paper"),
-                    )
-                    for name in ("CR", "IR", "GRR")
-                ),
+                tuple(curve for curve in _curves() if curve.label.partition(",")[0] in ("CR", "IR", "GRR")),
                 x_title="records n",
                 y_title="I((S,U);Y) / H(S,U)",
                 scale=("log", "linear"),
@@ -256,8 +249,8 @@ RLDP_PAPER = Paper(
     about=(
         "M. Lopuhaä-Zwakenberg and J. Goseling. Utility is I((S,U);Y), as the paper has it. Figure 1 is a "
         "diagram; there "
-        "are no tables. The paper's curves are means over laws, and so are these; all curves of a panel are over the same "
-        "laws where it says how many."
+        "are no tables. The paper's curves are means over laws, and so are these; all curves of a panel are "
+        "over the same laws where it says how many."
     ),
     experiments=(_figure_2(), _figure_3()),
     errata=RLDP_ERRATA,

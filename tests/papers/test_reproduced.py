@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, SolverError, SpecError
 from funnel.papers import points as kept_points
 from funnel.papers.drawing import svg
-from funnel.papers.experiment import Experiment, Point, Results, Size, holds, not_above, number
+from funnel.papers.experiment import Curve, Experiment, Panel, Point, Results, Size, holds, not_above, number
 from funnel.papers.laws import Law
 from funnel.papers.measuring import trade_off
 from funnel.papers.page import Block, Figure, html_page, markdown, numbers_of, page_of
@@ -314,6 +314,20 @@ def test_what_is_not_there_is_refused_with_what_there_is() -> None:
         experiments_of(paper("pf"), ["3", "17"])
     names = [one.name for one in experiments_of(paper("pf"), ["figure-4", "Fig. 3"])]
     assert names == ["3", "4"]
+
+
+def test_curves_of_a_shared_panel_are_over_the_same_laws() -> None:
+    """A mechanism that keeps more on every law must not look worse because it was measured of other laws."""
+    results = Results((1.0,))
+    results.cases["laws"] = {
+        "better": {"law 0": [0.2], "law 1": [None]},
+        "worse": {"law 0": [0.1], "law 1": [0.9], "law 2": [0.8]},
+    }
+    curves = (Curve("better", "better"), Curve("worse", "worse"), Curve("missing", "missing"))
+    panel = Panel("laws", "", curves, shared=True)
+    shared = results.of(panel)
+    assert (shared.mean("laws", "better")[0], shared.mean("laws", "worse")[0]) == (0.2, 0.1)
+    assert results.of(replace(panel, shared=False)).mean("laws", "worse")[0] == pytest.approx(0.6)
 
 
 DOCS = ROOT / "docs" / "papers"
