@@ -13,12 +13,13 @@ HEAD = """# The `funnel` command
 Every command with its options, as `--help` prints them. With `--json` what a command prints is one JSON object, also
 where it is an error; [every exit status](../architecture.md#errors-and-exit-status) has its own meaning.
 """
-WIDTH = 100
+WIDTH = 90
 
 
 def context_of(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
     """Where a command is called, on a terminal of the same width everywhere."""
-    return click.Context(command, parent, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+    wide = {"max_content_width": WIDTH, "terminal_width": WIDTH}
+    return click.Context(command, parent, info_name=name, **{**command.context_settings, **wide})
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
