@@ -52,7 +52,9 @@ def polyopt_cone(near: Neighbourhood, epsilon: float) -> FloatArray:
     return np.concatenate([row.reshape(-1, c * u) for row in rows])
 
 
-def polyopt_channel(joint: Joint, near: Neighbourhood, epsilon: float, budget: float | Budget | None = None) -> FloatArray:
+def polyopt_channel(
+    joint: Joint, near: Neighbourhood, epsilon: float, budget: float | Budget | None = None
+) -> FloatArray:
     """The channel (b, c·u) of RLDP theorem 2 for a nominal ε, up to numerical error; unseen cells get the marginal.
 
     Raises

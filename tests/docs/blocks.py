@@ -8,6 +8,7 @@ By its language a block is
 - ``console``: a ``$`` before every command, and below it what it prints. There ``…`` stands for anything, and on a line
   of its own for any lines; numbers may differ by a fifth or by 0.005, as noise and draws are others each time; times
   are not compared;
+- ``r``: run by R, as ``python`` is, with nothing known of the blocks before; with a ``title`` it is only a file;
 - ``toml``: a spec, or settings that make one together with the least that a spec says. With a ``title`` it is the
   content of the file of that name;
 - ``json``: parsed;
@@ -167,6 +168,11 @@ class Reader:
             said = printed.getvalue()
             same = said == (answer or "") or (self.drawn and answer is not None and agree(answer, said))
             assert same, f"printed\n{said}"
+        elif block.language == "r" and block.title is None:
+            said = self._shell(f"Rscript -e {shlex.quote(block.text)}")
+            assert self.status == 0, said
+            assert answer is not None, "nothing is shown of what R prints"
+            assert agree(answer, said), f"printed\n{said}"
         elif block.language == "pycon":
             self._prompts(block.text)
         elif block.language == "console":
@@ -179,7 +185,7 @@ class Reader:
         elif block.language == "json":
             json.loads(block.text)
         else:
-            assert block.language in SHOWN_ONLY, f"a block of the language {block.language!r}: is it to be run?"
+            assert block.language in (*SHOWN_ONLY, "r"), f"a block of the language {block.language!r}: is it to be run?"
 
     def _prompts(self, text: str) -> None:
         examples = doctest.DocTestParser().get_doctest(text, self.known, "page", "page", 0)
