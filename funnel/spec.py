@@ -62,10 +62,14 @@ class ReleaseSpec(Section):
     ----------
     name : str
         Folder name of the release: lower-case letters, digits and hyphens.
-    title, description : str
-        For people.
-    secret, publish : tuple of str
-        Columns whose values must not become known, and columns to publish; none is both.
+    title : str
+        What the release is called, for people.
+    description : str
+        What it is, for people.
+    secret : tuple of str
+        Columns whose values must not become known.
+    publish : tuple of str
+        Columns to publish, none of which is secret; or a list of groups of columns, or "auto".
     record_key : tuple of str
         Columns whose values together are unique to a record, to give a record the same answer in every release; by
         default none, and every release is drawn afresh.

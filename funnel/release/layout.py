@@ -142,6 +142,11 @@ class ReleaseFolder:
         return self.root / "protocol.csv"
 
     @property
+    def estimator(self) -> Path:
+        """Weights that estimate shares of true values, as a csv; not where columns are published in groups."""
+        return self.root / "estimator.csv"
+
+    @property
     def audit(self) -> Path:
         """Internal evidence."""
         return self.root / "audit"

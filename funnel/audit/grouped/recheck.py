@@ -55,12 +55,12 @@ _NEEDED = (
     "datapackage.json",
     "protocol.json",
     "channels.parquet",
-    *HANDOUTS,
+    "CITATION.cff",
     "report.html",
     "report.json",
     "data/records.parquet",
 )
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json"}
+_POSSIBLE = {*_NEEDED, *HANDOUTS, "data/records.csv", "signature.json"}
 
 T = TypeVar("T", bound=Document)
 
