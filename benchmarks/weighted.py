@@ -81,7 +81,7 @@ def page(census: Path, releases: int, seed: int) -> str:
         "about that (*covered*), and how far it is from the truth is what classes cost. *Least to largest* is what the",
         "shares could be if weights within the classes were as far from their means as they can be.",
     ]
-    for bound, number in (("lip:1.0", 6), ("lip:0.25", 6), ("lip:0.25", 12)):
+    for bound, number in (("lip:0.25", 6), ("lip:1.0", 6), ("lip:1.0", 12)):
         lines += part(table, number, bound, releases, random)
     return "\n".join(lines) + "\n"
 

@@ -18,6 +18,8 @@ import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
+from funnel.audit.check import State
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.bounds import Bounds
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
 
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
-DRAWN_CLAIMS = ("numbers",)
+DRAWN_CLAIMS = ("numbers", "bytes")
 SOURCE_CLAIMS = (
     "digest",
     "records",
@@ -409,7 +411,12 @@ class Finished:
         folder, told = self.folder, self._told_numbers
         copy = folder.drawn_csv if self.said.csv else None
         wrong = first_difference(folder.data, folder.drawn, copy, self.said.publish, told)
-        return [claim("numbers", wrong is None, wrong or "")]
+        # To the byte, as nothing else can be hidden in the file then; as everybody will see it.
+        package = _json(folder.package.read_bytes(), folder.package)
+        failed = [
+            one.detail for one in check_drawn_numbers(folder, self.document, package) if one.state is State.FAILED
+        ]
+        return [claim("numbers", wrong is None, wrong or ""), claim("bytes", not failed, "; ".join(failed))]
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)

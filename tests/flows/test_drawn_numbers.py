@@ -126,3 +126,16 @@ def test_true_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(publication, "write_drawn_numbers", with_true_ones)
     with pytest.raises(ReleaseRefused, match="differ from those that follow from the records"):
         release(str(make_project(tmp_path, DRAWN)))
+
+
+def test_a_table_that_holds_more_than_its_cells_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = publication.write_drawn_numbers
+
+    def with_more(drawn: Any, folder: ReleaseFolder, csv: bool) -> None:
+        write(drawn, folder, csv)
+        table = pq.read_table(folder.drawn)
+        pq.write_table(table.replace_schema_metadata({"note": "17, 22, 81"}), folder.drawn, compression="zstd")
+
+    monkeypatch.setattr(publication, "write_drawn_numbers", with_more)
+    with pytest.raises(ReleaseRefused, match="bytes"):
+        release(str(make_project(tmp_path, DRAWN)))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +17,27 @@ from hypothesis import strategies as st
 import funnel
 from funnel.errors import DataError, SpecError
 from funnel.numbers import intervals_of
-from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers, field_again, parsed_numbers, seed_again
+from funnel.recount.drawn_numbers import (
+    ToldNumbers,
+    declared_numbers,
+    field_again,
+    first_difference,
+    parsed_numbers,
+    seed_again,
+)
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.variance import plain_intervals
+from funnel.release.csv_cells import guarded
 from funnel.release.handouts import drawn_numbers
-from funnel.release.handouts.drawn_numbers import DrawnColumn, NumbersOf, drawn_columns, seed_of
+from funnel.release.handouts.drawn_numbers import (
+    CHUNK,
+    DrawnColumn,
+    NumbersOf,
+    drawn_columns,
+    seed_of,
+    write_drawn_numbers,
+)
+from funnel.release.layout import ReleaseFolder
 from tests.projects import spec_of
 
 ASKED: dict[str, Any] = {
@@ -180,3 +199,32 @@ def test_a_bin_without_a_number_is_refused() -> None:
     protocol = protocol_of(spec.recode["X"].bin_labels)
     with pytest.raises(SpecError, match=r"no number with the declared decimals is in the bin '10\.2 to under 10\.7'"):
         drawn_columns(spec, protocol)
+
+
+def test_a_table_of_many_records_is_made_again_from_its_files(tmp_path: Path) -> None:
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir(parents=True)
+    texts = ["low", "none", "=high"]
+    codes = np.arange(CHUNK + 5000) * 7919 % 3
+    column = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int8()), pa.array(texts))
+    schema = pa.schema([pa.field("x", column.type, nullable=False)])
+    pq.write_table(pa.Table.from_arrays([column], schema=schema), folder.data, row_group_size=50_000)
+    drawn = DrawnColumn("x", 2, {"low": ((-105, 7),), "none": (), "=high": ((1000, 1000), (2000, 2009))})
+    write_drawn_numbers([drawn], folder, csv=True)
+    tables = folder.data, folder.drawn, folder.drawn_csv, ["x"], [told(drawn)]
+    assert first_difference(*tables) is None
+    numbers = pq.read_table(folder.drawn)["x (number)"].to_pylist()
+    assert [number is None for number in numbers] == (codes == 1).tolist()
+    shown = folder.drawn_csv.read_text().splitlines()
+    assert shown[0] == '"x","x (number)"'
+    for line, code, number in zip(shown[1:2000], codes.tolist(), numbers, strict=False):
+        cell = "" if number is None else f'"{number:.2f}"'
+        assert line == f'"{guarded(texts[code])}",{cell}'
+    # One number, or one cell of the csv, is enough.
+    numbers[-1] = 0.05 if numbers[-1] != 0.05 else 0.06
+    table = pq.read_table(folder.drawn)
+    pq.write_table(table.set_column(1, "x (number)", pa.array(numbers)), folder.drawn)
+    assert first_difference(*tables) == f"differ from those that follow from the records, first in row {len(codes)}"
+    write_drawn_numbers([drawn], folder, csv=True)
+    folder.drawn_csv.write_text("\n".join([*shown[:-1], '"low","0.07"', ""]))
+    assert "differ in the csv" in str(first_difference(*tables))
