@@ -110,6 +110,8 @@ class Panel:
     shared : bool
         Whether means are taken over those laws alone that all curves were measured of: curves that are close could
         else change places by their laws.
+    best : tuple of str
+        Labels of which the largest number, law by law, is drawn as `BEST`.
     """
 
     case: str
@@ -122,6 +124,11 @@ class Panel:
     scale: tuple[str, str] = ("linear", "linear")
     diagonal: str = ""
     shared: bool = False
+    best: tuple[str, ...] = ()
+
+
+BEST = "best found"
+"""The label of the best of several labels, law by law (`Panel.best`)."""
 
 
 class Results:
@@ -188,14 +195,17 @@ class Results:
 
     def of(self, panel: Panel) -> Results:
         """What a panel is made of: these results, or those of the laws that all its curves were measured of."""
-        if not panel.shared:
-            return self
         table = self.cases.get(panel.case, {})
+        if panel.best:
+            table = {**table, BEST: _largest([table[label] for label in panel.best if label in table])}
+        if not panel.shared and not panel.best:
+            return self
         drawn = [table[curve.label] for curve in panel.curves if curve.label in table]
         measured = [
             {name for name, line in lines.items() if any(value is not None for value in line)} for lines in drawn
         ]
-        subjects = set[str]().union(*measured).intersection(*measured)
+        subjects = set[str]().union(*measured)
+        subjects = subjects.intersection(*measured) if panel.shared else subjects
         found = Results(self.xs)
         found.cases[panel.case] = {
             label: {subject: line for subject, line in lines.items() if subject in subjects}
@@ -211,6 +221,15 @@ class Results:
             for x, one, two in zip(self.xs, line, other or (), strict=False):
                 if one is not None and two is not None:
                     yield subject, x, one, two
+
+
+def _largest(lines: Sequence[dict[str, list[float | None]]]) -> dict[str, list[float | None]]:
+    """Of every subject the largest number at every x, of those that are known."""
+    found: dict[str, list[float | None]] = {}
+    for subject in dict.fromkeys(name for one in lines for name in one):
+        columns = zip(*(one[subject] for one in lines if subject in one), strict=True)
+        found[subject] = [max((value for value in column if value is not None), default=None) for column in columns]
+    return found
 
 
 @dataclass(frozen=True)

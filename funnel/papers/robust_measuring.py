@@ -15,6 +15,7 @@ from funnel.mechanisms.robust_reporting import RobustReporting
 from funnel.papers.rows import Numbers, Row, rowed
 from funnel.rounding import integer_weights, rounded_weights
 from funnel.solver import optimal
+from funnel.solver.budget import Budget
 
 _GAP = 1e-3
 _REPORTING = {"IR": "independent-reporting", "CR": "robust-conditional-reporting"}
@@ -49,6 +50,11 @@ class RobustLaw:
         self.read = joint.with_secret()
         self.near = self.guarantee.neighbourhood(self.read)
 
+    @property
+    def _budget(self) -> Budget:
+        """Of one PolyOpt."""
+        return Budget.of(self.limit)
+
     def kept(self, matrix: FloatArray) -> float:
         """Share of a channel (b, c·u)."""
         return information_of((matrix * self.read.p_input).T) / self.read.entropy
@@ -62,7 +68,7 @@ class RobustLaw:
 
     def polyopt(self) -> Numbers:
         """PolyOpt for the nominal ε, and what it uses of the budget."""
-        channel = polyopt_channel(self.joint, self.near, self.guarantee.epsilon * (1 - 1e-6), self.limit)
+        channel = polyopt_channel(self.joint, self.near, self.guarantee.epsilon * (1 - 1e-6), self._budget)
         return self._judged({"PolyOpt": channel})
 
     def calibrated(self) -> Numbers:
@@ -83,7 +89,7 @@ class RobustLaw:
 
         def level_at(nominal: float) -> float:
             nonlocal best
-            weights = rounded_weights(self.read, polyopt_channel(self.joint, self.near, nominal, self.limit))
+            weights = rounded_weights(self.read, polyopt_channel(self.joint, self.near, nominal, self._budget))
             level = self.guarantee.level_for(self.read, weights).value
             if level <= epsilon:
                 best = max(best, self.kept(weights / 2.0**63))
@@ -91,21 +97,13 @@ class RobustLaw:
 
         parameter_at(level_at, epsilon, 5e-3, 1.03 * epsilon, 5)
         # A nominal ε equal to the budget holds by the paper's theorem 1.
-        plain = polyopt_channel(self.joint, self.near, epsilon * (1 - 1e-6), self.limit)
+        plain = polyopt_channel(self.joint, self.near, epsilon * (1 - 1e-6), self._budget)
         return {"PolyOpt, calibrated": max(best, self.kept(plain))}
 
     def optimum(self) -> Numbers:
-        """The optimum over F itself, what no protocol exceeds, and the mechanism that falls back on others.
-
-        Cutting planes that were stopped may be far inside: the mechanism then takes PolyOpt, IR or CR.
-        """
+        """What cutting planes over F itself find, and what no protocol exceeds."""
         best = optimal(self.joint, self.guarantee, _GAP, self.limit, reads_secret=True, counts="secret and inputs")
-        found = best.utility / self.read.entropy
-        others: list[float | None] = []
-        if not best.finished:
-            others = [self.polyopt()["PolyOpt"], *self.calibrated().values()]
-        most = max(found, *(value for value in others if value is not None), found)
-        return {"cutting planes": found, "robust-optimal": most, "bound": best.bound / self.read.entropy}
+        return {"cutting planes": best.utility / self.read.entropy, "bound": best.bound / self.read.entropy}
 
     def _judged(self, channels: dict[str, FloatArray]) -> Numbers:
         found: Numbers = {}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
+import httpx
 import pytest
+from click.testing import CliRunner
 
 from tests.stage import Stage
 
@@ -51,8 +54,6 @@ def test_another_figure_joins_the_page(stage: Stage, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_says_that_it_can_go_on(stage: Stage, tmp_path: Path) -> None:
-    import signal
-
     ended = stage.run(*TINY, "--output", tmp_path, dies="says figure 3: 2 of 6", by=signal.SIGINT)
     assert ended.status == 130
     assert "what was measured is kept, and the same command goes on from there" in ended.stderr
@@ -70,9 +71,18 @@ def test_wrong_names_say_what_there_is(stage: Stage, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_process")
-def test_as_a_flow_of_a_server(tmp_path: Path) -> None:
-    from funnel.pipeline.flows.reproducing import reproduce
+def test_as_a_flow_of_a_server(server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from funnel.pipeline.flows import reproduce
 
-    told = reproduce("pf", ["theorem-4"], output=str(tmp_path))
+    monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
+    # These processes have their settings already, which would stay after this test.
+    monkeypatch.setattr(reproduce, "quiet_environment", lambda workspace: None)
+    ended = CliRunner().invoke(reproduce.command, ["pf", "theorem-4", "--output", str(tmp_path), "--json"])
+    assert ended.exit_code == 0, ended.output
+    told = json.loads(ended.stdout)
     assert (told["figures"], told["disagree"]) == (["theorem-4"], 1)
     assert (tmp_path / "pf" / "pf-theorem-4.svg").exists()
+    runs = httpx.post(
+        f"{server['PREFECT_API_URL']}/flow_runs/filter", json={"flows": {"name": {"any_": ["reproduce"]}}}
+    ).json()
+    assert [run["state_type"] for run in runs] == ["COMPLETED"]

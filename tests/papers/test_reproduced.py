@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from funnel.errors import DataError, SolverError, SpecError
 from funnel.papers import points as kept_points
 from funnel.papers.drawing import svg
-from funnel.papers.experiment import Curve, Experiment, Panel, Point, Results, Size, holds, not_above, number
+from funnel.papers.experiment import BEST, Curve, Experiment, Panel, Point, Results, Size, holds, not_above, number
 from funnel.papers.laws import Law
 from funnel.papers.measuring import trade_off
 from funnel.papers.page import Block, Figure, html_page, markdown, numbers_of, page_of
@@ -90,7 +90,7 @@ def test_nothing_is_above_what_bounds_it(name: str, cache: Cache) -> None:
     for panel in SMALL[name].panels:
         if panel.case in results.cases:
             for curve in panel.curves:
-                values = results.mean(panel.case, curve.label)
+                values = results.of(panel).mean(panel.case, curve.label)
                 assert not np.isnan(values).all(), curve.label
                 if curve.title.startswith("no "):
                     assert (values[~np.isnan(values)] <= 1 + 1e-6).all()
@@ -328,6 +328,9 @@ def test_curves_of_a_shared_panel_are_over_the_same_laws() -> None:
     shared = results.of(panel)
     assert (shared.mean("laws", "better")[0], shared.mean("laws", "worse")[0]) == (0.2, 0.1)
     assert results.of(replace(panel, shared=False)).mean("laws", "worse")[0] == pytest.approx(0.6)
+    # The best of several is the best on every law, of what is known of it.
+    best = results.of(replace(panel, shared=False, best=("better", "worse", "missing")))
+    assert best.cases["laws"][BEST] == {"law 0": [0.2], "law 1": [0.9], "law 2": [0.8]}
 
 
 DOCS = ROOT / "docs" / "papers"
