@@ -445,7 +445,7 @@ def _found(register: Register, people: People, found: Step, expected: Fitted | N
 
 def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
     """The same of expected people, how many were not, and what it is for whoever knows the truth."""
-    truth = known_truth(register, found.step, people.observed)
+    truth = known_truth(register, found.step, people)
     step = found.predicted
     everybody = step.joint.n
     silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
@@ -457,8 +457,12 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         others=silent / int(step.observed.records.sum()),
         unpredicted=found.unpredicted,
         silent=found.silent,
-        truth=None if truth is None else truth.level,
-        beyond=None if truth is None else truth.beyond,
+        truth=None if truth is None else truth.changes.level,
+        beyond=None if truth is None else truth.changes.beyond,
+        tables=None if truth is None else truth.tables.level,
+        tables_beyond=None if truth is None else truth.tables.beyond,
+        tables_moved=None if truth is None else truth.tables.moved,
+        tables_people=None if truth is None else truth.tables.people,
     )
 
 
