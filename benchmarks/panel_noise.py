@@ -20,6 +20,7 @@ import numpy as np
 
 from funnel.frequencies import protect
 from funnel.frequencies.frequencies import part_for
+from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import NOTHING
 from funnel.frequency_settings import FrequencySettings
@@ -29,6 +30,7 @@ from funnel.history.allowed import require_posterior
 from funnel.history.expected import Expected, answered, attending, expected_after, expected_people
 from funnel.history.fitting import fitted
 from funnel.history.law import laws_before
+from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
 from funnel.planning import choose, plan
 from funnel.protocol import WORD_BITS
@@ -73,9 +75,16 @@ class Wave:
 
 
 def follow_panel(
-    secret: str, publish: tuple[str, ...], guarantee: str, epsilon: float, years: tuple[int, ...] = WAVES
+    secret: str,
+    publish: tuple[str, ...],
+    guarantee: str,
+    epsilon: float,
+    years: tuple[int, ...] = WAVES,
+    *,
+    robust: bool = False,
+    reserve: float = 1.0,
 ) -> list[Wave]:
-    """Decide and draw all waves."""
+    """Decide and draw all waves; robust: under every set of tables that noise leaves open."""
     bound = require_posterior(parse_guarantee(guarantee))
     settings = FrequencySettings(protection="noise", epsilon=epsilon)
     past, tables, truth = Past(), Past(), Past()
@@ -99,7 +108,10 @@ def follow_panel(
             )
             for v, law in enumerate(chapter.joint for chapter in past.chapters)
         ]
+        if robust:
+            exact = [one.by_secret for one in exact]
         laws: dict[int, Changes] = {}
+        limits: dict[int, MoveLimits] | None = {} if robust else None
         known: dict[int, float] = {}
         if exact:
             versions = [chapter.joint for chapter in past.chapters]
@@ -108,12 +120,15 @@ def follow_panel(
                 v: moves.changes(law, public) for v, (moves, law) in enumerate(zip(noisy.since, versions, strict=True))
             }
             known = {v: float(moves.people) for v, moves in enumerate(noisy.since)}
+            if limits is not None:
+                limit = moves_limit(noisy.counts, noisy.scale, settings.beta)
+                limits |= {v: moves.limits(limit) for v, moves in enumerate(noisy.since)}
         rows = plan(public, bound, time_limit=20.0)
         target = choose([row for row in rows if row.reason is None and row.protocol is not None]).protocol
         assert target is not None
         who = attending(past, expected, known, float(public.n))
-        expecting = expected_people(past, who, public, laws)
-        predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True)
+        expecting = expected_people(past, who, public, laws, limits)
+        predicted = follow(past, expecting, bound, str(year), target=target, read_alone=True, reserve=reserve)
         xs = cells % len(counted.inputs)
         real = Observed.counted(counted, both, people.nodes[ids], xs)
         drawn = fitted(predicted, real.known_by(public, laws))
@@ -235,12 +250,18 @@ def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--robust", action="store_true", help="hold the bound under every set of tables left open")
+    parser.add_argument("--reserve", type=float, default=1.0)
+    parser.add_argument("--waves", type=int, default=len(WAVES))
     parser.add_argument("--secret", choices=[case[0] for case in CASES], help="one of the cases; else both are written")
     options = parser.parse_args()
     results = []
     for secret, publish, guarantee in CASES:
         if options.secret in (None, secret):
-            waves = follow_panel(secret, publish, guarantee, options.epsilon)
+            waves = follow_panel(
+                secret, publish, guarantee, options.epsilon, WAVES[: options.waves], robust=options.robust,
+                reserve=options.reserve,
+            )  # fmt: skip
             results.append(
                 {
                     "secret": secret,
