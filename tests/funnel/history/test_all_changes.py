@@ -75,7 +75,7 @@ def test_what_holds_for_all_changes_is_a_bound_on_the_input_alone(epsilon: float
     limit = 2 * math.exp(epsilon) - 1
 
     def holds(row: FloatArray) -> bool:
-        # After the first input, those of one secret have the second now and those of the other the third, or conversely.
+        # After the first input those with one secret have the second now, the others the third, or conversely.
         cone = cone_over(bound, np.ones(2))
         laws = [np.array([[0, 0.5, 0], [0, 0, 0.5]]), np.array([[0, 0, 0.5], [0, 0.5, 0]])]
         return all((cone @ law @ row <= 1e-12).all() for law in laws)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from funnel.history.allowed import allowed_by, require_posterior
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.move_limits import MoveLimits
 from funnel.history.past import Chapter
-from funnel.history.possible import PossibleLaws, worst
+from funnel.history.possible import PossibleLaws, PossibleStep, Reach, worst
 from funnel.history.possible_rows import told_of
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol
@@ -228,6 +230,71 @@ def test_little_noise_leaves_nearly_all_to_be_said() -> None:
     assert exact == pytest.approx(published, abs=0.01)
     assert published - 0.05 < narrow <= exact + 0.01
     assert open_wide < narrow - 0.1
+
+
+COUNTS = np.array([[50, 30, 20], [10, 40, 60]])
+SECRETS, STAYED, LEFT = np.array([[70, 30], [20, 90]]), np.array([60, 40]), np.array([40, 70])
+OPEN = {"counts": 5, "secrets": 9, "stayed": 12, "left": 12}
+
+
+def corners(table: IntArray, within: int) -> Iterator[IntArray]:
+    """Every table whose counts are all at an end of their limits."""
+    for signs in product((-within, within), repeat=table.size) if within else [(0,) * table.size]:
+        yield table + np.array(signs).reshape(table.shape)
+
+
+@pytest.mark.parametrize("family", ["counts", "secrets", "stayed"])
+def test_limits_are_attained_where_one_thing_alone_is_open(family: str) -> None:
+    wide = {name: within * (name == family) for name, within in OPEN.items()}
+    joint, exact = bounded(COUNTS, wide["counts"]), bounded(COUNTS, 0)
+    limits = MoveLimits(
+        *(
+            np.stack([table - wide[name], table + wide[name]])
+            for name, table in (("secrets", SECRETS), ("stayed", STAYED), ("left", LEFT))
+        )
+    )
+    step = PossibleStep(joint, exact, limits)
+    u = COUNTS / 1.0
+    reach = Reach(u[None], u[None], u.sum(axis=1)[None], u.sum(axis=1)[None], np.ones(1, dtype=bool))
+    rows = np.array([[0.9, 0.2, 0.1], [0.1, 0.3, 0.9]])
+    told = step.told(Reach(*(np.repeat(one, 2, axis=0) for one in vars(reach).values())), rows)
+    of_rows, of_priors = [], []
+    for counts in corners(COUNTS, wide["counts"]):
+        for secrets in corners(SECRETS, wide["secrets"]):
+            for stayed in corners(STAYED, wide["stayed"]):
+                table = [Fraction(int(n)) for n in COUNTS.ravel()]
+                moves = Moves("w", secrets, stayed[:, None], LEFT[:, None])
+                law = np.array(Tables([COUNTS, counts], [moves]).law(0, table), dtype=float).reshape(2, 3)
+                of_rows.append(law @ rows.T)
+                of_priors.append(secrets.sum(axis=0) / secrets.sum())
+    # One secret's D and ρ are open by themselves, but the same counts are in both ends of the law of the input.
+    least, most = np.min(of_rows, axis=0), np.max(of_rows, axis=0)
+    slack = 1e-9 if family != "counts" else 0.02
+    assert (least + 1e-12 >= told.least.T).all()
+    assert (most - 1e-12 <= told.most.T).all()
+    assert pytest.approx(least, rel=slack) == told.least.T
+    assert pytest.approx(most, rel=slack) == told.most.T
+    assert step.prior[0] == pytest.approx(np.min(of_priors, axis=0), rel=1e-9)
+    assert step.prior[1] == pytest.approx(np.max(of_priors, axis=0), rel=1e-9)
+
+
+def test_what_is_compared_is_with_the_worst_prior() -> None:
+    joint = bounded(COUNTS, 0)
+    step = PossibleStep(joint)
+    told = step.told(None, np.array([[0.9, 0.2, 0.1]]))
+    prior = np.array([[0.4, 0.3], [0.7, 0.6]])
+    said = told.most[0]
+    for bound, kinds in (("lip:1.0", {0, 1}), ("ldp:1.0", {2})):
+        found = worst(told, prior, allowed_by(parse_guarantee(bound)))
+        for (kind, s, t), ratio in zip(found.which.tolist()[1:], found.ratios[0, 1:].tolist(), strict=True):
+            lift = said / said.sum()
+            expected = (
+                lift[s] / prior[0, s],
+                prior[1, s] / lift[s],
+                (lift[s] / prior[0, s]) / (lift[t] / prior[1, t]),
+            )[kind]
+            assert ratio * math.e == pytest.approx(expected, rel=1e-9)
+        assert {kind for kind, _, _ in found.which.tolist()[1:]} == kinds
 
 
 def test_limits_are_asked_for_where_they_are_needed() -> None:
