@@ -218,7 +218,7 @@ def follow(
         if frequencies.noise is None:
             found = decided(people.observed)
         else:
-            who, expected_now = predicted_people(register, frequencies)
+            who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
             expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
             found, forecast = expected.step, _forecast(who, expected.predicted)
     public = _public(frequencies.joint, found)
@@ -348,7 +348,15 @@ def entry_of(
         changes=frequencies.changes,
         rows=frequencies.rows,
         expected=_expected_after(followed, noted.chapter.first),
+        left_open=_left_open(frequencies) if found.observed.limits is not None else None,
     )
+
+
+def _left_open(frequencies: Frequencies) -> tuple[float, IntArray]:
+    """What a register keeps of noise, where the bound holds under every set of tables that it leaves open."""
+    if frequencies.noise is None or frequencies.noisy is None:
+        raise ValueError("only noise leaves anything open")
+    return frequencies.noise.beta, frequencies.noisy
 
 
 def _expected_after(followed: Followed, first: int) -> Expected | None:

@@ -95,7 +95,10 @@ def known_truth(register: Register, step: Step, people: People) -> KnownTruth | 
         return None
     past, real = true_past(register), people.observed
     joint = real.counted_joint
-    laws = _of_tables(dict(enumerate(people.moves(register))), past.tables.chapters, joint)
+    moves = people.moves(register)
+    if step.observed.limits is not None:
+        moves = [one.by_secret for one in moves]
+    laws = _of_tables(dict(enumerate(moves)), past.tables.chapters, joint)
     return KnownTruth(
         reader(past.tables, step, real.known_by(joint, {v: laws[v] for v in real.changes})),
         reader(past.changes, step, real),
@@ -172,6 +175,8 @@ def true_past(register: Register) -> TruePast:
             v: Moves.counted(chapters[v].version, _changes(last[v, t], cells[t]), chapters[v].joint, joint)
             for v in chapter.changes
         }
+        if register.entries[t].left_open is not None:
+            moves = {v: one.by_secret for v, one in moves.items()}
         tables.append(replace(chapter, joint=joint, changes=_of_tables(moves, tables, joint)))
     return TruePast(Past(tuple(tables)), Past(tuple(exact)))
 
