@@ -20,6 +20,7 @@ from funnel.history.drift import Drift, drift_between
 from funnel.history.expected import Attending, Expected, answered, expected_after
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.law import laws_before
+from funnel.history.possible_rows import share_that_is_open
 from funnel.history.waves import Waves
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.naming import name_outputs
@@ -471,6 +472,7 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         tables_beyond=None if truth is None else truth.tables.beyond,
         tables_moved=None if truth is None else truth.tables.moved,
         tables_people=None if truth is None else truth.tables.people,
+        open_people=share_that_is_open(step),
     )
 
 

@@ -13,11 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from funnel.history.allowed import Allowed
+from funnel.history.allowed import Allowed, allowed_by
 from funnel.history.conditions import binding_rows
 from funnel.history.possible import PossibleLaws, PossibleStep, Told, Worst, worst, worst_law
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.standing import Standing
+from funnel.history.step import Step
 from funnel.joint import FloatArray, IntArray
 from funnel.progress import Progress, quiet
 from funnel.solver.budget import Budget
@@ -191,3 +192,25 @@ def told_of(
         return told, found
     # Where numbers came near the smallest that doubles can hold, nothing is known.
     return told, replace(found, above=np.where(reach.sound[:, None], found.above, np.inf))
+
+
+def share_that_is_open(step: Step) -> float | None:
+    """The share of the people of a step whose history may be outside the bound by itself, under tables left open.
+
+    None where the bound is kept under the published tables alone.
+    """
+    observed = step.observed
+    if observed.limits is None:
+        return None
+    allowed, possible = allowed_by(step.guarantee), PossibleLaws(step.past, step.joint, observed.limits)
+    nodes, places = np.unique(observed.nodes, return_inverse=True)
+    people = np.bincount(places, observed.spoken)
+    versions, steps = possible.steps_of(nodes)
+    ones, outside = np.ones((1, len(step.joint.inputs))), 0.0
+    # Who is new has no history, which is within every bound.
+    for v in np.unique(versions[versions >= 0]).tolist():
+        here = np.flatnonzero(versions == v)
+        rows = np.broadcast_to(ones, (len(here), *ones.shape))
+        _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
+        outside += float(people[here][~found.holds].sum())
+    return min(1.0, outside / float(people.sum()))

@@ -155,7 +155,7 @@ def extreme(weights: Sequence[int], limits: Sequence[Limits], sums: Limits, sign
     price = 0
     for place in order:
         low, high = limits[place]
-        if room < high - low:
+        if room <= high - low:
             price = weights[place]
             break
         room -= high - low

@@ -58,6 +58,7 @@ class ExpectedHistoryPart(Part):
     tables_beyond: Probability | None = None
     tables_moved: Count | None = None
     tables_people: Count | None = None
+    open_people: Probability | None = None
 
 
 class FoundHistoryPart(Part):
