@@ -203,7 +203,7 @@ def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, sa
     stated = numbers["frequencies"]
     yield protection_claim("protection", stated, public, said, ["covers_noise", "covers_versions"])
     yield same("covers_noise", stated.get("covers_noise"), None if public is None else said.promise.covers_noise)
-    together = None if public is None else bool(said.section("history").get("robust", False))
+    together = None if public is None else said.robust
     yield same("covers_versions", stated.get("covers_versions"), together)
     if public is not None:
         # Counted exactly, they would tell of single people.

@@ -213,4 +213,4 @@ def share_that_is_open(step: Step) -> float | None:
         rows = np.broadcast_to(ones, (len(here), *ones.shape))
         _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
         outside += float(people[here][~found.holds].sum())
-    return min(1.0, outside / float(people.sum()))
+    return min(1.0, outside / float(observed.records.sum()))

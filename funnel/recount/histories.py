@@ -123,6 +123,9 @@ class ExpectedHistories:
         The largest of these, of those that are not moved; nats, rounded up.
     moved, outside, others : float
         Shares of the expected people; the last of those with histories that are not predicted.
+    left_open : float or None
+        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
+        where that is not asked.
     """
 
     histories: int
@@ -130,6 +133,7 @@ class ExpectedHistories:
     moved: float
     outside: float
     others: float
+    left_open: float | None = None
 
 
 @dataclass(frozen=True)
@@ -305,6 +309,7 @@ def _judged(
     every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
     # Who was forgotten counts as new.
     had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
+    unsure = 0.0
     for law in laws:
         origin = tree.origin(law.node, chapter.ordinal)
         if origin not in shares:
@@ -325,6 +330,8 @@ def _judged(
             real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
         if attending is not None and law.node in attending.people:
             foreseen.add(law.node, found, attending.people[law.node] if law.node < chapter.first else 0)
+            if left_open is not None and not left_open.holds(law.node, chapter, sides, alone=True):
+                unsure += attending.people[law.node]
     return VersionHistories(
         name=chapter.name,
         promise=promise,
@@ -339,14 +346,19 @@ def _judged(
         complaints=(),
         broken=tuple(every.broken()),
         followed=(every.level(promise, sides), len(chapter.followed)),
-        expected=None if attending is None else _expected(attending, foreseen, promise, sides),
+        expected=None
+        if attending is None
+        else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
     )
 
 
-def _expected(attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side]) -> ExpectedHistories:
+def _expected(
+    attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side], unsure: float | None
+) -> ExpectedHistories:
     everybody = attending.everybody
     shares = (foreseen.moved / everybody, foreseen.outside / everybody, attending.others / everybody)
-    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares)
+    left_open = None if unsure is None else unsure / everybody
+    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares, left_open)
 
 
 def _whole(law: HistoryLaw, cells: Sequence[Fraction]) -> HistoryLaw:

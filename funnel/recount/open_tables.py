@@ -181,8 +181,17 @@ class OpenHistories:
         self._reached: dict[int, _Reach] = {}
         self._steps: dict[tuple[int, int], _Step] = {}
 
-    def holds(self, node: int, chapter: Chapter, sides: Sequence[Side]) -> bool:
-        """Whether no output of a history leaves the bound in a version; what tells nothing never does."""
+    def holds(self, node: int, chapter: Chapter, sides: Sequence[Side], alone: bool = False) -> bool:
+        """Whether no output of a history leaves the bound in a version; what tells nothing never does.
+
+        ``alone``: whether the history by itself does not, before the version says anything.
+        """
+        if alone:
+            before = self._tree.versions[node]
+            if before is None:
+                return True
+            step = self._step(before, chapter.ordinal)
+            return _holds(step.told(self._reach(node), [1] * chapter.a), step.prior, sides)
         rows = chapter.channels[chapter.followed[node]]
         dense = [_dense(row, chapter.a) for row in rows]
         if all(len(set(row)) == 1 for row in dense):
