@@ -285,11 +285,12 @@ def _kept(
 
 def _kept_of_new(standing: Standing, guarantee: PosteriorGuarantee, weights: WeightArray) -> BoolArray:
     """The same of a channel (b, a) for new people; (b,)."""
-    if guarantee.holds_for(standing.joint, weights):
-        return np.ones(len(weights), dtype=bool)
     over = over_set(guarantee, standing.joint)
     if over is None:
+        # Decided for the published counts alone.
         return np.zeros(len(weights), dtype=bool)
+    if guarantee.holds_for(standing.joint, weights):
+        return np.ones(len(weights), dtype=bool)
     levels = over.output_levels(standing.joint, np.ldexp(weights.astype(np.float64), -WORD_BITS))
     beyond = levels > guarantee.budget * (1 - _NEAR)
     return ~(beyond if beyond.any() else np.ones_like(beyond))
