@@ -15,8 +15,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The locks list every package, so pip has nothing to resolve; `pip check` then proves that nothing was missing.
+UV := $(BIN)/uv --quiet pip
+# The locks list every package, so there is nothing to resolve; a check then proves that nothing was missing.
 LOCKED := install --no-deps --require-hashes
+# uv unpacks on all processors; pip, which may know an index that uv does not, where it cannot. The hashes decide.
+define INSTALL
+$(UV) $(LOCKED) --python $(BIN)/python -r $(1) || $(PIP) $(LOCKED) -r $(1)
+$(UV) check --python $(BIN)/python
+endef
 
 help:
 	@echo "make release   sanitise the embedded sample and publish it under releases/"
@@ -37,7 +43,7 @@ help:
 release: $(STAMPS)/project
 	$(BIN)/funnel release data/adult.toml
 
-# A file of tests stays on one of the two workers, so that its tests share what is slow to start.
+# A file of tests stays on one of the two workers, and so do all of tests/flows, so that they share what is slow to start.
 test: $(STAMPS)/dev $(STAMPS)/project
 	scripts/install-system-packages.sh
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -112,15 +118,18 @@ $(STAMPS)/created:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/runtime: requirements.lock $(STAMPS)/created
+$(STAMPS)/installer: requirements-dev.lock $(STAMPS)/created
+	@awk '/^uv==/ { found = 1 } found { print } found && !/\\$$/ { exit }' requirements-dev.lock >$(STAMPS)/uv.lock
+	$(PIP) $(LOCKED) -r $(STAMPS)/uv.lock
+	@touch $@
+
+$(STAMPS)/runtime: requirements.lock $(STAMPS)/installer
 	@echo "Installing the locked packages into $(VENV); the first time takes some minutes."
-	$(PIP) $(LOCKED) -r requirements.lock
-	$(PIP) check
+	$(call INSTALL,requirements.lock)
 	@touch $@
 
 $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/runtime
-	$(PIP) $(LOCKED) -r requirements-dev.lock
-	$(PIP) check
+	$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
 $(STAMPS)/project: pyproject.toml $(STAMPS)/runtime

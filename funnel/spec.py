@@ -7,6 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
@@ -41,6 +42,12 @@ from funnel.settings import (
 )
 from funnel.storage import base_name, is_url, local_path
 from funnel.wording import did_you_mean, nearest, same_name, toml_key
+
+
+def drawn_name(column: str) -> str:
+    """The name of the column of numbers that are drawn within the intervals of a column."""
+    return f"{column} (number)"
+
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
@@ -88,6 +95,8 @@ class ReleaseSpec(Section):
         the one published column, which then holds numbers.
     numbers : mapping of column name to NumberSettings
         What the numbers of a secret or published column are.
+    weight : str or None
+        The published column of survey weights, which is published as classes like any other column.
     """
 
     name: StrictStr
@@ -104,6 +113,7 @@ class ReleaseSpec(Section):
     guarantee: GuaranteeSettings
     utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
+    weight: Line | None = None
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
@@ -403,6 +413,69 @@ class ReleaseSpec(Section):
             )
         return None
 
+    def _require_drawable(self, column: str) -> None:
+        """Refuse numbers within intervals where there are none, or where nothing says how they are drawn."""
+        what = f'[numbers] draw = "within" of {column!r}'
+        if column in self.secret:
+            raise ValueError(f"{what} draws from what is published, and that column is secret; take draw out")
+        if self.groups.of is not None:
+            raise ValueError(
+                f"{what} is not there yet for groups of columns; publish a flat list of few, or take draw out"
+            )
+        if not self.has_bins(column):
+            raise ValueError(
+                f"{what} draws within the bins of a column, and it has none; give bins under "
+                f"[recode.{toml_key(column)}], or take draw out"
+            )
+        name = drawn_name(column)
+        if any(same_name(name, other) for other in self.columns):
+            raise ValueError(f"{what} makes a column {name!r}, and there is one already; publish one of the two")
+
+    def _require_means(self, column: str, numbers: NumberSettings) -> None:
+        """Refuse means that are not one for each bin, inside it."""
+        edges, means = self.recode[column].edges if column in self.recode else (), numbers.means or ()
+        if not edges or numbers.range is None:
+            raise ValueError(
+                f"[numbers] {column!r} has means, which are of bins that are listed under [recode.{toml_key(column)}], "
+                "within a range; give both, or take means out"
+            )
+        ends = (numbers.range[0], *edges, numbers.range[1])
+        if len(means) != len(ends) - 1:
+            raise ValueError(f"[numbers] {column!r} has {len(means)} means and {len(ends) - 1} bins; give one for each")
+        under = float(numbers.step or 0)
+        for (low, high), mean in zip(pairwise(ends), means, strict=True):
+            if not low <= mean <= (high if high == ends[-1] else high - under):
+                raise ValueError(f"[numbers] {column!r} has a mean of {mean} for its bin from {low} to {high}")
+
+    @model_validator(mode="after")
+    def _weight_agrees(self) -> Self:
+        if self.weight is None:
+            return self
+        column, key = self.weight, toml_key(self.weight)
+        if self.groups.of is not None:
+            raise ValueError("weight is not there yet for groups of columns; publish a flat list, or take weight out")
+        if column not in self.publish:
+            raise ValueError(
+                f"weight names the column {column!r}, which is not published: weights are one more column under the "
+                f"bound, in classes; add it to publish{did_you_mean(column, self.publish)}"
+            )
+        if len(self.publish) < 2:
+            raise ValueError("weight names the only published column; publish what is to be weighted, too")
+        numbers = self.numbers.get(column)
+        if not self.has_bins(column) or numbers is None or numbers.range is None:
+            raise ValueError(
+                f"weight is published as classes, and next to a record a weight that is nearly unique is a name; give "
+                f"bins under [recode.{key}], and range = [least, largest] under [numbers.{key}]"
+            )
+        if numbers.range[0] < 0:
+            raise ValueError(f"[numbers] {column!r} is a weight, and its range begins below 0")
+        return self
+
+    @property
+    def drawn_columns(self) -> tuple[str, ...]:
+        """The published columns of which a number is drawn within the interval of every record, in order."""
+        return tuple(column for column in self.publish if column in self.numbers and self.numbers[column].draw)
+
     @model_validator(mode="after")
     def _numbers_agree(self) -> Self:
         for column, numbers in self.numbers.items():
@@ -415,6 +488,10 @@ class ReleaseSpec(Section):
                         f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
                         "inside; change one of the two"
                     )
+            if numbers.draw is not None:
+                self._require_drawable(column)
+            if numbers.means is not None:
+                self._require_means(column, numbers)
         if self.utility == "estimation" and self.register is not None:
             raise ValueError(
                 'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '

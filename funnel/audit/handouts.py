@@ -43,7 +43,7 @@ def _complaints(
     missing = [name for name in HANDOUTS if name not in facts]
     yield from (f"{name} is missing" for name in missing)
     try:
-        again = handouts_again(package, document.content(), _previous(folder, package, facts))
+        again = handouts_again(package, document.content(), previous_told(folder, package, facts))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
         return
@@ -52,7 +52,7 @@ def _complaints(
             yield f"{name} is not what the two documents make"
 
 
-def _previous(folder: ReleaseFolder, package: dict[str, Any], facts: Facts) -> str | None:
+def previous_told(folder: ReleaseFolder, package: dict[str, Any], facts: Facts) -> str | None:
     """The version before, which only the entry of the catalogue tells: one that is smaller than this one."""
     if folder.catalogue.name not in facts:
         return None

@@ -77,6 +77,16 @@ class ReleaseFolder:
         return self.root / "data" / "records.csv"
 
     @property
+    def drawn(self) -> Path:
+        """The same columns with a number for each record, drawn within its interval, where the spec asks for it."""
+        return self.root / "data" / "numbers.parquet"
+
+    @property
+    def drawn_csv(self) -> Path:
+        """These as csv."""
+        return self.root / "data" / "numbers.csv"
+
+    @property
     def protocol(self) -> Path:
         """Alphabets, integer weights, the guarantee with its level, utility, prior and posteriors."""
         return self.root / "protocol.json"

@@ -115,7 +115,6 @@ def _means(
             finest = step_of(max(1, int(max(share - step / 2, 1 / n) * n)))
             p = told.get((true, (label, None)), 0.0)
             low += max(0.0, share - step / 2) * max(0.0, p - finest / 2)
-            # The largest of an input may have been lowered until all of them add up to one.
-            lowered = finest * len(texts) if p else 0.0
-            high += (share + step / 2) * min(1.0, p + finest / 2 + lowered)
+            # Some may have been lowered by a step so that all of them add up to one.
+            high += (share + step / 2) * min(1.0, p + finest)
         yield label, low, float(np.clip(high + rest, 0.0, 1.0))

@@ -115,6 +115,10 @@ def _lower(content: dict[str, Any]) -> None:
     content["guarantee"]["level"] = 0.5
 
 
+def _in_furlongs(content: dict[str, Any]) -> None:
+    content["resources"][0]["schema"]["fields"][-1]["funnel:numbers"]["intervals"]["30 to under 50"] = [50, 30]
+
+
 def _rolled(table: pa.Table) -> pa.Table:
     column = table.column(1).combine_chunks()
     return table.set_column(1, table.field(1), pa.concat_arrays([column[1:], column[:1]]))
@@ -180,6 +184,8 @@ def test_what_is_changed_is_noticed(change: Change, name: str, folder: ReleaseFo
     ("change", "name"),
     [
         (lambda folder: folder.citation.write_text("cff-version: 1.2.0\n"), "handouts"),
+        (lambda folder: folder.readme.write_text("# Another\n"), "handouts"),
+        (lambda folder: folder.channel.write_text(folder.channel.read_text().replace("0.", "1.", 1)), "handouts"),
         (lambda folder: folder.citation.unlink(), "files"),
         (_protocol(_swapped), "labels"),
         (_protocol(_idle), "groups"),
@@ -190,6 +196,7 @@ def test_what_is_changed_is_noticed(change: Change, name: str, folder: ReleaseFo
         (_parquet("data/records.parquet", _another_text), "values"),
         (_parquet("data/records.parquet", lambda table: table), "parquet"),
         (_document("datapackage.json", lambda content: content["funnel:privacy"].update(madeFor=500)), "package"),
+        (_document("datapackage.json", _in_furlongs), "package"),
         (_document("report.json", lambda content: content.update(made_for=500)), "report page"),
         (lambda folder: (folder.root / "more.json").write_text("{}"), "files"),
     ],

@@ -52,7 +52,7 @@ WRITERS = {
     "funnel.release.publication": {"csv", "protocol", "frequencies", "package", *HANDOUTS},
     # Of columns in groups.
     "funnel.release.grouped_rows": {"data"},
-    "funnel.release.grouped_publication": {"protocol", "channels", "package", "citation"},
+    "funnel.release.grouped_publication": {"protocol", "channels", "package", *HANDOUTS},
     "funnel.report.grouped.writing": {"numbers", "report"},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
@@ -70,7 +70,11 @@ MAKERS = (
     "funnel.release.handouts.catalogue",
     "funnel.release.handouts.channel_table",
     "funnel.release.handouts.citation",
+    "funnel.release.handouts.grouped_channel_table",
+    "funnel.release.handouts.grouped_readme",
     "funnel.release.handouts.readme",
+    "funnel.release.channel_rows",
+    "funnel.release.grouped_privacy",
     "funnel.release.privacy_block",
     "funnel.release.remote",
     "funnel.pipeline.flows.artifacts",
@@ -104,7 +108,7 @@ READING = {
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
     *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
-    *("grouped_report_claims", "_bytes", "estimate"),
+    *("grouped_report_claims", "_bytes", "estimate", "read_channels", "read_channel_rows"),
 }
 WRITING_MODES = set("wax+")
 
