@@ -151,12 +151,12 @@ class HistoryEvidence:
         published = (None, None) if public is None else (public.changes, public.rows)
         told_of_moves = (entry.moves, entry.row_moves) == published
         yield claim("changes and rows", told_of_moves, "are not those that are published")
-        told = entry.left_open
-        yield same("left open", told is not None, self.robust)
-        if told is not None and public is not None:
+        kept = entry.left_open
+        yield same("left open", kept is not None, self.robust)
+        if kept is not None and public is not None:
             # The order of values is that of the entry, as it is for the counts.
             noisy = sorted(n for row in public.noisy for n in row)
-            fits = (float(told.beta), sorted(n for row in told.noisy for n in row)) == (public.beta, noisy)
+            fits = (float(kept.beta), sorted(n for row in kept.noisy for n in row)) == (public.beta, noisy)
             yield claim("what is left open", fits, "does not follow from the published noisy counts")
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)

@@ -59,7 +59,7 @@ class Reach:
 
     def at(self, places: IntArray) -> Reach:
         """Those at some places."""
-        return Reach(*(one[places] for one in (self.lower, self.upper, self.least, self.most, self.sound)))
+        return Reach(self.lower[places], self.upper[places], self.least[places], self.most[places], self.sound[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,8 @@ class PossibleStep:
     def _told(self, reach: Reach | None, rows: FloatArray) -> Told:
         if self.is_first:
             weights = np.broadcast_to(rows[:, None, :], (len(rows), *self.cells.shape[1:]))
-            ends = [_filled(weights, *self.cells, *self.totals, top) for top in (False, True)]
+            (lower, upper), (fewest, many) = self.cells, self.totals
+            ends = [_filled(weights, lower, upper, fewest, many, top) for top in (False, True)]
         else:
             assert reach is not None
             ends = [self._end(reach, rows, top) for top in (False, True)]
@@ -155,7 +156,8 @@ class PossibleStep:
         side = int(top)
         ones = np.ones((1, c))
         alike = np.broadcast_to(rows[:, None, :], (n, c, rows.shape[1]))
-        going, where = _filled(alike, *self.inputs, ones, ones, top)
+        lower, upper = self.inputs
+        going, where = _filled(alike, lower, upper, ones, ones, top)
         kept = np.zeros((n, len(self.into)))
         same = self.into >= 0
         kept[:, same] = rows[:, self.into[same]]
@@ -165,7 +167,10 @@ class PossibleStep:
             weights = stays * kept[:, None, None, :] + (1 - stays) * going[:, :, None, None]
             found, filled = _filled(
                 weights,
-                *(one[:, None] for one in (reach.lower, reach.upper, reach.least, reach.most)),
+                reach.lower[:, None],
+                reach.upper[:, None],
+                reach.least[:, None],
+                reach.most[:, None],
                 top,
             )
             of_end = np.stack([filled * stays, filled * (1 - stays)])

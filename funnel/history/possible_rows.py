@@ -65,7 +65,8 @@ class PossibleSearch:
         self._shape = standing.joint.counts.shape
         self._cones = [binding_rows(cone) for cone in cones]
         every = np.arange(len(standing.nodes))
-        inside, rooms = np.zeros(len(every), dtype=bool), {}
+        inside = np.zeros(len(every), dtype=bool)
+        rooms: dict[int, FloatArray] = {}
         for here, _, found in self._judged(every, np.ones((1, self._shape[1]))):
             inside[here] = (found.above < found.below)[:, 1:].all(axis=1)
             rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
@@ -122,7 +123,7 @@ class PossibleSearch:
             stacked[place, : len(laws)], stacked[place, len(laws) :] = laws, laws[0]
         # Each law is one up to a factor.
         stacked /= np.maximum(stacked.sum(axis=(2, 3), keepdims=True), 1e-300) * most
-        cones = [np.kron(np.eye(most), cone) for cone in self._cones]
+        cones: list[FloatArray] = [np.asarray(np.kron(np.eye(most), cone), dtype=np.float64) for cone in self._cones]
         self._search = RowSearch(
             stacked.reshape(len(self.open), most * c, a),
             self._masses[self.open],
