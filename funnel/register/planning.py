@@ -225,4 +225,6 @@ def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, peopl
     laws = [law for _, law in register.laws]
     workspace = spec.workspace_folder / spec.name
     moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
+    if spec.is_robust_over_versions:
+        moves = [one.by_secret for one in moves]
     return public_changes(spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held).frequencies

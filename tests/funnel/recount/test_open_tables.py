@@ -11,17 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from funnel.bounds import Bounds
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import Moves, NoisyMoves
 from funnel.frequencies.noise import Noise
 from funnel.guarantees import parse_guarantee
 from funnel.history.allowed import allowed_by
 from funnel.history.possible import MoveLimits, PossibleStep, Reach, worst
+from funnel.joint import Joint
 from funnel.recount.history_bounds import sides_of
 from funnel.recount.noisy_moves import NoisyChanges, Since
 from funnel.recount.open_tables import ONE, OpenTables, _holds, _Reach, _Step, extreme, shares_of
 from funnel.recount.promise import read_promise
-from tests.funnel.history.test_possible import bounded
+from tests.funnel.history.test_possible import alphabets
 
 NUMBERS = st.integers(0, 30)
 
@@ -93,8 +95,8 @@ def test_both_computations_limit_the_same(data: st.DataObject) -> None:
     changes = NoisyMoves(0.5, (moves,))
     assert opened.most == moves_limit(changes.counts, changes.scale, noise.beta)
     box = opened.counts
-    joint = bounded(noisy, 0)
-    joint = type(joint)(joint.counts, joint.secret, joint.inputs, bounds_like(box))
+    limited = Bounds(*(np.array(getattr(box, name)) for name in ("lower", "upper", "totals")), noise.beta)
+    joint = Joint(np.maximum(noisy, 0), *alphabets(c, a), limited)
     limits: MoveLimits = moves.limits(opened.most)
     first = PossibleStep(joint, joint, limits)
 
@@ -120,10 +122,3 @@ def test_both_computations_limit_the_same(data: st.DataObject) -> None:
         ratio = found.ratios[0].max()
         if abs(ratio - 1) > 1e-6:
             assert _holds(twice, second.prior, sides_of(read_promise(bound))) is bool(ratio < 1)
-
-
-def bounds_like(box: object) -> object:
-    """The same limits, as the first computation holds them."""
-    from funnel.bounds import Bounds
-
-    return Bounds(*(np.array(getattr(box, name)) for name in ("lower", "upper", "totals")), 0.01)
