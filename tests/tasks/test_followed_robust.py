@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from funnel.audit.histories import recount_histories
 from funnel.errors import SpecError
+from funnel.guarantees import parse_guarantee
+from funnel.planning import plan
+from funnel.progress import quiet
 from funnel.recount import open_tables
 from funnel.recount.noise import cell_limit
+from funnel.register.planning import plan_version
 from funnel.register.register import Register
 from funnel.release import secret
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
+from funnel.release.preview import preview
 from funnel.spec import ReleaseSpec
 from tests.audits import recheck
 from tests.tasks.test_followed_noise import PANEL, SAME_SECRET
@@ -80,6 +86,19 @@ def test_pages_say_for_whom_the_bound_holds(made: tuple[Path, list[Released]]) -
         assert found.expected is not None
         assert found.expected.open_people is not None
         assert (found.expected.open_people > 0) <= (number > 0)
+
+
+def test_a_plan_is_made_for_the_same_tables(made: tuple[Path, list[Released]], tmp_path: Path) -> None:
+    place = tmp_path / "panel"
+    shutil.copytree(made[0], place, symlinks=True)
+    spec = ReleaseSpec.load(place / "people.toml")
+    found = preview(spec, quiet)
+    rows = plan(found.protected.frequencies.joint, parse_guarantee("lip:1.0"), time_limit=0.2)
+    (outlook,) = plan_version(spec, found, (("lip:1.0", tuple(rows)),))
+    assert outlook is not None
+    limits = outlook.costs[0].step.observed.limits
+    assert limits is not None
+    assert sorted(limits) == [0, 1, 2]
 
 
 def test_robust_is_asked_for_from_the_first_version_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
