@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help release test fuzz check installs matrix coverage mutants gate hooks lock bench pictures clean
+.PHONY: help release test fuzz check installs matrix coverage mutants gate hooks lock bench pictures docs clean
 
 # Without byte code the orchestrator alone takes several times as long to import.
 unexport PYTHONDONTWRITEBYTECODE
@@ -38,6 +38,7 @@ help:
 	@echo "make lock      renew the lock files from pyproject.toml"
 	@echo "make bench     run the benchmarks"
 	@echo "make pictures  take the pictures of both reports in docs/pictures"
+	@echo "make docs      build the site of the documentation in build/site, to be opened as it is"
 	@echo "make clean     remove the environment and everything built or cached, but no release, record or secret"
 
 release: $(STAMPS)/project
@@ -102,6 +103,11 @@ bench: $(STAMPS)/dev $(STAMPS)/project
 
 pictures: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python scripts/pictures.py
+
+# Warnings are errors; nothing is fetched, neither here nor when it is read (decision 0064).
+docs: $(STAMPS)/dev $(STAMPS)/project
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
+	@echo "Open build/site/index.html."
 
 # Not .funnel: beside what can be made again it holds release secrets and the record of what was published.
 clean:

@@ -49,6 +49,7 @@ from funnel.recount import (
 )
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers, first_difference
+from funnel.recount.estimator import estimator_complaints
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
@@ -644,6 +645,14 @@ class Finished:
                 "is not what follows from datapackage.json and protocol.json",
             )
             for name, content in again.items()
+        ] + [
+            all_of(
+                public_files.ESTIMATOR,
+                (
+                    claim(public_files.ESTIMATOR, False, complaint)
+                    for complaint in estimator_complaints(self.folder.estimator.read_bytes(), self.protocol)
+                ),
+            )
         ]
 
     def _report(self) -> list[Claim]:

@@ -190,7 +190,7 @@ class FinishedGroups:
 
     @property
     def _declared_files(self) -> frozenset[str]:
-        return public_files.declared_files(self.said.csv) | {public_files.CHANNELS}
+        return public_files.declared_files(self.said.csv) - {public_files.ESTIMATOR} | {public_files.CHANNELS}
 
     def _files(self) -> list[Claim]:
         return public_files.files_claims(self.folder.root, self._declared_files)

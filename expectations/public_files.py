@@ -15,6 +15,7 @@ CSV, NUMBERS, FREQUENCIES = "data/records.csv", "report.json", "frequencies.json
 CHANNELS = "channels.parquet"
 DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
 HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"})
+ESTIMATOR = "estimator.csv"
 ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS}) | HANDOUTS
 FOLDERS = frozenset({"data", "audit"})
 INTERNAL = "audit"
@@ -27,7 +28,7 @@ def declared_files(csv: bool, noise: bool = False, drawn: bool = False) -> froze
     So is a table of numbers where some are drawn within intervals.
     """
     tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
-    return ALWAYS | tables | ({FREQUENCIES} if noise else set())
+    return ALWAYS | {ESTIMATOR} | tables | ({FREQUENCIES} if noise else set())
 
 
 def files_claims(root: Path, declared: Set[str]) -> list[Claim]:

@@ -88,16 +88,20 @@ def _bound(value: object) -> object:
 
 
 class Condition(Section):
-    """``[source.where]``, one for a column; a list of values is short for ``one_of``.
+    """``[source.where]``: what the cell of a column must be; a list of values is short for ``one_of``.
 
     A cell that is missing meets none but ``missing = true``.
 
     Attributes
     ----------
-    one_of, none_of : tuple of str or None
-        Texts that the cell is, or is not, one of; as they are in the source, before any recoding.
-    at_least, under : number, date or None
-        What it is not below, and what it is below.
+    one_of : tuple of str or None
+        Texts that the cell is one of; as they are in the source, before any recoding.
+    none_of : tuple of str or None
+        Texts that it is none of.
+    at_least : number, date or None
+        What it is not below.
+    under : number, date or None
+        What it is below.
     missing : bool or None
         Whether it is missing.
     """
@@ -134,8 +138,10 @@ class SourceSettings(Section):
     format : str
         One of `funnel.source.formats`; by default told by the suffix of the path; a path without suffix is a folder of
         parquet files.
-    table, query : str or None
-        Of a database: the table (or view) to read, or ``schema.table``; or a query.
+    table : str or None
+        Of a database: the table (or view) to read, or ``schema.table``.
+    query : str or None
+        Of a database: a query, in place of a table.
     delimiter : str
         The character between the values of a csv file; of a ``.tsv`` file by default a tab.
     encoding : str
@@ -573,7 +579,7 @@ class OutputSettings(Section):
 
 
 class SourceReference(Section):
-    """One entry of ``sources`` in ``[metadata]``: what the released data were made from.
+    """``[[metadata.sources]]``: what the released data were made from.
 
     Attributes
     ----------
@@ -597,9 +603,16 @@ class MetadataSettings(Section):
     ----------
     licence : str
         Name or SPDX identifier of the licence the release is published under.
-    licence_url, contact_name, contact_email : str or None
+    licence_url : str or None
+        Its web address.
+    contact_name : str or None
+        Whom to ask.
+    contact_email : str or None
+        Where to ask.
     keywords : tuple of str
+        Words by which a portal finds the release.
     sources : tuple of SourceReference
+        What the released data were made from.
     """
 
     licence: Line

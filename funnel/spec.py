@@ -20,7 +20,7 @@ from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
 from funnel.group_settings import GroupSettings, Published, read_groups, unfit_for_groups
-from funnel.hierarchy import with_hierarchies
+from funnel.hierarchy import Known, with_hierarchies
 from funnel.settings import (
     OTHER,
     ApprovalSettings,
@@ -62,10 +62,14 @@ class ReleaseSpec(Section):
     ----------
     name : str
         Folder name of the release: lower-case letters, digits and hyphens.
-    title, description : str
-        For people.
-    secret, publish : tuple of str
-        Columns whose values must not become known, and columns to publish; none is both.
+    title : str
+        What the release is called, for people.
+    description : str
+        What it is, for people.
+    secret : tuple of str
+        Columns whose values must not become known.
+    publish : tuple of str
+        Columns to publish, none of which is secret; or a list of groups of columns, or "auto".
     record_key : tuple of str
         Columns whose values together are unique to a record, to give a record the same answer in every release; by
         default none, and every release is drawn afresh.
@@ -143,8 +147,10 @@ class ReleaseSpec(Section):
         return cls.parse(read_spec_text(path), path)
 
     @classmethod
-    def parse(cls, text: str, path: str | os.PathLike[str]) -> Self:
+    def parse(cls, text: str, path: str | os.PathLike[str], hierarchies: Known | None = None) -> Self:
         """Validate the text of a spec file that was read already; ``path`` says whose it is.
+
+        What its hierarchies came to may be given, as `hierarchies` has it; by default they are read.
 
         Raises
         ------
@@ -160,15 +166,19 @@ class ReleaseSpec(Section):
         except RecursionError as error:
             raise SpecError(f"{file.name} is not a spec: its lists or tables are nested too deeply") from error
         try:
-            spec = cls.of(settings, folder=file.parent)
+            spec = cls.of(settings, file.parent, hierarchies)
         except SpecError as error:
             raise SpecError(f"{file.name}: {error}") from error
         spec._text = text
         return spec
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Self:
+    def of(
+        cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".", hierarchies: Known | None = None
+    ) -> Self:
         """Validate settings that are in memory already; relative paths start at ``folder``.
+
+        Hierarchies as `parse` has them.
 
         Raises
         ------
@@ -176,7 +186,7 @@ class ReleaseSpec(Section):
             As `load`.
         """
         try:
-            spec = cls.model_validate(with_hierarchies(settings, Path(folder)))
+            spec = cls.model_validate(with_hierarchies(settings, Path(folder), hierarchies))
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
         spec = spec.with_declared_bins()
@@ -715,6 +725,12 @@ class ReleaseSpec(Section):
         # Where a database is, does not count either; the table or query does.
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})
+
+    @property
+    def hierarchies(self) -> Known:
+        """What the hierarchies that its text names came to: of each column the values of every group."""
+        said = {} if self._text is None else tomllib.loads(self._text).get("recode", {})
+        return {column: self.recode[column].groups or {} for column, one in said.items() if "hierarchy" in one}
 
     @property
     def coding_digest(self) -> str:

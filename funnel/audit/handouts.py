@@ -9,6 +9,7 @@ from typing import Any
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
+from funnel.recount.estimator import estimator_complaints
 from funnel.recount.handouts import handouts_again
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
@@ -47,6 +48,10 @@ def _complaints(
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
         return
+    if folder.estimator.name in facts:
+        # Releases from before there was one have none.
+        for complaint in estimator_complaints(read_document(folder.estimator), document.content()):
+            yield f"{folder.estimator.name}: {complaint}"
     for name in sorted(set(again) - set(missing)):
         if read_document(folder.root / name) != again[name]:
             yield f"{name} is not what the two documents make"

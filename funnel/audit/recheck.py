@@ -37,7 +37,16 @@ from funnel.release.signature import public_key_of
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
 _NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
-_POSSIBLE = {*_NEEDED, *TABLES, "data/records.csv", "signature.json", "report.json", "frequencies.json", *HANDOUTS}
+_POSSIBLE = {
+    *_NEEDED,
+    *TABLES,
+    "data/records.csv",
+    "signature.json",
+    "report.json",
+    "frequencies.json",
+    "estimator.csv",
+    *HANDOUTS,
+}
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:

@@ -160,7 +160,7 @@ class EffectiveChannels:
         matrix[-1, whole] = 0.0
         possible = np.array([[self._possible(asked, text, value) for value in inputs] for text in outputs], dtype=bool)
         step = share_step(self.records)
-        fewest = np.maximum(self.fewest, (shares - step / 2) * self.records)
+        fewest = np.maximum(self.fewest, _least(shares, step) * self.records)
         # Nearest multiples, of which some are one lower where all together were more than one.
         steps = np.array([share_step(int(number)) for number in fewest]) * np.where(whole, 1.0, 0.5)
         off = np.broadcast_to(steps, possible.shape)
@@ -188,8 +188,12 @@ class EffectiveChannels:
         values = [frozenset[str]().union(*self.meant[column].values()) for column in columns]
         if len(shares) == np.prod([len(some) for some in values]):
             return 0.0
-        told = float(np.maximum(0.0, shares - step / 2).sum())
-        return float(np.clip(1 - told, 0.0, self.fewest / self.records))
+        return float(np.clip(1 - _least(shares, step).sum(), 0.0, self.fewest / self.records))
+
+
+def _least(shares: FloatArray, step: float) -> FloatArray:
+    """The least that told shares can be: one step is told of whatever is less, too."""
+    return np.asarray(np.where(shares > 1.5 * step, shares - step / 2, 0.0))
 
 
 def _padded(columns: tuple[str, ...]) -> tuple[str, str | None]:

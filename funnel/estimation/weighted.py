@@ -10,20 +10,15 @@ import numpy as np
 
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
-from funnel.estimation.likelihood import likeliest_shares
-from funnel.estimation.linear import LinearEstimate, variances
 from funnel.estimation.rare import AtMost, RareValues
-from funnel.joint import FloatArray, IntArray
+from funnel.estimation.ratio import ratio
+from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
 WeightClasses = Mapping[str, tuple[float, float, float]]
 """Of every class of weights its mean, and its least and its largest weight."""
-
-# As of `funnel.estimate`: of a log-likelihood in nats; of every value in the reference; of an output that never comes.
-_GAP, _ALIKE, _LEAST = 1e-5, 0.5, 0.1
-# Of a slope, relative to the steepest: what an inverse of so many decimals leaves.
-_TOLD = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +183,8 @@ def estimate_weighted(
 
     Notes
     -----
-    The likeliest shares ``p`` of true values make the ratio ``θ_x = Σ_j w_j 1[j in x] p_j / Σ_j w_j p_j``. Its slopes
-    ``(w_j / T) (1[j in x] - θ_x)`` turn it into a linear estimate of shares of outputs, whose variance is exact (delta
-    method). Intervals are around one step of Newton from the fit, which has no bias where a share is near zero.
+    A weighted share is a ratio of two linear functions of the shares p of true values, ``Σ_j w_j 1[j in x] p_j`` over
+    ``Σ_j w_j p_j``: its error is that of the delta method, its interval Fieller's (`funnel.estimation.ratio`).
 
     Examples
     --------
@@ -214,36 +208,35 @@ def estimate_weighted(
     if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
         raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
     if protocol.is_sparse or float(len(inputs)) * len(protocol.outputs) * min(protocol.size) > MOST_WORK:
-        raise SpecError(f"{len(inputs):,} values and {len(protocol.outputs):,} outputs are too many to estimate from")
+        raise too_many(len(inputs), len(protocol.outputs))
     of_class = [symbol[inputs.columns.index(weight)] for symbol in inputs.symbols]
-    means, low, high = (np.array(part, dtype=float) for part in zip(*_numbers(classes, of_class), strict=True))
+    numbers = np.array(_numbers(classes, of_class)).T
+    if not (heaviest := float(numbers.max())) > 0:
+        raise SpecError(f"no class of {weight!r} that is given has a weight")
+    means, low, high = numbers / heaviest
     places = [inputs.columns.index(column) for column in columns]
     known: dict[tuple[str, ...], int] = {}
     cell_of = np.array([known.setdefault(tuple(s[i] for i in places), len(known)) for s in inputs.symbols])
+    members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
     rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
     counts = output_counts_by(released, protocol)[()]
-    fit = _Fit.of(rare, counts)
-    shares = fit.shares
-    members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
-    if not (total := float(means @ shares)) > 0:
-        raise SpecError(f"no record has a weight, by the classes of {weight!r} that are given")
-    at = members @ (means * shares) / total
-    slopes = means * (members - at[:, np.newaxis]) / total
-    middle, errors, off, told = fit.of_slopes(slopes, int(counts.sum()), sampling)
-    half = _quantile(confidence) * errors + off
-    nothing = np.where(told, 0.0, np.nan)
-    inside, outside = members * shares, (1 - members) * shares
+    aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
+    told = Fit(rare, cell_of, len(known), "em").aimed(counts, aims, sampling)
+    _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))
+    z, c = normal_quantile(confidence), len(known)
+    ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]
+    shares, errors, lower, upper = np.array(ratios).T
     return WeightedEstimate(
         columns,
         weight,
         tuple(known),
-        at + nothing,
-        errors + nothing,
-        np.where(told, np.clip(np.minimum(at + middle - half, at), 0, 1), 0.0),
-        np.where(told, np.clip(np.maximum(at + middle + half, at), 0, 1), 1.0),
-        _share(inside @ low, outside @ high) + nothing,
-        _share(inside @ high, outside @ low) + nothing,
-        members @ shares + nothing,
+        shares,
+        errors,
+        lower,
+        upper,
+        _share(light, most_of_all - most) + 0 * shares,
+        _share(most, lightest - light) + 0 * shares,
+        np.where(told.told[c : 2 * c], plain, np.nan),
         int(counts.sum()),
         sampling,
         confidence,
@@ -262,66 +255,7 @@ def _numbers(classes: WeightClasses, of_class: Sequence[str]) -> list[tuple[floa
 
 def _share(part: FloatArray, rest: FloatArray) -> FloatArray:
     """A part of the whole; all of it where there is no rest."""
+    # Functions that were fitted may be a rounding below zero.
+    part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
     whole = part + rest
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """The likeliest shares of all inputs, and linear estimates of each around them.
-
-    Attributes
-    ----------
-    rare : RareValues
-    seen : ndarray, shape (b,)
-        Shares of the outputs.
-    among : ndarray, shape (a - k,)
-        Shares of the inputs that are not rare, among each other.
-    weights : ndarray, shape (a - k, b)
-        Of the linear estimate of these.
-    """
-
-    rare: RareValues
-    seen: FloatArray
-    among: FloatArray
-    weights: FloatArray
-
-    @classmethod
-    def of(cls, rare: RareValues, counts: IntArray) -> _Fit:
-        n = int(counts.sum())
-        seen, channel = counts / n, rare.seen
-        a = channel.shape[1]
-        among = likeliest_shares(channel, seen, _GAP / n).shares
-        reference = (1 - _ALIKE) * among + _ALIKE / a
-        outputs = np.maximum(channel @ among, np.minimum(channel @ reference, _LEAST / n))
-        there = outputs > 0
-        linear = LinearEstimate.of(channel[there], outputs[there], reference, np.arange(a), a)
-        if linear is None:
-            raise SpecError(f"{a:,} values and {len(counts):,} outputs are too many to estimate from at once")
-        weights = np.zeros((a, len(counts)))
-        weights[:, there] = linear.weights
-        return cls(rare, seen, among, weights)
-
-    @property
-    def shares(self) -> FloatArray:
-        """Of all inputs, the rare ones as they are taken; shape (a,)."""
-        return self.rare.whole(self.among)[0]
-
-    def of_slopes(
-        self, slopes: FloatArray, n: int, sampling: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-        """Of ``slopes (k, a) @ shares``: the linear estimate, its error, how far rare inputs may move it, if told."""
-        others, rare, channel = slopes[:, self.rare.others], slopes[:, self.rare.places], self.rare.seen
-        weights = others @ self.weights
-        middle = self.rare.left * weights @ self.seen + rare @ self.rare.taken
-        errors = self.rare.left * np.sqrt(variances(weights, channel, self.among, n, sampling))
-        # What the outputs tell of a sum is what its weights make of them again.
-        left = np.abs(weights @ channel - others).max(axis=1)
-        told = left <= _TOLD * np.maximum(np.abs(slopes).max(axis=1), 1e-300)
-        return middle, errors, self.rare.off(weights, rare), told
-
-
-def _quantile(confidence: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + confidence) / 2))

@@ -72,8 +72,39 @@ The shares of true values follow by arithmetic that any spreadsheet can do:
 
 These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
 records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
-same probabilities, only what both have together can be told. `report.html` says how far estimates are off."""
+same probabilities, only what both have together can be told. `report.html` says how far estimates are off.
+
+Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
+its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
+come out below zero. In Python:
+
+```python
+import pandas as pd
+
+records = pd.read_csv("data/records.csv", dtype=str, keep_default_na=False)
+weights = pd.read_csv("estimator.csv", dtype=str, keep_default_na=False)
+seen = records.add_prefix("published ").value_counts(normalize=True).rename("seen").reset_index()
+lines = weights.merge(seen)
+true = [name for name in weights if name.startswith("true ")]
+print((lines["weight"].astype(float) * lines["seen"]).groupby([lines[name] for name in true]).sum())
+```
+
+In R:
+
+```r
+read <- function(file) read.csv(file, check.names = FALSE, colClasses = "character", na.strings = character())
+records <- read("data/records.csv")
+weights <- read("estimator.csv")
+seen <- prop.table(table(do.call(paste, c(unname(records), sep = "\\t"))))
+published <- weights[startsWith(names(weights), "published ")]
+share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
+share[is.na(share)] <- 0
+print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
+```
+
+Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."""
 _FILES = """| protocol.csv | the probability of every published value for every true one |
+| estimator.csv | weights by which published shares add up to true ones |
 | protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
 {noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
 """

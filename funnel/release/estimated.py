@@ -179,17 +179,14 @@ def estimate_versions(
     DataError, SpecError
         As `estimate_release` and `funnel.estimate_trend`.
     """
-    releases = [open_release(folder.root) for folder in folders]
+    opened = [open_release(folder.root) for folder in folders]
     found = [
         estimate_release(folder, by, within=within, method=method, sampling=sampling, confidence=confidence)
         for folder in folders
     ]
-    names = {release.package.get("name") for release in releases}
-    different = len(names) == 1 and all(release.privacy.people == "different" for release in releases)
-    versions = [
-        release.version if len(names) == 1 else f"{release.package.get('name')} {release.version}"
-        for release in releases
-    ]
+    names = {one.package.get("name") for one in opened}
+    different = len(names) == 1 and all(one.privacy.people == "different" for one in opened)
+    versions = [one.version if len(names) == 1 else f"{one.package.get('name')} {one.version}" for one in opened]
     return estimate_trend(found, same_people=not different, versions=versions)
 
 

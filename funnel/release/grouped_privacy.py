@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from funnel.guarantees import parse_guarantee
 from funnel.release.document import Count, Document, Probability, Sha256
 from funnel.release.privacy_block import (
+    OF_NOISE,
     BehindFrequencies,
     DisclosureControl,
     Estimation,
@@ -59,3 +61,14 @@ class GroupedPrivacyBlock(Document):
     frequencies: BehindFrequencies
     people: Literal["different"] | None
     scope: str
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 1 it named no schema, left out what is not known, and did not say how to estimate."""
+        return {
+            "people": None,
+            **content,
+            "meaning": parse_guarantee(content["guarantee"]).meaning,
+            "estimation": {"path": "protocol.csv", "recipe": RECIPE},
+            "frequencies": {**dict.fromkeys(OF_NOISE), **content["frequencies"]},
+        }

@@ -142,6 +142,11 @@ class ReleaseFolder:
         return self.root / "protocol.csv"
 
     @property
+    def estimator(self) -> Path:
+        """Weights that estimate shares of true values, as a csv; not where columns are published in groups."""
+        return self.root / "estimator.csv"
+
+    @property
     def audit(self) -> Path:
         """Internal evidence."""
         return self.root / "audit"
@@ -150,6 +155,11 @@ class ReleaseFolder:
     def spec(self) -> Path:
         """The spec as it was when the release was made; internal."""
         return self.audit / "spec.toml"
+
+    @property
+    def hierarchies(self) -> Path:
+        """What its hierarchies came to, where it names some; internal."""
+        return self.audit / "hierarchies.json"
 
     @property
     def joint(self) -> Path:

@@ -25,6 +25,7 @@ from funnel.tables import open_paged
 
 if TYPE_CHECKING:
     from funnel.estimation import Estimate, NumberEstimate
+    from funnel.estimation.weighted import WeightedEstimate
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,17 @@ class Release(OpenedRelease):
 
     privacy: PrivacyBlock
     document: ProtocolDocument
+
+    def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
+        """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
+
+        Parameters
+        ----------
+        by : str or sequence of str, optional
+        """
+        from funnel.release.weighted import estimate_release_weighted
+
+        return estimate_release_weighted(self.folder, by)
 
     @cached_property
     def protocol(self) -> Protocol:

@@ -29,7 +29,7 @@ PARTS = (0.25, 0.5, 1.0, 1.5, 2.0)
 SECONDS = 60.0
 """Seconds for the channels of one point, as work that is counted."""
 # Channels of a point are for so many prefixes at most: of a release there are more, and it keeps more.
-_PREFIXES = 100
+_PREFIXES = 200
 # One for all points, so that they can be compared: what the search of a release begins with.
 _SCHEDULE = Schedule(0.9, 4)
 GIVEN, CHOSEN, SINGLY = "groups of the spec", "groups that funnel chooses", "one column after the other"
@@ -109,7 +109,7 @@ def groups_tradeoff(
 
     Notes
     -----
-    O(ways × budgets + columns) protocols, each for prefixes of at least a hundredth of the people.
+    O(ways × budgets + columns) protocols, each for prefixes of at least 1/200 of the people.
     """
     people = max(spec.groups.people, joint.n // _PREFIXES)
     of_release = Way(CHOSEN if choice_of(spec) != "given" else GIVEN, chosen, _line(chosen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import COUNTED, DRAWN, EXPLAINED, FORGED_PROTOCOL, OTHER_BOUND
+from tests.sabotage.scenes import COUNTED, DRAWN, EXPLAINED, FORGED_PROTOCOL, OTHER_BOUND, WEIGHTED
 
 PUBLISHING = [
     Mutant(
@@ -239,6 +239,15 @@ PUBLISHING = [
         "{label: [interval[0], interval[1] + 1] for label, interval",
         "expect_package_to_describe_release",
         EXPLAINED,
+    ),
+    Mutant(
+        "means of weights that the spec does not give",
+        "weighted estimates of another population",
+        "funnel.numbers",
+        "return dict(zip(recode.bin_labels, numbers.means, strict=True))",
+        "return dict(zip(recode.bin_labels, [mean + 1 for mean in numbers.means], strict=True))",
+        "expect_package_to_describe_release",
+        WEIGHTED,
     ),
     Mutant(
         "true numbers in place of drawn ones",

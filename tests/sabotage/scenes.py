@@ -82,6 +82,9 @@ EXPLAINED_SPEC = (
 DRAWN_SPEC = EXPLAINED_SPEC.replace("whole = true", 'whole = true\ndraw = "within"').replace(
     'utility = "variance"\n', "", 1
 )
+WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
+    "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
+)
 GROUPS = (
     SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
     .replace('["marital-status", "sex"]', '["sex"]')
@@ -292,6 +295,7 @@ PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
 DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
+WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
 KEPT = Scene("a first release with record keys", KEYED)

@@ -9,15 +9,16 @@ import pyarrow as pa
 
 from funnel.audit.files import read_document
 from funnel.audit.grouped.figures import read_channels
-from funnel.audit.handouts import previous_told
+from funnel.audit.handouts import HANDOUTS, previous_told
 from funnel.audit.package import Facts
 from funnel.errors import DataError
 from funnel.recount.grouped_handouts import grouped_handouts_again
+from funnel.recount.handouts import citation_again
 from funnel.release.layout import ReleaseFolder
 
 
 def handout_complaints(folder: ReleaseFolder, package: dict[str, Any], facts: Facts) -> Iterator[str]:
-    """Whether the handouts are, to the byte, what follows; that one is missing is told with the other files.
+    """Whether the handouts are there, and are what follows, to the byte.
 
     Parameters
     ----------
@@ -26,9 +27,16 @@ def handout_complaints(folder: ReleaseFolder, package: dict[str, Any], facts: Fa
     facts : mapping
         The files that are there.
     """
+    privacy = package.get("funnel:privacy")
+    dated = not isinstance(privacy, dict) or "estimation" not in privacy
+    # Releases from before there were others have the citation alone.
+    yield from (f"{name} is missing" for name in HANDOUTS if name not in facts and not dated)
     try:
-        channels = read_channels(folder.channels)
-        again = grouped_handouts_again(package, channels, previous_told(folder, package, facts))
+        again = (
+            {folder.citation.name: citation_again(package)}
+            if dated
+            else grouped_handouts_again(package, read_channels(folder.channels), previous_told(folder, package, facts))
+        )
     except (DataError, OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, pa.ArrowException):
         yield "they cannot be told from this data package and these channels"
         return

@@ -60,6 +60,8 @@ def _expected(
 ) -> dict[str, Any]:
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     promise, content = text.content["guarantee"], text.content
+    # Releases from before the block was a document of its own leave out what is not known of them.
+    dated = "schema" not in privacy
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     tables = [path for path in sorted(facts) if path.startswith("data/")]
     values = {
@@ -73,9 +75,8 @@ def _expected(
         "name": name,
         "resources": [resource_of(name, path, facts[path], text.texts, _FIELD, package, values) for path in tables],
         "funnel:privacy": {
-            "schema": "funnel/grouped-privacy/1",
+            **({} if dated else _told_since(promise["declared"])),
             "guarantee": promise["declared"],
-            "meaning": parse_guarantee(promise["declared"]).meaning,
             "level": promise["level"],
             "unit": "nats",
             "secret": list(promise["secret"]),
@@ -88,15 +89,27 @@ def _expected(
             "protocolDigest": content["digest"],
             "channels": _named(facts, "channels.parquet"),
             "report": report_of(facts),
-            "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
             "utilityShare": content["utility"]["share"],
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "disclosureControl": rules_of(privacy.get("disclosureControl")),
-            "frequencies": {"protection": "none", "meaning": PROTECTED["none"], **dict.fromkeys(_NOISY)},
-            "people": None,
+            "frequencies": {
+                "protection": "none",
+                "meaning": PROTECTED["none"],
+                **({} if dated else dict.fromkeys(_NOISY)),
+            },
             **scope_of(privacy),
         },
+    }
+
+
+def _told_since(declared: str) -> dict[str, Any]:
+    """What the block says since it has a schema."""
+    return {
+        "schema": "funnel/grouped-privacy/1",
+        "meaning": parse_guarantee(declared).meaning,
+        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
+        "people": None,
     }
 
 

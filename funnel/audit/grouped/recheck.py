@@ -39,6 +39,7 @@ from funnel.recount.grouped import follow
 from funnel.recount.grouped_text import SILENT, GroupedText
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
+from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
@@ -54,12 +55,12 @@ _NEEDED = (
     "datapackage.json",
     "protocol.json",
     "channels.parquet",
-    *HANDOUTS,
+    "CITATION.cff",
     "report.html",
     "report.json",
     "data/records.parquet",
 )
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json"}
+_POSSIBLE = {*_NEEDED, *HANDOUTS, "data/records.csv", "signature.json"}
 
 T = TypeVar("T", bound=Document)
 
@@ -180,7 +181,8 @@ class GroupedEvidence:
 def _read_evidence(folder: ReleaseFolder, text: GroupedText) -> tuple[Check, GroupedEvidence | None]:
     """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others."""
     try:
-        spec = ReleaseSpec.parse(read_document(folder.spec).decode("utf-8"), folder.spec)
+        known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
+        spec = read_spec(folder, read_document(folder.spec).decode("utf-8"), known)
         _document(GroupedDrawsDocument, folder.draws)
         joint = read_records(folder.counted, tuple(text.content["guarantee"]["secret"]))
         if joint.inputs.columns != text.columns:

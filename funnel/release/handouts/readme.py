@@ -20,6 +20,7 @@ FILES = {
     "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
     "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
+    "estimator.csv": "weights by which published shares add up to true ones",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
@@ -42,6 +43,34 @@ STEPS = (
     "expected share; multiply its share by that.",
     "Repeat 3 and 4 until the shares stand still in the digits that you need.",
 )
+
+_BY_WEIGHTS = """\
+Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
+its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
+come out below zero. In Python:"""
+_PANDAS = """\
+```python
+import pandas as pd
+
+records = pd.read_csv("data/records.csv", dtype=str, keep_default_na=False)
+weights = pd.read_csv("estimator.csv", dtype=str, keep_default_na=False)
+seen = records.add_prefix("published ").value_counts(normalize=True).rename("seen").reset_index()
+lines = weights.merge(seen)
+true = [name for name in weights if name.startswith("true ")]
+print((lines["weight"].astype(float) * lines["seen"]).groupby([lines[name] for name in true]).sum())
+```"""
+_R = """\
+```r
+read <- function(file) read.csv(file, check.names = FALSE, colClasses = "character", na.strings = character())
+records <- read("data/records.csv")
+weights <- read("estimator.csv")
+seen <- prop.table(table(do.call(paste, c(unname(records), sep = "\\t"))))
+published <- weights[startsWith(names(weights), "published ")]
+share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
+share[is.na(share)] <- 0
+print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
+```"""
+_PARQUET = "Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."
 
 
 def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
@@ -127,6 +156,11 @@ def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iter
         "values have the same probabilities, only what both have together can be told. `report.html` says how far "
         "estimates are off."
     )
+    yield _BY_WEIGHTS
+    yield _PANDAS
+    yield "In R:"
+    yield _R
+    yield _PARQUET
 
 
 def steps(first: str) -> str:

@@ -206,6 +206,43 @@ def test_values_that_nothing_is_told_of_widen_intervals_by_all_that_they_may_sho
     assert (narrow.upper - narrow.lower < found.upper - found.lower).all()
 
 
+def test_a_share_of_one_step_may_be_any_smaller_one() -> None:
+    """In ten million records a step is ten thousand, and five hundred of them are told as one."""
+    rows = [("u", "u", 0.001, 0.9), ("u", "any", 0.001, 0.1), ("v", "any", 0.999, 1.0)]
+    told = channel_of(rows, 10_000_000).of(["c"])
+    assert told.off[:, 0].max() >= share_step(500)
+    assert told.off[:, 1].max() == share_step(9_985_000)
+    found = of_counts(np.array([450 if text == ("u",) else 9_999_550 for text in told.outputs] + [0]), told)
+    assert found.lower[0] <= 500 / 10_000_000 <= found.upper[0]
+
+
+def test_what_versions_are_off_by_adds_up_in_a_trend() -> None:
+    rows = [("u", "u", 0.5, 0.8), ("u", "any", 0.5, 0.2), ("v", "any", 0.4, 1.0)]
+    table = channel_of(rows)
+    few = replace(table, rows=[*table.rows, ("c", None, None, None, "any", None, 0.1, 1.0)]).of(["c"])
+    years = [
+        of_counts(np.array([number if text == ("u",) else 20_000 - number for text in few.outputs] + [0]), few)
+        for number in (8_000, 8_400)
+    ]
+    trend = funnel.estimate_trend(years, same_people=False)
+    # What few records have is not the same in both.
+    assert trend.cells == (("u",), ("v",))
+    assert trend.whole.values[0] == pytest.approx(0.025, abs=1e-6)
+    halves = [(one.upper[0] - one.lower[0]) / 2 for one in years]
+    assert (trend.whole.upper[0] - trend.whole.lower[0]) / 2 == pytest.approx(sum(halves))
+
+
+def test_without_rounding_an_interval_is_the_usual_one() -> None:
+    told = channel_of([("u", "u", 0.5, 0.8), ("u", "any", 0.5, 0.2), ("v", "any", 0.5, 1.0)]).of(["c"])
+    exact = replace(told, off=np.zeros_like(told.off))
+    found = of_counts(np.array([8_000 if text == ("u",) else 12_000 for text in exact.outputs] + [0]), exact)
+    assert found.frequencies == pytest.approx([0.5, 0.5], abs=1e-6)
+    # Of ten thousand people each is u with probability 0.8, and the count is divided by that.
+    assert found.errors == pytest.approx(np.sqrt(10_000 * 0.16) / 0.8 / 20_000, rel=1e-3)
+    assert (found.upper - found.lower) / 2 == pytest.approx(1.959964 * found.errors, rel=1e-6)
+    assert not found.off.any()
+
+
 def test_a_table_that_was_drawn_gives_its_columns_in_the_order_asked_for(
     joint: funnel.Joint, made: GroupedSolution, channels: EffectiveChannels
 ) -> None:

@@ -119,7 +119,7 @@ def test_what_cannot_be_asked_is_one_sentence(joint: funnel.Joint) -> None:
         ("between 0 and 1", {"confidence": 1.0}),
         ("no class of weights", {"classes": {"huge": (1, 0, 2)}}),
         ("from 2 to 4, with a mean of 1", {"classes": {"low": (1, 2, 4)}}),
-        ("no record has a weight", {"classes": {"low": (0, 0, 2)}}),
+        ("no class of 'weight' that is given has a weight", {"classes": {"low": (0, 0, 0)}}),
     ):
         given = {"weight": "weight", "classes": NUMBERS, **arguments}
         with pytest.raises(SpecError, match=message):
