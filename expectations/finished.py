@@ -503,6 +503,7 @@ class Finished:
             prepared=self.prepared,
             promise=self.said.promise,
             reserve=self.said.reserve,
+            robust=self.said.robust,
             name=f"{self.said.settings['name']}/{self.version}",
             recount=self.recount,
             public=self.frequencies,

@@ -62,6 +62,8 @@ class HistoryEvidence:
         The bound in the text of the spec.
     reserve : float
         That the text of the spec names.
+    robust : bool
+        Whether the text of the spec asks for the bound under every set of tables that noise leaves open.
     name : str
         ``"<series>/<version>"``.
     recount : Recount
@@ -83,6 +85,7 @@ class HistoryEvidence:
     prepared: Prepared
     promise: Promise
     reserve: float
+    robust: bool
     name: str
     recount: Recount
     public: PublicFrequencies | None
@@ -148,6 +151,13 @@ class HistoryEvidence:
         published = (None, None) if public is None else (public.changes, public.rows)
         told_of_moves = (entry.moves, entry.row_moves) == published
         yield claim("changes and rows", told_of_moves, "are not those that are published")
+        kept = entry.left_open
+        yield same("left open", kept is not None, self.robust)
+        if kept is not None and public is not None:
+            # The order of values is that of the entry, as it is for the counts.
+            noisy = sorted(n for row in public.noisy for n in row)
+            fits = (float(kept.beta), sorted(n for row in kept.noisy for n in row)) == (public.beta, noisy)
+            yield claim("what is left open", fits, "does not follow from the published noisy counts")
         if self.key is not None:
             yield same("secret", entry.fingerprint, self.key.fingerprint)
 
@@ -277,6 +287,11 @@ class HistoryEvidence:
             share = getattr(found, name)
             near = abs(stated[name] - share) <= room
             yield claim(f"expected {name}", near, f"is {stated[name]!r}, and it is {share!r} of the expected people")
+        left, found_left = stated.get("open_people"), found.left_open
+        agree = (left is None) == (found_left is None)
+        if left is not None and found_left is not None:
+            agree = abs(left - found_left) <= room
+        yield claim("expected open", agree, f"is {left!r}, and it is {found_left!r} of the expected people")
 
 
 def _none(name: str, complaints: tuple[str, ...]) -> Claim:

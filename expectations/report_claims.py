@@ -201,8 +201,10 @@ def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws
 
 def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Iterator[Claim]:
     stated = numbers["frequencies"]
-    yield protection_claim("protection", stated, public, said, ["covers_noise"])
+    yield protection_claim("protection", stated, public, said, ["covers_noise", "covers_versions"])
     yield same("covers_noise", stated.get("covers_noise"), None if public is None else said.promise.covers_noise)
+    together = None if public is None else said.robust
+    yield same("covers_versions", stated.get("covers_versions"), together)
     if public is not None:
         # Counted exactly, they would tell of single people.
         yield same("dropped", numbers["source"]["dropped"], None)

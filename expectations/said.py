@@ -132,6 +132,11 @@ class Said:
         return None if found is None else str(found)
 
     @property
+    def robust(self) -> bool:
+        """Whether the bound over versions is to hold under every set of tables that noise leaves open."""
+        return bool(self.section("history").get("robust", False))
+
+    @property
     def reserve(self) -> float:
         """The share of the budget that is used while frequencies may still move."""
         return float(self.section("history").get("reserve", 1.0))

@@ -742,12 +742,17 @@ with warnings.catch_warnings():
             Share of the budget, above 0 and at most 1, that is used while frequencies may still move.
         on_drift : "fail" or "continue"
             What to do when categories come or go, or frequencies move by more than chance explains.
+        robust : bool
+            With noise on the frequencies: whether the bound on everything published holds for whoever knows the true
+            counts as well, under every set of tables that the noise does not rule out, and not only for whoever knows
+            the published ones. From the first version of a register on.
         """
 
         people: Literal["same", "different"]
         register: StrictStr | None = None
         reserve: Annotated[StrictFloat, Field(gt=0, le=1, allow_inf_nan=False)] = 1.0
         on_drift: Literal["fail", "continue"] = "continue"
+        robust: StrictBool = False
 
         @field_validator("register")
         @classmethod
@@ -756,7 +761,7 @@ with warnings.catch_warnings():
 
         @model_validator(mode="after")
         def _of_the_same_people(self) -> Self:
-            for name in ("register", "reserve"):
+            for name in ("register", "reserve", "robust"):
                 if self.people == "different" and name in self.model_fields_set:
                     raise ValueError(
                         f'gives a {name}, which is for people = "same"; take it out, or set people if versions are '

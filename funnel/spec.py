@@ -275,6 +275,12 @@ class ReleaseSpec(Section):
                 '[history] people = "same" needs a record_key, by which a person is known again in a later version; '
                 "name the columns that identify a person"
             )
+        if self.is_robust_over_versions and (self.frequencies.protection != "noise" or self.unit is not None):
+            what = "rows of a unit" if self.unit is not None else "frequencies without noise"
+            raise ValueError(
+                f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
+                f"kind for {what}; take robust out"
+            )
         if self.register is not None and self.unit is not None and set(self.unit) != set(self.record_key or ()):
             raise ValueError(
                 'the unit is not the record_key, and with [history] people = "same" a person is known again by the '
@@ -609,6 +615,11 @@ class ReleaseSpec(Section):
     def follows_units(self) -> bool:
         """Whether people may have several rows: those of a unit are drawn one after the other, under one bound."""
         return self.unit is not None and self.register is not None
+
+    @property
+    def is_robust_over_versions(self) -> bool:
+        """Whether the bound on all versions together holds under every set of tables that noise leaves open."""
+        return self.register is not None and self.history is not None and self.history.robust
 
     @property
     def folder(self) -> Path:

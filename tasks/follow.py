@@ -20,6 +20,7 @@ from funnel.history.drift import Drift, drift_between
 from funnel.history.expected import Attending, Expected, answered, expected_after
 from funnel.history.fitting import Fitted, fitted
 from funnel.history.law import laws_before
+from funnel.history.possible_rows import share_that_is_open
 from funnel.history.waves import Waves
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.naming import name_outputs
@@ -218,7 +219,7 @@ def follow(
         if frequencies.noise is None:
             found = decided(people.observed)
         else:
-            who, expected_now = predicted_people(register, frequencies)
+            who, expected_now = predicted_people(register, frequencies, robust=spec.is_robust_over_versions)
             expected = fitted(decided(expected_now), people.observed.known_by(frequencies.joint, expected_now.changes))
             found, forecast = expected.step, _forecast(who, expected.predicted)
     public = _public(frequencies.joint, found)
@@ -348,7 +349,15 @@ def entry_of(
         changes=frequencies.changes,
         rows=frequencies.rows,
         expected=_expected_after(followed, noted.chapter.first),
+        left_open=_left_open(frequencies) if found.observed.limits is not None else None,
     )
+
+
+def _left_open(frequencies: Frequencies) -> tuple[float, IntArray]:
+    """What a register keeps of noise, where the bound holds under every set of tables that it leaves open."""
+    if frequencies.noise is None or frequencies.noisy is None:
+        raise ValueError("only noise leaves anything open")
+    return frequencies.noise.beta, frequencies.noisy
 
 
 def _expected_after(followed: Followed, first: int) -> Expected | None:
@@ -445,7 +454,7 @@ def _found(register: Register, people: People, found: Step, expected: Fitted | N
 
 def _expected(register: Register, people: People, found: Fitted) -> ExpectedHistory:
     """The same of expected people, how many were not, and what it is for whoever knows the truth."""
-    truth = known_truth(register, found.step, people.observed)
+    truth = known_truth(register, found.step, people)
     step = found.predicted
     everybody = step.joint.n
     silent = 0 if step.observed.silent is None else int(step.observed.silent.sum())
@@ -457,8 +466,13 @@ def _expected(register: Register, people: People, found: Fitted) -> ExpectedHist
         others=silent / int(step.observed.records.sum()),
         unpredicted=found.unpredicted,
         silent=found.silent,
-        truth=None if truth is None else truth.level,
-        beyond=None if truth is None else truth.beyond,
+        truth=None if truth is None else truth.changes.level,
+        beyond=None if truth is None else truth.changes.beyond,
+        tables=None if truth is None else truth.tables.level,
+        tables_beyond=None if truth is None else truth.tables.beyond,
+        tables_moved=None if truth is None else truth.tables.moved,
+        tables_people=None if truth is None else truth.tables.people,
+        open_people=share_that_is_open(step),
     )
 
 

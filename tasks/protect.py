@@ -87,5 +87,7 @@ def protect_changes(
         return changes_of(protected, decision.rows_of, spec, earlier) if isinstance(decision, TakeOver) else protected
     tell("protecting changes")
     moves = people.moves(register)
+    if spec.is_robust_over_versions:
+        moves = [one.by_secret for one in moves]
     laws = [law for _, law in register.laws]
     return public_changes(spec, protected, moves, laws, estimated.learned, earlier, workspace, held)

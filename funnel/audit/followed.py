@@ -26,6 +26,14 @@ class ExpectedHistory:
         as all that follows. None where it was not computed.
     beyond : float or None
         Share of the answers that are beyond the bound for them.
+    open_people : float or None
+        Where the bound holds under every set of tables that noise leaves open: the share of the expected people whose
+        history may be outside by itself under one of these, and who draw from what tells nothing. Public.
+    tables, tables_beyond : float or None
+        The same for whoever knows the true values of the published tables, and no more.
+    tables_moved, tables_people : int or None
+        People whose history alone is outside the bound for that reader, before this version says anything, and people
+        after whose history some answer is.
     """
 
     histories: int
@@ -37,6 +45,11 @@ class ExpectedHistory:
     silent: int
     truth: float | None = None
     beyond: float | None = None
+    tables: float | None = None
+    tables_beyond: float | None = None
+    tables_moved: int | None = None
+    tables_people: int | None = None
+    open_people: float | None = None
 
 
 @dataclass(frozen=True)

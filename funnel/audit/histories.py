@@ -8,7 +8,9 @@ from pathlib import Path
 from funnel.audit.check import Check, judged, unchecked
 from funnel.audit.evidence import Evidence
 from funnel.audit.history import find_records
+from funnel.audit.protected import read_frequencies
 from funnel.errors import FunnelError, PipelineError
+from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import Entry
@@ -58,7 +60,11 @@ def check_histories(
         return [unchecked(NAME, str(error))]
     except FunnelError as error:
         return [judged(NAME, [str(error)], "")]
-    return [judged(NAME, _complaints(found, history, evidence, document), _holds(found, history))]
+    try:
+        public = read_frequencies(folder, document)
+    except FunnelError as error:
+        return [judged(NAME, [str(error)], "")]
+    return [judged(NAME, _complaints(found, history, evidence, document, public), _holds(found, history))]
 
 
 def _near(folder: ReleaseFolder, name: str, register: str) -> Path | None:
@@ -68,7 +74,11 @@ def _near(folder: ReleaseFolder, name: str, register: str) -> Path | None:
 
 
 def _complaints(
-    found: RegisterHistories, history: History, evidence: Evidence, document: ProtocolDocument
+    found: RegisterHistories,
+    history: History,
+    evidence: Evidence,
+    document: ProtocolDocument,
+    public: PublicFrequencies | None,
 ) -> Iterator[str]:
     for version in found.versions:
         yield from (f"{version.name}: {said}" for said in version.broken)
@@ -86,9 +96,27 @@ def _complaints(
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
     yield from _channel(this, entry, document)
+    yield from _left_open(entry, evidence, public)
     if this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
     yield from _figures(this, history, evidence)
+
+
+def _left_open(entry: Entry, evidence: Evidence, public: PublicFrequencies | None) -> Iterator[str]:
+    """Whether what the register takes for open is what the noise of the published frequencies leaves open."""
+    history, found = evidence.spec.history, entry.left_open
+    if (history is not None and history.robust) is not (found is not None):
+        yield "its entry is not about what noise leaves open, as the spec asks, or is although the spec does not ask"
+    if found is None:
+        return
+    if public is None or (found.noisy, float(found.beta), found.epsilon) != (
+        tuple(map(tuple, public.noisy)),
+        public.beta,
+        public.epsilon_counts,
+    ):
+        yield "its entry takes other noisy counts for the published ones"
+    if public is not None and found.changes != public.changes:
+        yield "its entry takes other noisy tables of changes for the published ones"
 
 
 def _channel(this: VersionHistories, entry: Entry, document: ProtocolDocument) -> Iterator[str]:

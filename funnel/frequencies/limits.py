@@ -61,6 +61,11 @@ def limits_of(shape: tuple[int, ...], noise: Noise) -> tuple[int, int]:
     return cell_limit(noise.scale, beta / (2 * c * a)), total_limit(noise.scale, a, beta / (2 * c))
 
 
+def moves_limit(counts: int, scale: float, beta: float) -> int:
+    """How far noise moves one of so many counts of changes at most, but for a probability of beta for all of them."""
+    return cell_limit(scale, Fraction(beta) / counts)
+
+
 def cell_limit(scale: float, tail: Fraction) -> int:
     """The least t with P(|Z| > t) <= tail for one Z of the discrete Laplace law, exactly: 2 α^(t+1) / (1 + α)."""
     return max(0, _least_power(scale, 2, tail) - 1)

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from funnel.alphabet import Alphabet
 from funnel.errors import DataError, SpecError
 from funnel.frequencies.noise import draw_noise, scale_of
-from funnel.history.changes import Changes
+from funnel.history.changes import Changes, same_inputs
+from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
 
 SECRET_PARTS: Final = 1 << 15
@@ -37,9 +37,9 @@ class Moves:
         The earlier version v, as the register names it: ``"series/1.0.0"``.
     secrets : ndarray of int64, shape (c_v, c_t)
         People whose last version is v, by their secret then and now.
-    stayed, left : ndarray of int64, shape (c_v, a_v)
-        The same people by secret and published input then: whose published input now has the same labels, and whose
-        has not. With noise all of these may be negative.
+    stayed, left : ndarray of int64, shape (c_v, a_v) or (c_v, 1)
+        The same people by secret and published input then, or by secret alone: whose published input now has the same
+        labels, and whose has not. With noise all of these may be negative.
 
     Raises
     ------
@@ -84,6 +84,29 @@ class Moves:
         np.add.at(left, (was_secret[~same], was[~same]), changes.records[~same])
         return cls(since, secrets, stayed, left)
 
+    @property
+    def by_secret(self) -> Moves:
+        """The same counted by secret alone: fewer counts, of more people each, under as much noise."""
+        return Moves(self.since, self.secrets, *(one.sum(axis=1, keepdims=True) for one in (self.stayed, self.left)))
+
+    def limits(self, most: int) -> MoveLimits:
+        """What the true counts are between, if noise moved none of these by more.
+
+        Parameters
+        ----------
+        most : int
+            From `funnel.frequencies.limits.moves_limit`.
+
+        Raises
+        ------
+        SpecError
+            If people are not counted by secret alone.
+        """
+        if self.stayed.shape[1] != 1:
+            raise SpecError(f"the moves since {self.since} are counted by published input, and so leave too much open")
+        tables = (self.secrets, self.stayed[:, 0], self.left[:, 0])
+        return MoveLimits(*(np.maximum(np.stack([one - most, one + most]), 0) for one in tables))
+
     def require_fitting(self, earlier: Joint, joint: Joint) -> None:
         """Make sure that these are moves from one version to the other.
 
@@ -92,10 +115,11 @@ class Moves:
         SpecError
             If shapes differ, or somebody is said to have stayed at an input that there no longer is.
         """
-        shapes = (len(earlier.secret), len(joint.secret)), (len(earlier.secret), len(earlier.inputs))
-        if (self.secrets.shape, self.stayed.shape) != shapes:
+        shapes = [(len(earlier.secret), a) for a in (len(earlier.inputs), 1)]
+        if self.secrets.shape != (len(earlier.secret), len(joint.secret)) or self.stayed.shape not in shapes:
             raise SpecError(f"the moves since {self.since} are not between the values of these two versions")
-        if self.stayed[:, same_inputs(earlier.inputs, joint.inputs) < 0].any():
+        can_stay = _can_stay(self, earlier, joint)
+        if self.stayed[:, ~can_stay].any():
             raise SpecError(
                 f"the moves since {self.since} say that somebody stayed at an input that is no longer there"
             )
@@ -126,7 +150,10 @@ class Moves:
         into = same_inputs(earlier.inputs, joint.inputs)
         kept = _secrets_kept(self.secrets, earlier, joint)
         inputs = inputs_by_secret(joint)
-        stay, leave = _weights(self.stayed, self.left, into >= 0)
+        stay, leave = _weights(self.stayed, self.left, _can_stay(self, earlier, joint))
+        if stay.shape[1] != len(into):
+            # Of those with a secret as many stay whatever their input, where it is still there; else all leave.
+            stay, leave = np.where(into >= 0, stay, 0), np.where(into >= 0, leave, stay + leave)
         if int(stay.sum()) + int(leave.sum()) >= _MOST_PEOPLE:
             raise DataError(
                 f"the moves since {self.since} are of more people than exact arithmetic is laid out for "
@@ -172,13 +199,10 @@ class NoisyMoves:
         """Of the noise in every count: the smallest double at or above 2 / epsilon."""
         return scale_of(self.epsilon, TABLES)
 
-
-def same_inputs(earlier: Alphabet, later: Alphabet) -> IntArray:
-    """Where each input of an earlier version is among those of a later one, by its labels; -1 where it is not."""
-    if earlier.columns != later.columns:
-        return np.full(len(earlier), -1, dtype=np.int64)
-    places = {symbol: place for place, symbol in enumerate(later.symbols)}
-    return np.array([places.get(symbol, -1) for symbol in earlier.symbols], dtype=np.int64)
+    @property
+    def counts(self) -> int:
+        """How many counts there are."""
+        return sum(one.secrets.size + one.stayed.size + one.left.size for one in self.since)
 
 
 def noisy_moves(exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint, epsilon: float) -> NoisyMoves:
@@ -208,7 +232,7 @@ def noisy_moves(exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint,
     found = []
     for moves, earlier in zip(exact, versions, strict=True):
         moves.require_fitting(earlier, joint)
-        possible = np.broadcast_to(same_inputs(earlier.inputs, joint.inputs) >= 0, moves.stayed.shape)
+        possible = np.broadcast_to(_can_stay(moves, earlier, joint), moves.stayed.shape)
         sizes = (moves.secrets.size, int(possible.sum()), moves.left.size)
         of_secrets, of_stayed, of_left = np.split(draw_noise(sum(sizes), epsilon, TABLES), np.cumsum(sizes)[:-1])
         stayed = moves.stayed.copy()
@@ -222,6 +246,12 @@ def noisy_moves(exact: Sequence[Moves], versions: Sequence[Joint], joint: Joint,
             )
         )
     return NoisyMoves(epsilon, tuple(found))
+
+
+def _can_stay(moves: Moves, earlier: Joint, joint: Joint) -> np.ndarray:
+    """Whether anybody can have stayed, for every column of the tables of those who did and who did not."""
+    kept = same_inputs(earlier.inputs, joint.inputs) >= 0
+    return kept if moves.stayed.shape[1] == len(kept) else np.array([kept.any()])
 
 
 def shares(counts: IntArray, parts: int) -> IntArray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import IntArray
 
@@ -54,3 +55,11 @@ class Changes:
     def n(self) -> int:
         """People in both versions."""
         return int(self.records.sum())
+
+
+def same_inputs(earlier: Alphabet, later: Alphabet) -> IntArray:
+    """Where each input of an earlier version is among those of a later one, by its labels; -1 where it is not."""
+    if earlier.columns != later.columns:
+        return np.full(len(earlier), -1, dtype=np.int64)
+    places = {symbol: place for place, symbol in enumerate(later.symbols)}
+    return np.array([places.get(symbol, -1) for symbol in earlier.symbols], dtype=np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from funnel.history.changes import Changes
 from funnel.history.law import laws_before
+from funnel.history.move_limits import MoveLimits
 from funnel.history.observed import Observed
 from funnel.history.past import Past
 from funnel.joint import FloatArray, IntArray, Joint
@@ -117,7 +118,13 @@ def attending(past: Past, expected: Expected, known: Mapping[int, float], people
     )
 
 
-def expected_people(past: Past, who: Attending, joint: Joint, changes: Mapping[int, Changes]) -> Observed:
+def expected_people(
+    past: Past,
+    who: Attending,
+    joint: Joint,
+    changes: Mapping[int, Changes],
+    limits: Mapping[int, MoveLimits] | None = None,
+) -> Observed:
     """The people of a version as they are expected, for a step that is not to see the real ones.
 
     Parameters
@@ -128,6 +135,8 @@ def expected_people(past: Past, who: Attending, joint: Joint, changes: Mapping[i
         Published counts of the version.
     changes : mapping of int to Changes
         The law of changes to it, by number of the chapter before.
+    limits : mapping of int to MoveLimits, optional
+        What noise leaves open of the moves since then, where the bound is to hold for all of that.
     """
     laws = laws_before(past, who.nodes, joint, changes).values
     masses = laws * np.maximum(who.people, LEAST)[:, None, None]
@@ -148,6 +157,7 @@ def expected_people(past: Past, who: Attending, joint: Joint, changes: Mapping[i
         silent.sum(axis=0),
         totals=Joint(parts.sum(axis=0), joint.secret, joint.inputs),
         weight=joint.n / float(parts.sum()),
+        limits=limits,
     )
 
 

@@ -68,6 +68,7 @@ def fitted(predicted: Step, observed: Observed) -> Fitted:
     """
     guarantee = require_posterior(predicted.guarantee)
     allowed = allowed_by(guarantee)
+    observed = replace(observed, limits=predicted.observed.limits)
     standing = stand(predicted.past, observed, allowed)
     channel = predicted.channel
     constant = np.repeat(channel.marginal[:, None], len(channel.inputs), axis=1)

@@ -13,6 +13,7 @@ from funnel.history.allowed import Allowed, allowed_by, require_posterior
 from funnel.history.library import constant_channels, effective_weights, with_constants
 from funnel.history.observed import Observed
 from funnel.history.past import Past
+from funnel.history.possible_rows import PossibleSearch
 from funnel.history.programme import Rows, RowSearch
 from funnel.history.prove import Proven, proven_rows, proven_weights
 from funnel.history.standing import Standing, stand
@@ -209,7 +210,11 @@ def _best(
     cones = [cone_over(inner, prior) for prior in standing.priors]
     joint = observed.joint
 
-    search = RowSearch(laws, masses, standing.prior_of, cones)
+    search: RowSearch | PossibleSearch
+    if standing.possible is None:
+        search = RowSearch(laws, masses, standing.prior_of, cones)
+    else:
+        search = PossibleSearch(standing, standing.possible, masses, allowed_by(inner), cones, target.matrix)
     limited, begun = math.isfinite(budget.remaining), budget.remaining
 
     def solve(gains: FloatArray) -> Rows | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from funnel.errors import DataError
 from funnel.history.changes import Changes
+from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
 
 
@@ -37,6 +38,9 @@ class Observed:
     row : int
         Which row of their unit this is, where a version has several rows of a unit; from the second on, changes are
         those from a row to the next.
+    limits : mapping of int to MoveLimits, optional
+        What noise leaves open of the moves since earlier versions, by ordinal. With these the bound is kept under every
+        set of tables within them and within the bounds of all counts; without, under the published ones.
 
     Raises
     ------
@@ -53,6 +57,7 @@ class Observed:
     totals: Joint | None = None
     weight: float = 1.0
     row: int = 1
+    limits: Mapping[int, MoveLimits] | None = None
 
     def __post_init__(self) -> None:
         for name in ("nodes", "inputs", "records"):

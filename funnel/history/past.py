@@ -10,6 +10,7 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.history.changes import Changes
 from funnel.history.decisions import EMPTY, History, extended_digest
+from funnel.history.move_limits import MoveLimits
 from funnel.joint import IntArray, Joint
 from funnel.protocol import DENOMINATOR, Protocol, WeightArray
 
@@ -40,6 +41,8 @@ class Chapter:
         Of the nodes ``first``, ``first + 1``, …: the history before it, and what was published. Distinct pairs.
     row : int
         1; from 2 on, the version is the one before it, and this is about the second, third, … row of its units.
+    limits : mapping of int to MoveLimits, optional
+        What noise leaves open of the moves since earlier versions, by ordinal, where the bound holds for all of that.
     """
 
     version: str
@@ -54,6 +57,7 @@ class Chapter:
     parents: IntArray
     outputs: IntArray
     row: int = 1
+    limits: Mapping[int, MoveLimits] | None = None
 
     def channels_of(self, nodes: IntArray) -> IntArray:
         """Which channel of the library each of these histories was drawn from; shape (k,).

@@ -9,10 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from funnel.guarantees.base import Level, PosteriorGuarantee, Witness
+from funnel.guarantees.sided import over_set
 from funnel.history.allowed import Allowed, exact_lifts, lifts_of
 from funnel.history.exact_law import WholeNumbers
 from funnel.history.law import BoolArray
 from funnel.history.library import constant_channels, distinct_channels, integer_library, with_constants
+from funnel.history.possible_rows import told_of
 from funnel.history.standing import Standing
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import WORD_BITS, WeightArray
@@ -21,6 +23,8 @@ from funnel.protocol import WORD_BITS, WeightArray
 _REPAIRS = tuple(2.0**bits for bits in (-30, -24, -18, -12, -8, -5, -3, -1, 1, 4, 10, 20))
 # Histories of a step that are decided in whole numbers where floats leave it open whether they pass.
 _EXACTLY = 200
+# Outputs of new people that come so close to the budget are taken for those that leave it.
+_NEAR = 1e-9
 # P(s, y | h) held at once.
 _ENTRIES = 1 << 22
 
@@ -232,10 +236,12 @@ def _judge(
             unchanged = constant[drawn_from[here]]
             fits = inside.copy()
             fits[moved] = allowed.no_worse(lifts[moved], before[moved], standing.error)
+            kept = _kept(standing, allowed, guarantee, library, drawn_from[here], at, unchanged)
+            fits &= kept
             unsure[here] = ~fits
             good = fits.all(axis=1)
             passes[here] = unchanged | (good & sound)
-            may[here] = ~passes[here] & ~(sound & ~moved & beyond.any(axis=1))
+            may[here] = ~passes[here] & ~(sound & ~moved & beyond.any(axis=1)) & kept.all(axis=1)
             # A constant row leaves everybody where they are, which has been decided.
             outside[here] = np.where(unchanged, moved, beyond.any(axis=1) & sound)
             outside_open[here] = ~unchanged & ~outside[here] & ~(inside.all(axis=1) & sound)
@@ -244,6 +250,50 @@ def _judge(
             output[here] = levels.argmax(axis=1)
             nats[here] = levels.max(axis=1)
     return _Judged(passes, may, outside, outside_open, nats, output, unsure)
+
+
+def _kept(
+    standing: Standing,
+    allowed: Allowed,
+    guarantee: PosteriorGuarantee,
+    library: WeightArray,
+    channels: IntArray,
+    places: IntArray,
+    unchanged: BoolArray,
+) -> BoolArray:
+    """Which outputs (k, b) are within the bound under every set of tables that noise leaves open, where that is asked.
+
+    Those of new people are decided in whole numbers, over tables of counts alone.
+    """
+    possible = standing.possible
+    kept = np.ones((len(places), library.shape[1]), dtype=bool)
+    if possible is None:
+        return kept
+    nodes = standing.nodes[places]
+    versions, steps = possible.steps_of(nodes)
+    for v in np.unique(versions[~unchanged]).tolist():
+        here = np.flatnonzero((versions == v) & ~unchanged)
+        if v < 0:
+            for one in here.tolist():
+                kept[one] = _kept_of_new(standing, guarantee, library[channels[one]])
+            continue
+        rows = np.ldexp(library[channels[here]].astype(np.float64), -WORD_BITS)
+        _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
+        kept[here] = found.holds.reshape(len(here), -1)
+    return kept
+
+
+def _kept_of_new(standing: Standing, guarantee: PosteriorGuarantee, weights: WeightArray) -> BoolArray:
+    """The same of a channel (b, a) for new people; (b,)."""
+    over = over_set(guarantee, standing.joint)
+    if over is None:
+        # Decided for the published counts alone.
+        return np.zeros(len(weights), dtype=bool)
+    if guarantee.holds_for(standing.joint, weights):
+        return np.ones(len(weights), dtype=bool)
+    levels = over.output_levels(standing.joint, np.ldexp(weights.astype(np.float64), -WORD_BITS))
+    beyond = levels > guarantee.budget * (1 - _NEAR)
+    return ~(beyond if beyond.any() else np.ones_like(beyond))
 
 
 def _outputs(standing: Standing, library: WeightArray, channels: IntArray, places: IntArray) -> FloatArray:

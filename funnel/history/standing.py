@@ -13,6 +13,7 @@ from funnel.history.exact_law import ExactLaws, WholeNumbers
 from funnel.history.law import UNIT, BoolArray, Laws, laws_before, secrets_of
 from funnel.history.observed import Observed
 from funnel.history.past import Past
+from funnel.history.possible import PossibleLaws
 from funnel.joint import FloatArray, IntArray, Joint
 
 
@@ -36,6 +37,8 @@ class Standing:
     exact : ExactLaws
     joint : Joint
     changes : mapping of int to Changes
+    possible : PossibleLaws or None
+        Where the bound is kept under every set of tables that noise leaves open: what these are.
     """
 
     nodes: IntArray
@@ -47,6 +50,7 @@ class Standing:
     exact: ExactLaws
     joint: Joint
     changes: Mapping[int, Changes]
+    possible: PossibleLaws | None = None
 
     @property
     def error(self) -> float:
@@ -96,7 +100,8 @@ def stand(past: Past, observed: Observed, allowed: Allowed) -> Standing:
         for place in here[~(inside | outside)[:, 0] | ~laws.sound[here]].tolist():
             alone = exact.before(int(nodes[place]), joint, changes).sum(axis=1)
             moved[place] = not allowed.within_exactly(alone[:, None], prior)
-    return Standing(nodes, people, laws, priors, prior_of, moved, exact, joint, changes)
+    possible = None if observed.limits is None else PossibleLaws(past, joint, observed.limits)
+    return Standing(nodes, people, laws, priors, prior_of, moved, exact, joint, changes, possible)
 
 
 def _priors(past: Past, nodes: IntArray, observed: Observed) -> tuple[tuple[IntArray, ...], IntArray]:

@@ -204,4 +204,5 @@ class Step:
             np.asarray(parents, dtype=np.int64),
             np.asarray(outputs, dtype=np.int64),
             self.observed.row,
+            self.observed.limits,
         )

@@ -26,6 +26,7 @@ from funnel.recount.history_bounds import (
     level_above,
     sides_of,
 )
+from funnel.recount.open_tables import OpenHistories
 from funnel.recount.path_laws import ExactLaws, HistoryLaw, PathLaws
 from funnel.recount.promise import Promise, read_promise
 from funnel.recount.register_files import (
@@ -122,6 +123,9 @@ class ExpectedHistories:
         The largest of these, of those that are not moved; nats, rounded up.
     moved, outside, others : float
         Shares of the expected people; the last of those with histories that are not predicted.
+    left_open : float or None
+        Share of those whose history may be outside by itself, under true tables that noise does not rule out; None
+        where that is not asked.
     """
 
     histories: int
@@ -129,6 +133,7 @@ class ExpectedHistories:
     moved: float
     outside: float
     others: float
+    left_open: float | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +223,7 @@ class _Judging:
     def versions(self, promise: Promise | None) -> Iterator[VersionHistories]:
         """All of them, or the last one if it is coming."""
         exact = ExactLaws(self.tree)
+        left_open = OpenHistories(self.tree, [entry.left_open for entry in self.entries])
         for chapter, laws in PathLaws(self.tree).versions():
             last = chapter.ordinal == len(self.entries) - 1
             if self.coming and not last:
@@ -231,7 +237,8 @@ class _Judging:
             missing = self.missing[chapter.ordinal]
             expected = self._attending(entry)
             attending = None if expected is None else expected[0]
-            found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending)
+            open_too = left_open if entry.left_open is not None else None
+            found = _judged(self.tree, entry, laws, exact, followed, declared, missing, attending, open_too)
             if expected is not None:
                 complaints += _unexpected(self.tree, entry, *expected)
             noise = noise_of_tables(self.database, self.entries[: chapter.ordinal], entry) if last else ()
@@ -294,6 +301,7 @@ def _judged(
     promise: Promise,
     missing: int,
     attending: Attending | None,
+    left_open: OpenHistories | None,
 ) -> VersionHistories:
     chapter = entry.chapter
     sides, inner = sides_of(promise), sides_of(promise, chapter.reserve)
@@ -301,6 +309,7 @@ def _judged(
     every, real, foreseen = (_Tally(tree, chapter, [None] * len(sides)) for _ in range(3))
     # Who was forgotten counts as new.
     had = {*followed.people, *([NEW] if missing else [])} if entry.protected else set(chapter.followed)
+    unsure = 0.0
     for law in laws:
         origin = tree.origin(law.node, chapter.ordinal)
         if origin not in shares:
@@ -315,10 +324,14 @@ def _judged(
             found = judge_history(sides, inner, law, rows, shares[origin])
         # Where people have several rows, each is counted with the first.
         every.add(law.node, found, 0)
+        if left_open is not None and not left_open.holds(law.node, chapter, sides):
+            every.fail("leaves the bound under true tables that its noise does not rule out", law.node)
         if law.node in had:
             real.add(law.node, found, followed.people.get(law.node, 0) if law.node < chapter.first else 0)
         if attending is not None and law.node in attending.people:
             foreseen.add(law.node, found, attending.people[law.node] if law.node < chapter.first else 0)
+            if left_open is not None and not left_open.holds(law.node, chapter, sides, alone=True):
+                unsure += attending.people[law.node]
     return VersionHistories(
         name=chapter.name,
         promise=promise,
@@ -333,14 +346,19 @@ def _judged(
         complaints=(),
         broken=tuple(every.broken()),
         followed=(every.level(promise, sides), len(chapter.followed)),
-        expected=None if attending is None else _expected(attending, foreseen, promise, sides),
+        expected=None
+        if attending is None
+        else _expected(attending, foreseen, promise, sides, None if left_open is None else unsure),
     )
 
 
-def _expected(attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side]) -> ExpectedHistories:
+def _expected(
+    attending: Attending, foreseen: _Tally, promise: Promise, sides: Sequence[Side], unsure: float | None
+) -> ExpectedHistories:
     everybody = attending.everybody
     shares = (foreseen.moved / everybody, foreseen.outside / everybody, attending.others / everybody)
-    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares)
+    left_open = None if unsure is None else unsure / everybody
+    return ExpectedHistories(len(attending.people), foreseen.level(promise, sides), *shares, left_open)
 
 
 def _whole(law: HistoryLaw, cells: Sequence[Fraction]) -> HistoryLaw:
@@ -370,11 +388,12 @@ class _Tally:
             ]
         if not found.holds:
             what = "is outside the bound by itself, and an output tells more than it does"
-            self._fail(what if found.moved else "leaves the bound with some output", node)
+            self.fail(what if found.moved else "leaves the bound with some output", node)
         elif not found.reserved:
-            self._fail("uses up the reserve", node)
+            self.fail("uses up the reserve", node)
 
-    def _fail(self, what: str, node: int) -> None:
+    def fail(self, what: str, node: int) -> None:
+        """A history that breaks the bound, and how."""
         self._failed.setdefault(what, []).append(str(node))
 
     def level(self, promise: Promise, sides: Sequence[Side]) -> float:

@@ -199,6 +199,19 @@ def law_of_rows(rows: NoisyRows, secrets: int, counts: Sequence[int]) -> MoveLaw
     return _law(stays, _by_secret(counts, a), rows.stayed, rows.left, tuple(range(a)))
 
 
+def _alike(stayed: Table, left: Table, same: tuple[int | None, ...]) -> tuple[Table, Table]:
+    """Of those with a secret as many stay whatever their input is, where it is still one; else all of them leave."""
+    can = [x is not None for x in same]
+    stays, leaves = [], []
+    for (stay,), (leave,) in zip(stayed, left, strict=True):
+        n, m = max(0, stay) if any(can) else 0, max(0, leave)
+        if not n and not m:
+            n, m = int(any(can)), int(not any(can))
+        stays.append(tuple(n if kept else 0 for kept in can))
+        leaves.append(tuple(m if kept else n + m for kept in can))
+    return tuple(stays), tuple(leaves)
+
+
 def _by_secret(counts: Sequence[int], a: int) -> list[Sequence[int]]:
     return [counts[start : start + a] for start in range(0, len(counts), a)]
 
@@ -212,8 +225,10 @@ def _law(
 ) -> MoveLaw:
     columns = [sum(column) for column in zip(*table, strict=True)]
     of_inputs = tuple(shares(row if any(row) else columns, OF_INPUTS) for row in table)
-    if any((len(one), len(one[0])) != (len(of_secrets), len(same)) for one in (stayed, left)):
+    if any(len(one) != len(of_secrets) or len(one[0]) not in (1, len(same)) for one in (stayed, left)):
         raise DataError("tables of people who stayed or left do not fit the values that they had")
+    if len(stayed[0]) != len(same):
+        stayed, left = _alike(stayed, left, same)
     stays: list[int] = []
     leaves: list[int] = []
     for staying, leaving in zip(stayed, left, strict=True):

@@ -30,8 +30,8 @@ class Since:
         ``"<series>/<version>"`` of the earlier one.
     secrets : c' × c whole numbers
         People by secret then and now.
-    stayed, left : c' × a' whole numbers
-        By what they were then: whether the published input has the same labels now.
+    stayed, left : c' × a' whole numbers, or c' × 1
+        By what they were then, or by their secret alone: whether the published input has the same labels now.
     """
 
     version: str
@@ -176,10 +176,14 @@ def since_complaints(
     inputs : sequence
         Those of the input in the later one.
     """
-    if (len(one.stayed), len(one.stayed[0])) != (len(before[0]), len(before[1])):
+    if len(one.stayed) != len(before[0]) or len(one.stayed[0]) not in (1, len(before[1])):
         yield f"changes since {one.version} do not fit its values"
         return
     here = set(inputs)
+    if len(one.stayed[0]) != len(before[1]):
+        if not here & set(before[1]) and any(map(any, one.stayed)):
+            yield f"changes since {one.version} have people who stayed what nobody can be any more"
+        return
     if any(count for row in one.stayed for count, x in zip(row, before[1], strict=True) if x not in here):
         yield f"changes since {one.version} have people who stayed what nobody can be any more"
 

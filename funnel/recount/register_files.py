@@ -18,6 +18,7 @@ from funnel.recount.chapters import Chapter, Rows
 from funnel.recount.expected import Expected
 from funnel.recount.move_law import MoveLaw, law_of_rows, law_since
 from funnel.recount.noisy_moves import NoisyChanges, NoisyRows, read_changes, read_rows
+from funnel.recount.open_tables import OpenTables
 
 if TYPE_CHECKING:
     import duckdb
@@ -69,6 +70,8 @@ class Entry:
         Whether nothing exact is to be in it but who has which history: with noise, from the third schema on.
     expected : Expected or None
         With noise: how many people it says are expected to have which history from then on.
+    left_open : OpenTables or None
+        Where the bound is to hold under every set of tables that its noise leaves open: what these follow from.
     """
 
     folder: Path
@@ -86,6 +89,7 @@ class Entry:
     row_moves: NoisyRows | None = None
     protected: bool = False
     expected: Expected | None = None
+    left_open: OpenTables | None = None
 
     @property
     def people(self) -> Path:
@@ -233,6 +237,7 @@ def _entry(folder: Path, said: dict[str, Any], tables: dict[str, list[tuple[Any,
         row_moves=row_moves,
         protected=said.get("noise") is not None and said["schema"] not in _UNPROTECTED,
         expected=_expected(tables[EXPECTED]) if EXPECTED in tables else None,
+        left_open=_left_open(said, moves),
     )
 
 
@@ -246,6 +251,20 @@ def _expected(rows: Sequence[tuple[Any, ...]]) -> Expected:
     if len(histories) + len(lost) != len(numbers):
         raise ValueError
     return Expected(histories, lost)
+
+
+def _left_open(said: dict[str, Any], moves: NoisyChanges | None) -> OpenTables | None:
+    told = said.get("left_open")
+    if told is None:
+        return None
+    noisy = tuple(tuple(map(int, row)) for row in told["noisy"])
+    beta = float(told["beta"])
+    if [[max(0, count) for count in row] for row in noisy] != said["counts"] or not 0 < beta < 1:
+        raise ValueError
+    for since in () if moves is None else moves.since:
+        if len(since.stayed[0]) != 1:
+            raise ValueError
+    return OpenTables(Fraction(beta), noisy, _positive(said["noise"]), moves)
 
 
 def _floats(said: dict[str, Any] | None) -> dict[str, Any] | None:

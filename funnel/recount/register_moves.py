@@ -63,8 +63,11 @@ def noise_of_moves(database: duckdb.DuckDBPyConnection, entries: Sequence[Entry]
         for (before, after), count in counted[one.chapter.ordinal].items():
             s, x = divmod(before, len(same))
             secrets[s][after // a] -= count
-            (stayed if same[x] == after % a else left)[s][x] -= count
+            # Where they are counted by secret alone there is one column.
+            (stayed if same[x] == after % a else left)[s][x if len(stayed[s]) > 1 else 0] -= count
         can = [x for x, place in enumerate(same) if place is not None]
+        if len(stayed[0]) == 1:
+            can = can[:1] and [0]
         found[f"secrets since {since.version}"] = [count for row in secrets for count in row]
         found[f"those who stayed since {since.version}"] = [row[x] for row in stayed for x in can]
         found[f"those who left since {since.version}"] = [count for row in left for count in row]

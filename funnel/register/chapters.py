@@ -157,6 +157,7 @@ def read_chapters(
             entry.first,
             nodes["parent"].astype(np.int64),
             nodes["output"].astype(np.int64),
+            limits=None if entry.limits is None else dict(enumerate(entry.limits)),
         )
     except (FunnelError, IndexError) as error:
         raise damaged(folder, f"holds tables that do not fit ({error})") from error

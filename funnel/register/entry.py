@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from funnel.errors import SpecError
+from funnel.frequencies.limits import bounds_of, moves_limit
+from funnel.frequencies.noise import Noise
+from funnel.history.move_limits import MoveLimits
 from funnel.joint import Joint
 from funnel.release.channel import Symbols, built
 from funnel.release.document import Count, Document, Part, Sha256, VersionText
-from funnel.release.frequencies_document import ChangesPart, RowsPart
+from funnel.release.frequencies_document import ChangesPart, NoisyCount, RowsPart
 
 ENTRY, HEAD, PEOPLE, FORGOTTEN = "entry.json", "head.json", "people.parquet", "forgotten.parquet"
 NODES, CHANGES, CHANNELS, FOLLOWED, EFFECTIVE = (
@@ -39,6 +45,16 @@ def ordinal_of(folder: str) -> int | None:
     """The ordinal in the name of an entry's folder; None if it is no such name."""
     match = _FOLDER.fullmatch(folder)
     return None if match is None else int(match["ordinal"])
+
+
+class OpenPart(Part):
+    """What noise leaves open of the counts of a version: they are within limits of ``noisy`` ones but for ``beta``.
+
+    ``noisy`` are the counts with noise, by secret and input, not clipped at 0. Those of changes are open by as much.
+    """
+
+    beta: float = Field(gt=0, lt=1)
+    noisy: tuple[tuple[NoisyCount, ...], ...] = Field(min_length=1)
 
 
 class RegisterEntry(Document):
@@ -75,6 +91,8 @@ class RegisterEntry(Document):
         None with noise in entries of schema 2, whose changes are exact.
     rows : RowsPart or None
         With noise, where people have several rows: the noisy tables about these.
+    left_open : OpenPart or None
+        Where the bound holds under every set of tables that noise leaves open: what these follow from.
     first : int
         Number of the first history (node) that this version added; 0 is the history of new people.
     units : tuple of tuples of int or None
@@ -108,6 +126,7 @@ class RegisterEntry(Document):
     noise: float | None = Field(gt=0)
     changes: ChangesPart | None = None
     rows: RowsPart | None = None
+    left_open: OpenPart | None = None
     first: int = Field(ge=1)
     files: Mapping[str, Sha256]
     previous: Sha256 | None
@@ -122,7 +141,24 @@ class RegisterEntry(Document):
     @cached_property
     def joint(self) -> Joint:
         """The joint law of the version."""
-        return Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+        counts = Joint.from_counts(self.counts, self.secret.alphabet(), self.inputs.alphabet())
+        if self.left_open is None or self.noise is None:
+            return counts
+        noisy = np.array(self.left_open.noisy, dtype=np.int64)
+        if not np.array_equal(np.maximum(noisy, 0), counts.counts):
+            raise SpecError("its counts are not the noisy ones without those below 0")
+        return replace(counts, bounds=bounds_of(noisy, Noise(self.noise, 0.0, self.left_open.beta)))
+
+    @cached_property
+    def limits(self) -> tuple[MoveLimits, ...] | None:
+        """What noise leaves open of the changes since all versions before; None where nothing is asked of that."""
+        if self.left_open is None:
+            return None
+        if self.changes is None:
+            return ()
+        changes = self.changes.changes
+        most = moves_limit(changes.counts, changes.scale, self.left_open.beta)
+        return tuple(moves.limits(most) for moves in changes.since)
 
     @cached_property
     def first_rows(self) -> Joint | None:
@@ -148,7 +184,10 @@ class RegisterEntry(Document):
         expected = (*TABLES, EXPECTED) if EXPECTED in self.files and self.noise is not None else TABLES
         if sorted(self.files) != sorted(expected):
             raise ValueError("does not have the digests of its tables, or those of others")
+        if self.left_open is not None and (self.noise is None or self.units is not None):
+            raise ValueError("leaves something open without noise, or where people have several rows")
         built(lambda: self.joint)
+        built(lambda: self.limits)
         built(lambda: self.first_rows)
         built(lambda: self.outputs.alphabet())
         return self

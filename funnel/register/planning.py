@@ -213,7 +213,9 @@ def _people(spec: ReleaseSpec, preview: Preview, progress: Progress, read: Reade
         people = observe(register, snapshot, joint, folder, progress)
     if frequencies.noise is None:
         return register.past, people.observed
-    return register.past, predicted_people(register, _with_changes(spec, preview, register, people))[1]
+    return register.past, predicted_people(
+        register, _with_changes(spec, preview, register, people), robust=spec.is_robust_over_versions
+    )[1]
 
 
 def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, people: People | Units) -> Frequencies:
@@ -223,4 +225,6 @@ def _with_changes(spec: ReleaseSpec, preview: Preview, register: Register, peopl
     laws = [law for _, law in register.laws]
     workspace = spec.workspace_folder / spec.name
     moves, (earlier, held) = people.moves(register), (preview.earlier, preview.held)
+    if spec.is_robust_over_versions:
+        moves = [one.by_secret for one in moves]
     return public_changes(spec, preview.protected, moves, laws, preview.learned, earlier, workspace, held).frequencies

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from funnel.errors import SpecError
 from funnel.frequencies import Frequencies
+from funnel.frequencies.limits import moves_limit
+from funnel.frequencies.moves import NoisyMoves
 from funnel.history import Observed
 from funnel.history.expected import Attending, attending, expected_people
+from funnel.history.move_limits import MoveLimits
 from funnel.register.chapters import laws_of_changes
 from funnel.register.register import Register
 
 
-def predicted_people(register: Register, frequencies: Frequencies) -> tuple[Attending, Observed]:
+def predicted_people(
+    register: Register, frequencies: Frequencies, *, robust: bool = False
+) -> tuple[Attending, Observed]:
     """Who is expected to have which history, and what they are expected to be.
 
     Parameters
@@ -18,6 +24,8 @@ def predicted_people(register: Register, frequencies: Frequencies) -> tuple[Atte
         Before the version.
     frequencies : Frequencies
         Of the version, with noise and with the changes since all versions of the register.
+    robust : bool
+        Whether the bound is to hold under every set of tables that the noise leaves open.
 
     Raises
     ------
@@ -26,6 +34,11 @@ def predicted_people(register: Register, frequencies: Frequencies) -> tuple[Atte
     LedgerError
         If a file of the register is gone or was changed.
     """
+    if robust and (other := next((entry for entry in register.entries if entry.left_open is None), None)):
+        raise SpecError(
+            f"version {other.version} of {other.series} was published without robust in [history], so that nobody can "
+            "say what all versions tell whoever knows the true counts; take robust out, or begin another register"
+        )
     joint, changes = frequencies.joint, frequencies.changes
     laws = {} if changes is None else laws_of_changes(changes, register.laws, joint)
     known = (
@@ -35,4 +48,16 @@ def predicted_people(register: Register, frequencies: Frequencies) -> tuple[Atte
     )
     who = attending(register.past, register.expected, known, float(joint.n))
     since = {chapter: one for ordinal, one in laws.items() for chapter in register.chapters_of(ordinal)}
-    return who, expected_people(register.past, who, joint, since)
+    limits = None
+    if robust:
+        limits = {} if changes is None else limits_of_changes(changes, frequencies)
+        limits = {chapter: one for ordinal, one in limits.items() for chapter in register.chapters_of(ordinal)}
+    return who, expected_people(register.past, who, joint, since, limits)
+
+
+def limits_of_changes(changes: NoisyMoves, frequencies: Frequencies) -> dict[int, MoveLimits]:
+    """What the noise leaves open of changes, by the ordinals of the entries before a version."""
+    if frequencies.noise is None:
+        raise SpecError("changes have limits where there is noise on the frequencies")
+    most = moves_limit(changes.counts, changes.scale, frequencies.noise.beta)
+    return {ordinal: moves.limits(most) for ordinal, moves in enumerate(changes.since)}

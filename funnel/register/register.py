@@ -22,7 +22,7 @@ from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.rows import NoisyRows
 from funnel.history import Chapter, Past
 from funnel.history.expected import Expected
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.register.chapters import read_chapters, read_expected, write_chapter
 from funnel.register.entry import (
     ENTRY,
@@ -31,6 +31,7 @@ from funnel.register.entry import (
     PEOPLE,
     ROWS,
     HeadEntry,
+    OpenPart,
     RegisterEntry,
     RegisterHead,
     ordinal_of,
@@ -328,6 +329,7 @@ class Register:
         changes: NoisyMoves | None = None,
         expected: Expected | None = None,
         rows: NoisyRows | None = None,
+        left_open: tuple[float, IntArray] | None = None,
     ) -> Prepared:
         """Write the entry of a version that is about to be published; whole and on disk when this returns.
 
@@ -350,6 +352,8 @@ class Register:
             With noise: who is expected to have which history from then on.
         rows : NoisyRows, optional
             With noise, where people have several rows: what the law from a row to the next is made of.
+        left_open : (float, ndarray of int64), optional
+            Where the bound holds under every set of tables that noise leaves open: beta, and counts with noise (c, a).
 
         Raises
         ------
@@ -388,6 +392,9 @@ class Register:
                 noise=noise,
                 changes=None if changes is None else ChangesPart.of(changes),
                 rows=None if rows is None else RowsPart.of(rows),
+                left_open=None
+                if left_open is None
+                else OpenPart(beta=left_open[0], noisy=tuple(map(tuple, left_open[1].tolist()))),
                 first=chapter.first,
                 files=write_chapter(
                     working,

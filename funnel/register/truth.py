@@ -1,23 +1,29 @@
-"""Truth: what all versions tell whoever knows the true counts, and those of every change, where noise hides them."""
+"""Truth: what all versions tell whoever knows what noise hides, the true tables or the counts of all changes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from funnel.history import Changes, Observed, Past, Step
+from funnel.frequencies.moves import Moves
+from funnel.history import Changes, Chapter, Observed, Past, Step
 from funnel.history.allowed import allowed_by, lifts_of
 from funnel.history.standing import stand
-from funnel.joint import Joint
+from funnel.joint import IntArray, Joint
 from funnel.protocol import WORD_BITS
+from funnel.register.following import People
 from funnel.register.people import SortedFile, Tally, bucket_count, limits, places
 from funnel.register.register import Register
 
+# A level at the bound may be found a hair above it.
+_CLOSE = 1e-9
+
 
 @dataclass(frozen=True)
-class KnownTruth:
-    """How far a version goes for whoever knows true counts and true changes, beside all channels.
+class Reader:
+    """How far a version goes for somebody who knows some laws, beside all channels.
 
     Attributes
     ----------
@@ -26,14 +32,44 @@ class KnownTruth:
         rules a value out.
     beyond : float
         Share of the answers that are expected to be beyond the bound.
+    moved : int
+        People whose history alone is outside it, under these laws, before anything new is said.
+    people : int
+        Who has a history after which some answer is beyond it.
     """
 
     level: float
     beyond: float
+    moved: int
+    people: int
 
 
-def known_truth(register: Register, step: Step, people: Observed) -> KnownTruth | None:
-    """The level of a version for whoever knows the truth; None where people have several rows.
+@dataclass(frozen=True)
+class KnownTruth:
+    """Two readers who know more than is published (decision 0060).
+
+    Attributes
+    ----------
+    tables : Reader
+        Who knows the true values of all published tables, and takes the same law of changes for what they say.
+    changes : Reader
+        Who knows the true counts, and those of every change between cells.
+    """
+
+    tables: Reader
+    changes: Reader
+
+
+@dataclass(frozen=True)
+class TruePast:
+    """What was published, with the laws that each reader of `KnownTruth` has of all versions under noise."""
+
+    tables: Past
+    changes: Past
+
+
+def known_truth(register: Register, step: Step, people: People) -> KnownTruth | None:
+    """How far a version goes for whoever knows more than is published; None where people have several rows.
 
     Found with doubles, since nothing is decided by it.
 
@@ -43,7 +79,7 @@ def known_truth(register: Register, step: Step, people: Observed) -> KnownTruth 
         Before the version.
     step : Step
         As it is drawn, of real people.
-    people : Observed
+    people : People
         These, with their exact counts and changes.
 
     Raises
@@ -57,54 +93,99 @@ def known_truth(register: Register, step: Step, people: Observed) -> KnownTruth 
     """
     if any(entry.units is not None for entry in register.entries) or step.waves:
         return None
+    past, real = true_past(register), people.observed
+    joint = real.counted_joint
+    moves = people.moves(register)
+    if step.observed.limits is not None:
+        moves = [one.by_secret for one in moves]
+    laws = _of_tables(dict(enumerate(moves)), past.tables.chapters, joint)
+    return KnownTruth(
+        reader(past.tables, step, real.known_by(joint, {v: laws[v] for v in real.changes})),
+        reader(past.changes, step, real),
+    )
+
+
+def reader(past: Past, step: Step, people: Observed) -> Reader:
+    """What somebody concludes from a version who has these laws of the past, and of its people.
+
+    Parameters
+    ----------
+    past : Past
+        With the histories and channels that were published, and the laws that the reader has of earlier versions.
+    step : Step
+        As it is drawn.
+    people : Observed
+        Who really has which history; with the frequencies and the law of changes that the reader has.
+    """
     guarantee = step.guarantee
     allowed = allowed_by(guarantee)
-    standing = stand(true_past(register), people, allowed)
+    standing = stand(past, people, allowed)
     channels = step.drawn_from[np.searchsorted(step.followed, standing.nodes)]
-    level, beyond = 0.0, 0.0
+    level, beyond, outside = 0.0, 0.0, 0
     for place, channel in enumerate(channels.tolist()):
         rows = np.ldexp(step.library[channel].astype(np.float64), -WORD_BITS)
         outputs = standing.laws.values[place] @ rows.T
         nats = allowed.nats(lifts_of(outputs[None], standing.priors[standing.prior_of[place]]), guarantee)[0]
         said = outputs.sum(axis=0)
         level = max(level, float(nats[said > 0].max(initial=0.0)))
-        # A level at the bound may be found a hair above it.
-        above = nats > guarantee.budget * (1 + 1e-9)
+        above = (nats > guarantee.budget * (1 + _CLOSE)) & (said > 0)
         beyond += float(standing.people[place] * said[above].sum() / said.sum())
-    return KnownTruth(level, beyond / float(standing.people.sum()))
+        outside += int(standing.people[place]) if above.any() else 0
+    moved = int(standing.people[standing.moved].sum())
+    return Reader(level, beyond / float(standing.people.sum()), moved, outside)
 
 
-def true_past(register: Register) -> Past:
-    """What was published, with the true laws of all versions of which the register keeps noisy ones.
+def true_past(register: Register) -> TruePast:
+    """What was published, with true laws of all versions of which the register keeps noisy ones.
 
     People who are forgotten are in none of them.
     """
     chapters = register.past.chapters
     cells = [chapter.joint.counts.size for chapter in chapters]
     counts = [Tally() for _ in chapters]
-    changes = {(v, t): Tally() for t in range(len(chapters)) for v in range(t)}
+    changes, last = ({(v, t): Tally() for t in range(len(chapters)) for v in range(t)} for _ in range(2))
     files = [SortedFile(*register.people(entry.ordinal)) for entry in register.entries]
     for limit in limits(bucket_count(max((chapter.joint.n for chapter in chapters), default=1))):
         pieces = [file.below(limit) for file in files]
         for t, piece in enumerate(pieces):
             counts[t].add(piece["cell"].astype(np.int64))
+            latest: IntArray = np.full(len(piece), -1, dtype=np.int64)
+            change: IntArray = np.zeros(len(piece), dtype=np.int64)
             for v in range(t):
                 at = places(pieces[v], piece)
                 there = np.flatnonzero(at >= 0)
-                before = pieces[v]["cell"][at[there]].astype(np.int64)
-                changes[v, t].add(before * cells[t] + piece["cell"][there])
-    found = []
+                latest[there] = v
+                change[there] = pieces[v]["cell"][at[there]].astype(np.int64) * cells[t] + piece["cell"][there]
+                changes[v, t].add(change[there])
+            for v in range(t):
+                last[v, t].add(change[latest == v])
+    tables, exact = [], []
     for t, chapter in enumerate(chapters):
         if register.entries[t].noise is None:
-            found.append(chapter)
+            tables.append(chapter)
+            exact.append(chapter)
             continue
-        since = {v: _changes(changes[v, t], cells[t]) for v in chapter.changes}
         table = np.zeros(cells[t], dtype=np.int64)
         codes, records = counts[t].counts()
         table[codes] = records
         joint = Joint(table.reshape(chapter.joint.counts.shape), chapter.joint.secret, chapter.joint.inputs)
-        found.append(replace(chapter, joint=joint, changes=since))
-    return Past(tuple(found))
+        since = {v: _changes(changes[v, t], cells[t]) for v in chapter.changes}
+        exact.append(replace(chapter, joint=joint, changes=since))
+        moves = {
+            v: Moves.counted(chapters[v].version, _changes(last[v, t], cells[t]), chapters[v].joint, joint)
+            for v in chapter.changes
+        }
+        if register.entries[t].left_open is not None:
+            moves = {v: one.by_secret for v, one in moves.items()}
+        tables.append(replace(chapter, joint=joint, changes=_of_tables(moves, tables, joint)))
+    return TruePast(Past(tuple(tables)), Past(tuple(exact)))
+
+
+def _of_tables(
+    moves: Mapping[int, Moves], chapters: tuple[Chapter, ...] | list[Chapter], joint: Joint
+) -> dict[int, Changes]:
+    """The law of changes to a version that exact tables come to, by the number of the version before."""
+    return {v: one.changes(chapters[v].joint, joint) for v, one in moves.items()}
 
 
 def _changes(tally: Tally, cells: int) -> Changes:

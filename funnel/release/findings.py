@@ -14,6 +14,9 @@ from funnel.audit.followed import ExpectedHistory, FoundHistory
 from funnel.release.document import Count, Document, Part, Probability, dump
 from funnel.release.earlier_sets import with_sets
 
+# Levels of whoever knows more than is published, and the share of the answers that was computed with each.
+_LEVELS_OF_READERS = (("truth", "beyond"), ("tables", "tables_beyond"))
+
 
 class FoundConsistency(Part):
     """`funnel.audit.Consistency`."""
@@ -37,7 +40,10 @@ class FoundConfidence(Part):
 
 
 class ExpectedHistoryPart(Part):
-    """`funnel.audit.followed.ExpectedHistory`; where only ``truth`` of the last two is None, that level is infinite."""
+    """`funnel.audit.followed.ExpectedHistory`.
+
+    Where ``truth`` is None and ``beyond`` is not, that level is infinite; so it is of ``tables`` and ``tables_beyond``.
+    """
 
     histories: int = Field(ge=1)
     level: float = Field(ge=0)
@@ -48,6 +54,11 @@ class ExpectedHistoryPart(Part):
     silent: Count
     truth: float | None = None
     beyond: Probability | None = None
+    tables: float | None = None
+    tables_beyond: Probability | None = None
+    tables_moved: Count | None = None
+    tables_people: Count | None = None
+    open_people: Probability | None = None
 
 
 class FoundHistoryPart(Part):
@@ -125,8 +136,9 @@ class FindingsDocument(Document):
             return None
         content = self.history.model_dump(by_alias=True)
         expected = content.pop("expected")
-        if expected is not None and expected["truth"] is None and expected["beyond"] is not None:
-            expected["truth"] = math.inf
+        for level, share in _LEVELS_OF_READERS:
+            if expected is not None and expected[level] is None and expected[share] is not None:
+                expected[level] = math.inf
         return FoundHistory(**content, expected=None if expected is None else ExpectedHistory(**expected))
 
     @classmethod
@@ -159,8 +171,9 @@ class FindingsDocument(Document):
 def history_part(found: FoundHistory) -> FoundHistoryPart:
     """The part about all versions together, as documents hold it."""
     content = asdict(found)
-    if found.expected is not None and found.expected.truth == math.inf:
-        content["expected"]["truth"] = None
+    for level, _ in _LEVELS_OF_READERS:
+        if found.expected is not None and content["expected"][level] == math.inf:
+            content["expected"][level] = None
     return FoundHistoryPart.model_validate_json(dump(content))
 
 

@@ -34,8 +34,9 @@ class MovesPart(Part):
     """Where people went since the version that is the last one of theirs, with noise.
 
     ``secrets`` counts them by their secret then (rows, in the order of that version) and now; ``stayed`` and ``left``
-    by secret and published input then: whose published input now has the same labels, and whose has not. Where an input
-    is no longer there, nobody can have stayed: these counts are 0 and have no noise.
+    by secret and published input then, or by secret alone, in one column: whose published input now has the same
+    labels, and whose has not. Where an input is no longer there, nobody can have stayed: these counts are 0 and have no
+    noise.
     """
 
     version: Annotated[str, Field(min_length=1)]

@@ -322,10 +322,12 @@ class ProtectedFrequencies(Protection):
     """What protects the counts that this report is made from, and whether the guarantee covers the noise.
 
     ``covers_noise``: the guarantee holds for every table of counts that the noise does not rule out, not for the public
-    counts alone; None without noise.
+    counts alone; None without noise. ``covers_versions``: so does the bound on all versions together, for every set of
+    tables of counts and of changes.
     """
 
     covers_noise: bool | None
+    covers_versions: bool | None = None
 
 
 class Change(Part):

@@ -145,6 +145,8 @@ class Described:
         Name and version of the software, such as ``"funnel 0.1.0"``.
     people : "same" or "different", or None
         Who the people of successive versions are, as the spec says.
+    covers_versions : bool
+        Whether the bound on all of them holds under every set of tables that noise leaves open.
     unit : tuple of str
         Columns that say whose a record is, where people may have several; empty otherwise.
     kept_before : tuple of KeptByVersion
@@ -176,6 +178,7 @@ class Described:
     shuffled: bool = True
     earlier_releases: int = 0
     people: Literal["same", "different"] | None = None
+    covers_versions: bool = False
     unit: tuple[str, ...] = ()
     kept_before: tuple[KeptByVersion, ...] = ()
     change: Change | None = None
@@ -186,7 +189,8 @@ def protected_frequencies(described: Described) -> ProtectedFrequencies:
     """What a report says of the protection of the frequencies, and of whether the guarantee covers the noise."""
     noisy = described.protection.protection == "noise"
     covered = described.guarantee.covers_noise if noisy else None
-    return ProtectedFrequencies(**described.protection.model_dump(), covers_noise=covered)
+    together = described.covers_versions if noisy else None
+    return ProtectedFrequencies(**described.protection.model_dump(), covers_noise=covered, covers_versions=together)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -115,6 +115,7 @@ def report_content(
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,
         unit=(spec.unit or ()) if spec.follows_units else (),
+        covers_versions=spec.is_robust_over_versions,
         kept_before=() if findings.history is None else _kept_before(earlier),
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),

@@ -65,7 +65,8 @@ def test_what_is_infinite_or_undefined_is_none() -> None:
 
 @pytest.mark.parametrize("truth", [math.inf, 2.5, None])
 def test_an_infinite_level_for_whoever_knows_the_truth_is_read_back(truth: float | None) -> None:
-    expected = ExpectedHistory(3, 0.9, 0.0, 0.0, 0.01, 4, 1, truth, None if truth is None else 0.02)
+    more = (None,) * 5 if truth is None else (0.02, truth, 0.01, 0, 3)
+    expected = ExpectedHistory(3, 0.9, 0.0, 0.0, 0.01, 4, 1, truth, *more)
     history = FoundHistory(
         "people",
         2,

@@ -1,0 +1,217 @@
+"""Possible rows: the best channels of histories for which the bound holds under every set of tables noise leaves open.
+
+What the worst tables say of an output is no linear condition on its row, but the largest of many. Each history begins
+with the published law and the laws that are worst for the rows aimed at, as conditions side by side; those that are
+worst for the rows that were found are added for some rounds, and what is then still beyond gets a constant row, as
+little of it as is enough: limits of a sum are no more than the sum of limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from funnel.history.allowed import Allowed, allowed_by
+from funnel.history.conditions import binding_rows
+from funnel.history.possible import PossibleLaws, PossibleStep, Told, Worst, worst, worst_law
+from funnel.history.programme import Rows, RowSearch
+from funnel.history.standing import Standing
+from funnel.history.step import Step
+from funnel.joint import FloatArray, IntArray
+from funnel.progress import Progress, quiet
+from funnel.solver.budget import Budget
+
+# Laws added to those of a history in a round, and of all that it has; rounds in which some are added.
+_MORE: Final = 4
+_MOST: Final = 25
+_ROUNDS: Final = 4
+# A constant row is worth a law more from this share on.
+_LITTLE: Final = 1e-4
+# What proofs by intervals need besides.
+_SURE: Final = 1e-9
+# Channels have so many mixtures at most: shares 1, 1/2, … of what their histories need.
+_LEVELS: Final = 7
+
+
+class PossibleSearch:
+    """`RowSearch` for histories whose bound has to hold under every set of tables.
+
+    Parameters
+    ----------
+    standing : Standing
+        h histories, with what noise leaves open of them.
+    possible : PossibleLaws
+    masses : ndarray, shape (h, a)
+    inner : Allowed
+        The bound at the budget to be kept.
+    cones : sequence of ndarrays, each (k, c)
+        The same for the published law, by the prior of a history.
+    target : ndarray, shape (b, a)
+        What is aimed at.
+    """
+
+    def __init__(
+        self,
+        standing: Standing,
+        possible: PossibleLaws,
+        masses: FloatArray,
+        inner: Allowed,
+        cones: list[FloatArray],
+        target: FloatArray,
+    ) -> None:
+        self._standing, self._possible, self._inner, self._masses = standing, possible, inner, masses
+        self._shape = standing.joint.counts.shape
+        self._cones = [binding_rows(cone) for cone in cones]
+        every = np.arange(len(standing.nodes))
+        inside = np.zeros(len(every), dtype=bool)
+        rooms: dict[int, FloatArray] = {}
+        for here, _, found in self._judged(every, np.ones((1, self._shape[1]))):
+            inside[here] = (found.above < found.below)[:, 1:].all(axis=1)
+            rooms |= dict(zip(here.tolist(), found.below - found.above, strict=True))
+        # Nothing can be said where the history alone may be outside the bound.
+        self.open: IntArray = np.flatnonzero(inside)
+        conditions = max((len(rooms[h]) for h in self.open.tolist()), default=1)
+        self._room = np.ones((len(self.open), conditions))
+        for place, h in enumerate(self.open.tolist()):
+            self._room[place, 1 : len(rooms[h])] = rooms[h][1:]
+        self._laws = [[law] for law in standing.laws.values]
+        self._rounds = 0
+        self._search: RowSearch | None = None
+        mixed = 0.5 * (target + (target @ standing.joint.p_input)[:, None])
+        self._add(np.broadcast_to(mixed, (len(self.open), *mixed.shape)), 0.0)
+
+    def best(self, gains: FloatArray, *, budget: float | Budget | None = None, progress: Progress = quiet) -> Rows:
+        """The best rows for these gains, as of `RowSearch.best`; values are reached, bounds those of constant rows."""
+        b, a = gains.shape
+        constants = self._masses @ gains.T
+        values, assigned = constants.max(axis=1), constants.argmax(axis=1)
+        library = [np.zeros((b, b, a))]
+        library[0][np.arange(b), np.arange(b)] = 1.0
+        bounds, programmes, size = self._masses @ gains.max(axis=0), 0, b
+        closed = np.setdiff1d(np.arange(len(values)), self.open)
+        bounds[closed] = values[closed]
+        work = Budget.of(budget)
+        while len(self.open):
+            search = self._search or self._begun()
+            found = search.best(gains, budget=work, progress=progress)
+            programmes += found.programmes
+            rows, channel = self._mended(found.library, found.assigned)
+            worth = np.einsum("ha,ma->hm", self._masses[self.open], (rows * gains).sum(axis=1))
+            worth = worth[np.arange(len(self.open)), channel]
+            better = worth > values[self.open]
+            chosen = self.open[better]
+            values[chosen], assigned[chosen] = worth[better], size + channel[better]
+            library.append(rows)
+            size += len(rows)
+            if self._rounds >= _ROUNDS or not self._add(found.library[found.assigned], 1 + _LITTLE):
+                break
+            self._rounds += 1
+            self._search = None
+        every = np.concatenate(library)
+        used, assigned = np.unique(assigned, return_inverse=True)
+        return Rows(every[used], assigned, values, np.maximum(bounds, values), programmes)
+
+    def _begun(self) -> RowSearch:
+        """The programme with all laws that are known now: those of a history one above the other."""
+        c, a = self._shape
+        most = max(len(self._laws[h]) for h in self.open)
+        stacked = np.empty((len(self.open), most, c, a))
+        for place, h in enumerate(self.open.tolist()):
+            laws = np.array(self._laws[h])
+            stacked[place, : len(laws)], stacked[place, len(laws) :] = laws, laws[0]
+        # Each law is one up to a factor.
+        stacked /= np.maximum(stacked.sum(axis=(2, 3), keepdims=True), 1e-300) * most
+        cones: list[FloatArray] = [np.asarray(np.kron(np.eye(most), cone), dtype=np.float64) for cone in self._cones]
+        self._search = RowSearch(
+            stacked.reshape(len(self.open), most * c, a),
+            self._masses[self.open],
+            self._standing.prior_of[self.open],
+            cones,
+        )
+        return self._search
+
+    def _judged(self, histories: IntArray, rows: FloatArray) -> list[tuple[IntArray, Told, Worst]]:
+        """Rows (m, b, a) of some histories, or (b, a) of all of them: by last version which these are, and how far."""
+        nodes = self._standing.nodes[histories]
+        versions, steps = self._possible.steps_of(nodes)
+        rows = np.broadcast_to(rows, (len(histories), *rows.shape[-2:]))
+        parts = []
+        for v in np.unique(versions).tolist():
+            here = np.flatnonzero(versions == v)
+            parts.append((here, *told_of(self._possible, steps[v], v, nodes[here], rows[here], self._inner)))
+        return parts
+
+    def _add(self, rows: FloatArray, least: float) -> int:
+        """Take the worst laws of rows (m, b, a) of all open histories, where they are beyond the bound by so much."""
+        added, b = 0, rows.shape[1]
+        for here, told, found in self._judged(self.open, rows):
+            ratios = found.ratios.reshape(len(here), -1)
+            order = np.argsort(-ratios, axis=1, kind="stable")[:, :_MORE]
+            for local, places in enumerate(order.tolist()):
+                laws = self._laws[int(self.open[here[local]])]
+                for place in places:
+                    y, k = divmod(place, len(found.which))
+                    if ratios[local, place] > least and len(laws) < _MOST:
+                        laws.append(worst_law(told, local * b + y, found.which[k]))
+                        added += 1
+        return added
+
+    def _mended(self, library: FloatArray, assigned: IntArray) -> tuple[FloatArray, IntArray]:
+        """Channels with what histories need of a constant row, and which of them each history has."""
+        needs = np.zeros((len(self.open), library.shape[1]))
+        for here, _, found in self._judged(self.open, library[assigned]):
+            beyond = (found.above * (1 + _SURE) - found.below).reshape(len(here), library.shape[1], -1)
+            needed = np.maximum(beyond, 0.0) / self._room[here][:, None, : beyond.shape[2]]
+            needs[here] = needed.max(axis=2)
+        rows, channel, size = [], np.zeros(len(self.open), dtype=np.int64), 0
+        for one in np.unique(assigned).tolist():
+            members = np.flatnonzero(assigned == one)
+            most = needs[members].max(axis=0)
+            share = np.divide(needs[members], most, out=np.zeros_like(needs[members]), where=most > 0).max(axis=1)
+            with np.errstate(divide="ignore"):
+                halved = np.clip(np.floor(-np.log2(share)), 0, _LEVELS - 1)
+            level = np.where(share > 0, _LEVELS - halved, 0)
+            for kind in np.unique(level).tolist():
+                mixed = library[one] + (0.0 if kind == 0 else 2.0 ** (kind - _LEVELS)) * most[:, None]
+                rows.append(mixed / mixed.sum(axis=0))
+                channel[members[level == kind]] = size
+                size += 1
+        return np.array(rows), channel
+
+
+def told_of(
+    possible: PossibleLaws, step: PossibleStep, version: int, nodes: IntArray, rows: FloatArray, allowed: Allowed
+) -> tuple[Told, Worst]:
+    """What rows (m, b, a) of histories with one last version say at most, of m b outputs; and how far that goes."""
+    m, b, a = rows.shape
+    reach = possible.reach(np.repeat(nodes, b), version)
+    told = step.told(reach, rows.reshape(m * b, a))
+    found = worst(told, step.prior, allowed)
+    if reach is None:
+        return told, found
+    # Where numbers came near the smallest that doubles can hold, nothing is known.
+    return told, replace(found, above=np.where(reach.sound[:, None], found.above, np.inf))
+
+
+def share_that_is_open(step: Step) -> float | None:
+    """The share of the people of a step whose history may be outside the bound by itself, under tables left open.
+
+    None where the bound is kept under the published tables alone.
+    """
+    observed = step.observed
+    if observed.limits is None:
+        return None
+    allowed, possible = allowed_by(step.guarantee), PossibleLaws(step.past, step.joint, observed.limits)
+    nodes, places = np.unique(observed.nodes, return_inverse=True)
+    people = np.bincount(places, observed.spoken)
+    versions, steps = possible.steps_of(nodes)
+    ones, outside = np.ones((1, len(step.joint.inputs))), 0.0
+    # Who is new has no history, which is within every bound.
+    for v in np.unique(versions[versions >= 0]).tolist():
+        here = np.flatnonzero(versions == v)
+        rows = np.broadcast_to(ones, (len(here), *ones.shape))
+        _, found = told_of(possible, steps[v], v, nodes[here], rows, allowed)
+        outside += float(people[here][~found.holds].sum())
+    return min(1.0, outside / float(observed.records.sum()))
