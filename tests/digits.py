@@ -21,6 +21,9 @@ _WHOLE = re.compile(r"(?<![\w.#&-])\d{10,}(?![\w.-])")
 def too_fine(name: str, content: bytes) -> list[str]:
     """Numbers of a public document that are told to more digits than any public figure has."""
     text = content.decode()
+    if name == "estimator.csv":
+        # A function of protocol.json, whose digits are counted there; tests/funnel/release/test_estimator_table.py.
+        return []
     if name.endswith(".csv"):
         # Of the protocol: probabilities are multiples of 2^-28, as the weights are.
         cells = [line.rpartition(",")[2] for line in text.splitlines()[1:]]

@@ -141,6 +141,15 @@ def test_the_judge_notices_weights_that_are_best_for_other_shares() -> None:
     assert "least squares with all values alike" in complaint
 
 
+def test_a_release_has_the_weights_that_follow_from_its_protocol_alone(published: ReleaseFolder) -> None:
+    document = json.loads(published.protocol.read_bytes())
+    kept = {key: document[key] for key in ("inputs", "outputs", "denominator", "weights", "prior")}
+    text = published.estimator.read_text()
+    assert text == estimator_table(kept)
+    assert len(text.splitlines()) > 1
+    assert complaints(text, kept) == []
+
+
 @pytest.fixture(scope="module")
 def folder(published: ReleaseFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Released records as csv, README.md and estimator.csv."""
