@@ -385,7 +385,7 @@ def _over_cone(
             if len(problem.law) >= _PEELED and goal is ENTROPY:
                 starts.append(peeled(problem.rows, problem.law, budget.part(_PEELING)))
         searching = budget.part(_SEARCHING)
-        search = ColumnGeneration(problem.region, searching)
+        search = ColumnGeneration(problem.priced, searching)
         for start in starts:
             search.start_from(start)
         mixture = search.run((1 - _ROUNDING_SHARE) * gap, trace)
