@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
+from funnel.guarantees.base import PosteriorGuarantee
 from funnel.solver.budget import Budget
 from funnel.solver.interval import Interval, best_shares, paired
 from funnel.solver.master import best_split
 from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.wide import Narrowed, binary_optimum, bound_by_events
+from funnel.sparse_weights import SparseWeights
 from tests.strategies import joints
 
 bounds = st.sampled_from([funnel.LIP(0.3), funnel.LDP(1.0), funnel.ALIP(0.2, 0.9), funnel.PML(0.25), funnel.LIP(3.0)])
@@ -160,3 +162,21 @@ def test_every_posterior_that_is_peeled_off_is_inside(
     found, region = peeled(problem.rows, problem.law, Budget.of(20.0)), problem.region
     assert (found @ region.rows.T <= 1e-7).all()
     assert (found @ region.rows.T >= region.least - 1e-7).all()
+
+
+def test_events_bound_a_wide_table_whatever_its_weights_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    widened = Narrowed.widened
+
+    def costly(
+        narrowed: Narrowed, protocol: funnel.Protocol, guarantee: PosteriorGuarantee, budget: Budget
+    ) -> SparseWeights:
+        weights = widened(narrowed, protocol, guarantee, budget)
+        budget.spend(budget.remaining)
+        return weights
+
+    monkeypatch.setattr(Narrowed, "widened", costly)
+    counts = np.random.default_rng(3).integers(0, 6, size=(4, 1100))
+    joint = funnel.Joint.from_counts(counts[:, counts.any(axis=0)])
+    best = funnel.optimal(joint, funnel.LIP(0.5), gap=1e-3, time_limit=1.0)
+    assert best.status == "time limit"
+    assert best.utility <= best.bound < joint.entropy - 0.1
