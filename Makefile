@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help release test fuzz check installs matrix coverage mutants gate hooks lock bench pictures clean
+.PHONY: help release test fuzz check installs matrix coverage mutants gate hooks lock bench pictures docs clean
 
 # Without byte code the orchestrator alone takes several times as long to import.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,8 +15,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The locks list every package, so pip has nothing to resolve; `pip check` then proves that nothing was missing.
+UV := $(BIN)/uv --quiet pip
+# The locks list every package, so there is nothing to resolve; a check then proves that nothing was missing.
 LOCKED := install --no-deps --require-hashes
+# uv unpacks on all processors; pip, which may know an index that uv does not, where it cannot. The hashes decide.
+define INSTALL
+$(UV) $(LOCKED) --python $(BIN)/python -r $(1) || $(PIP) $(LOCKED) -r $(1)
+$(UV) check --python $(BIN)/python
+endef
 
 help:
 	@echo "make release   sanitise the embedded sample and publish it under releases/"
@@ -32,12 +38,13 @@ help:
 	@echo "make lock      renew the lock files from pyproject.toml"
 	@echo "make bench     run the benchmarks"
 	@echo "make pictures  take the pictures of both reports in docs/pictures"
+	@echo "make docs      build the site of the documentation in build/site, to be opened as it is"
 	@echo "make clean     remove the environment and everything built or cached, but no release, record or secret"
 
 release: $(STAMPS)/project
 	$(BIN)/funnel release data/adult.toml
 
-# A file of tests stays on one of the two workers, so that its tests share what is slow to start.
+# A file of tests stays on one of the two workers, and so do all of tests/flows, so that they share what is slow to start.
 test: $(STAMPS)/dev $(STAMPS)/project
 	scripts/install-system-packages.sh
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -97,6 +104,11 @@ bench: $(STAMPS)/dev $(STAMPS)/project
 pictures: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python scripts/pictures.py
 
+# Warnings are errors; nothing is fetched, neither here nor when it is read (decision 0064).
+docs: $(STAMPS)/dev $(STAMPS)/project
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build
+	@echo "Open build/site/index.html."
+
 # Not .funnel: beside what can be made again it holds release secrets and the record of what was published.
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis \
@@ -112,15 +124,18 @@ $(STAMPS)/created:
 	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/runtime: requirements.lock $(STAMPS)/created
+$(STAMPS)/installer: requirements-dev.lock $(STAMPS)/created
+	@awk '/^uv==/ { found = 1 } found { print } found && !/\\$$/ { exit }' requirements-dev.lock >$(STAMPS)/uv.lock
+	$(PIP) $(LOCKED) -r $(STAMPS)/uv.lock
+	@touch $@
+
+$(STAMPS)/runtime: requirements.lock $(STAMPS)/installer
 	@echo "Installing the locked packages into $(VENV); the first time takes some minutes."
-	$(PIP) $(LOCKED) -r requirements.lock
-	$(PIP) check
+	$(call INSTALL,requirements.lock)
 	@touch $@
 
 $(STAMPS)/dev: requirements-dev.lock $(STAMPS)/runtime
-	$(PIP) $(LOCKED) -r requirements-dev.lock
-	$(PIP) check
+	$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
 $(STAMPS)/project: pyproject.toml $(STAMPS)/runtime

@@ -9,7 +9,6 @@ Writes ``benchmarks/results/ldp_polytope.json`` and prints a table.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import multiprocessing
 import os
@@ -20,11 +19,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import cdd
 import numpy as np
-from scipy.special import xlogy
 
 import funnel
+from funnel.papers.theorem_2 import best_vertex
 
 EPSILON = 0.5
 RESULTS = Path(__file__).parent / "results" / "ldp_polytope.json"
@@ -36,38 +34,14 @@ def random_joint(seed: int, size: int) -> funnel.Joint:
     return funnel.Joint.from_counts(np.maximum(1, np.round(cells / cells.sum() * 10**6)).astype(np.int64))
 
 
-def direct(joint: funnel.Joint, epsilon: float) -> tuple[float, int]:
-    """Best vertex of ``{Q : a × a, columns sum to 1, Q >= 0, ε-LDP}`` and their number (PF equations (3)-(5))."""
-    c, a = joint.counts.shape
-    given = joint.input_given_secret
-    rows = [[0.0, *unit] for unit in np.eye(a * a)]
-    for y, s, t in itertools.product(range(a), range(c), range(c)):
-        if s != t:
-            row = np.zeros((a, a))
-            row[y] = np.exp(epsilon) * given[t] - given[s]
-            rows.append([0.0, *row.ravel()])
-    equalities = []
-    for x in range(a):
-        row = np.zeros((a, a))
-        row[:, x] = 1
-        equalities.append([-1.0, *row.ravel()])
-    matrix = cdd.matrix_from_array(equalities + rows, rep_type=cdd.RepType.INEQUALITY, lin_set=set(range(a)))
-    points = np.array(cdd.copy_generators(cdd.polyhedron_from_matrix(matrix)).array)
-    channels = np.maximum(points[points[:, 0] == 1, 1:].reshape(-1, a, a), 0)
-    law = channels * joint.p_input
-    outputs = law.sum(axis=2)
-    values = xlogy(law, channels).sum(axis=(1, 2)) - xlogy(outputs, outputs).sum(axis=1)
-    return float(values.max()), len(channels)
-
-
 def _timed_direct(connection: Connection, counts: Any) -> None:
     started = time.perf_counter()
-    value, vertices = direct(funnel.Joint.from_counts(counts), EPSILON)
+    value, vertices = best_vertex(funnel.Joint.from_counts(counts), EPSILON)
     connection.send((value, vertices, time.perf_counter() - started))
 
 
 def direct_within(joint: funnel.Joint, limit: float) -> tuple[float, int, float] | None:
-    """Value, vertices and seconds of `direct`, in a process of its own; None if it does not finish in time."""
+    """Value, vertices and seconds of PF theorem 2, in a process of its own; None if it does not finish in time."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_timed_direct, args=(sender, joint.counts))

@@ -3,7 +3,8 @@
 ``python -m benchmarks.robust adult`` measures nominal and true robust levels and utilities, ``figure2`` what is kept
 for |S| = |U| = 3, n = 1000, Jeffreys laws and ε from 0.2 to 8, ``figure3`` the same for |S| = |U| = 5 and n from 100 to
 100,000. Each group is resumed where it was interrupted: its rows go to ``benchmarks/results/robust-<group>.json`` as
-they come. ``tables`` writes ``benchmarks/results/robust.md`` and draws the figures into docs/ from what there is.
+they come. Laws and measures are those of ``funnel reproduce rldp``. ``tables`` writes ``benchmarks/results/robust.md``
+and draws the figures into docs/ from what there is.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ from typing import Any
 import numpy as np
 
 import funnel
-from benchmarks.robust_tables import PLANES, write_figures, write_tables
-from funnel import LDP, RLDP, Joint, measures
+from benchmarks.robust_tables import TITLES, write_figures, write_tables
+from funnel import LDP, RLDP, Joint
 from funnel.errors import FunnelError
 from funnel.joint import FloatArray
 from funnel.measures.information import information_of
 from funnel.mechanisms import calibrate, mechanism
-from funnel.mechanisms.false_position import parameter_at
 from funnel.mechanisms.grr import grr_matrix
 from funnel.mechanisms.polyopt import polyopt_channel
-from funnel.rounding import integer_weights, rounded_weights
+from funnel.papers.laws import Law
+from funnel.papers.robust_measuring import RobustLaw
+from funnel.rounding import integer_weights
+from funnel.solver.budget import Budget
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 EPSILONS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 SIZES = (100, 1000, 10_000, 100_000)
 GAP = 1e-3
-REPORTING = ("independent-reporting", "robust-conditional-reporting")
+_NAMES = {title: name for name, title in TITLES.items()}
 Row = dict[str, Any]
 
 
@@ -62,101 +65,18 @@ class Rows:
 
 def jeffreys(seed: int, size: int, n: int) -> Joint:
     """Counts of n records from a Dirichlet(½) law; secrets that did not turn up are drawn again."""
-    random = np.random.default_rng(seed)
-    while True:
-        counts = random.multinomial(n, random.dirichlet(np.full(size**2, 0.5))).reshape(size, size)
-        if counts.sum(axis=1).all():
-            return Joint.from_counts(counts)
+    return Law("sampled", (size, size), seed, n).joint(HERE)
 
 
-class Rough(RLDP):
-    """RLDP to which mechanisms are calibrated less closely: a relative 0.001 of the budget, for figures."""
-
-    @property
-    def precision(self) -> float:
-        """Relative."""
-        return 1e-3
-
-
-class Law:
-    """One law and budget: the share I((S,U);Y) / H(S,U) that each mechanism keeps, and the true level of its channel.
-
-    Versions "as published" are the papers' own; "calibrated" ones use up the budget by the exact worst case over F.
-    """
-
-    def __init__(self, joint: Joint, epsilon: float, limit: float) -> None:
-        self.joint, self.guarantee, self.limit = joint, Rough(epsilon), limit
-        self.read = joint.with_secret()
-        self.near = self.guarantee.neighbourhood(self.read)
-
-    def kept(self, matrix: FloatArray) -> float:
-        """Share of a channel (b, c·u)."""
-        return information_of((matrix * self.read.p_input).T) / self.read.entropy
-
-    def level(self, matrix: FloatArray) -> float:
-        """True robust level of a channel as it is."""
-        return self.guarantee.level_for(self.read, integer_weights(matrix)).value
-
-    def published(self) -> Row:
-        """GRR, IR and CR as the paper gives them."""
-        found = {"grr": self.kept(grr_matrix(len(self.read.inputs), self.guarantee.epsilon))}
-        for name in REPORTING:
-            matrix, _ = mechanism(name).as_published(self.joint, self.guarantee)  # type: ignore[attr-defined]
-            found[name] = self.kept(matrix)
-        return found
-
-    def reporting(self) -> Row:
-        """GRR, IR and CR, calibrated."""
-        epsilon, size = self.guarantee.epsilon, len(self.read.inputs)
-        alpha, _ = calibrate(lambda value: grr_matrix(size, value), self.read, self.guarantee, start=1.2 * epsilon)
-        found = {"grr, calibrated": self.kept(grr_matrix(size, alpha))}
-        for name in REPORTING:
-            protocol = funnel.fit(name, self.joint, self.guarantee)
-            share = measures.normalised_mutual_information(self.joint, protocol, "secret and inputs")
-            found[f"{name}, calibrated"] = share
-        return found
-
-    def polyopt(self) -> Row:
-        """PolyOpt for the nominal ε."""
-        matrix = polyopt_channel(self.joint, self.near, self.guarantee.epsilon * (1 - 1e-6), self.limit)
-        return {"polyopt": self.kept(matrix)}
-
-    def polyopt_calibrated(self) -> Row:
-        """PolyOpt at the nominal ε whose true level is the budget, to a relative 0.005."""
-        best = 0.0
-        epsilon = self.guarantee.epsilon
-
-        def level_at(nominal: float) -> float:
-            nonlocal best
-            weights = rounded_weights(self.read, polyopt_channel(self.joint, self.near, nominal, self.limit))
-            level = self.guarantee.level_for(self.read, weights).value
-            if level <= epsilon:
-                best = max(best, self.kept(weights / 2.0**63))
-            return level
-
-        parameter_at(level_at, epsilon, 5e-3, 1.03 * epsilon, 5)
-        # A nominal ε equal to the budget holds by the paper's theorem 1.
-        return {"polyopt, calibrated": max(best, self.polyopt()["polyopt"])}
-
-    def levels(self) -> Row:
-        """True levels of the versions as published."""
-        epsilon = self.guarantee.epsilon
-        channels = {"grr": grr_matrix(len(self.read.inputs), epsilon)}
-        for name in REPORTING:
-            channels[name], _ = mechanism(name).as_published(self.joint, self.guarantee)  # type: ignore[attr-defined]
-        channels["polyopt"] = polyopt_channel(self.joint, self.near, epsilon * (1 - 1e-6), self.limit)
-        return {f"level of {name}": self.level(channel) for name, channel in channels.items()}
-
-    def optimum(self) -> Row:
-        """The optimum over F itself, and its bound."""
-        best = funnel.optimal(
-            self.joint, self.guarantee, GAP, self.limit, reads_secret=True, counts="secret and inputs"
-        )
-        return {
-            PLANES: best.utility / self.read.entropy,
-            "bound": best.bound / self.read.entropy,
-            "entropy": self.read.entropy,
-        }
+def named(found: dict[str, float | None], epsilon: float) -> Row:
+    """What was measured of a law under the names of mechanisms; what is used of the budget as a level."""
+    row: Row = {}
+    for label, value in found.items():
+        title, _, version = label.removeprefix("used by ").partition(", ")
+        name = f"{_NAMES.get(title, title)}{', ' + version if version else ''}"
+        used = label.startswith("used by ")
+        row[f"level of {name}" if used else name] = value * epsilon if used and value is not None else value
+    return row
 
 
 # What is measured of a law, with a label by which a row is known to have it.
@@ -164,14 +84,17 @@ PARTS = {
     "published": "grr",
     "polyopt": "polyopt",
     "optimum": "bound",
-    "levels": "level of grr",
-    "reporting": "grr, calibrated",
+    "calibrated": "grr, calibrated",
     "polyopt_calibrated": "polyopt, calibrated",
 }
 
 
 def measured(
-    group: str, keys: Iterable[Row], law_of: Callable[[Row], Law], laws: dict[str, int], only: Sequence[str] | None
+    group: str,
+    keys: Iterable[Row],
+    law_of: Callable[[Row], RobustLaw],
+    laws: dict[str, int],
+    only: Sequence[str] | None,
 ) -> None:
     """Measure what is missing: parts by name, or only some of them, each for laws below a number."""
     rows = Rows(group)
@@ -181,8 +104,10 @@ def measured(
             if key["law"] >= laws[part] or PARTS[part] in row:
                 continue
             started = time.perf_counter()
-            found = getattr(law_of(key), part)()
-            row.update({name: round(value, 6) if math.isfinite(value) else None for name, value in found.items()})
+            law = law_of(key)
+            found = named(getattr(law, part)(), law.guarantee.epsilon)
+            finite = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
+            row.update({name: round(finite[name], 6) if name in finite else None for name in found})
             print(group, part, key, f"{time.perf_counter() - started:.1f} s", flush=True)
             rows.save()
 
@@ -193,13 +118,16 @@ def figure2(arguments: argparse.Namespace) -> None:
         "published": arguments.laws,
         "polyopt": arguments.laws,
         "optimum": arguments.optimised,
-        "levels": arguments.optimised,
-        "reporting": arguments.calibrated,
+        "calibrated": arguments.calibrated,
         "polyopt_calibrated": arguments.calibrated,
     }
     keys = [{"law": law, "epsilon": epsilon} for law in range(arguments.laws) for epsilon in EPSILONS]
     measured(
-        "figure2", keys, lambda key: Law(jeffreys(key["law"], 3, 1000), key["epsilon"], 80.0), laws, arguments.part
+        "figure2",
+        keys,
+        lambda key: RobustLaw(jeffreys(key["law"], 3, 1000), key["epsilon"], 80.0),
+        laws,
+        arguments.part,
     )
 
 
@@ -207,14 +135,13 @@ def figure3(arguments: argparse.Namespace) -> None:
     """|S| = |U| = 5, ε = 1, n from 100 to 100,000."""
     laws = {
         "published": arguments.laws,
-        "reporting": arguments.calibrated,
+        "calibrated": arguments.calibrated,
         "polyopt": arguments.optimised,
         "optimum": arguments.optimised,
-        "levels": arguments.optimised,
         "polyopt_calibrated": arguments.optimised,
     }
     keys = [{"law": law, "n": n} for law in range(arguments.laws) for n in SIZES]
-    measured("figure3", keys, lambda key: Law(jeffreys(key["law"], 5, key["n"]), 1.0, 20.0), laws, arguments.part)
+    measured("figure3", keys, lambda key: RobustLaw(jeffreys(key["law"], 5, key["n"]), 1.0, 20.0), laws, arguments.part)
 
 
 def adult(arguments: argparse.Namespace) -> None:
@@ -256,7 +183,7 @@ def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[st
 
     def fitted(name: str, bound: funnel.Guarantee) -> Callable[[], Row]:
         def made() -> Row:
-            found = mechanism(name).fitted(joint, bound, limit)
+            found = mechanism(name).fitted(joint, bound, Budget.of(limit))
             protocol = found.protocol
             reads = joint.read_by(protocol.inputs.columns)
             row = judged(protocol.weights_for(reads.inputs), reads)
@@ -270,7 +197,7 @@ def _adult_versions(joint: Joint, epsilon: float, limit: float) -> list[tuple[st
             if name == "grr":
                 matrix = grr_matrix(len(read.inputs), epsilon)
             elif name == "polyopt":
-                matrix = polyopt_channel(joint, near, epsilon * (1 - 1e-6), limit)
+                matrix = polyopt_channel(joint, near, epsilon * (1 - 1e-6), Budget.of(limit))
             else:
                 matrix, _ = mechanism(name).as_published(joint, guarantee)  # type: ignore[attr-defined]
             return {**judged(integer_weights(matrix), read), "reads secret": True}

@@ -26,6 +26,7 @@ with warnings.catch_warnings():
     from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
     from great_expectations.render.components import LegacyDiagnosticRendererType
     from great_expectations.render.renderer.renderer import renderer
+    from great_expectations.validator.v1_validator import Validator
 
 
 def context() -> EphemeralDataContext:
@@ -57,6 +58,7 @@ __all__ = [
     "MetricDomainTypes",
     "PandasExecutionEngine",
     "TableMetricProvider",
+    "Validator",
     "context",
     "metric_value",
     "page",

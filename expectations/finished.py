@@ -48,6 +48,8 @@ from funnel.recount import (
     recount_published,
 )
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
+from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers, first_difference
+from funnel.recount.estimator import estimator_complaints
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.handouts import handouts_again
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
 
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
+DRAWN_CLAIMS = ("numbers",)
 SOURCE_CLAIMS = (
     "digest",
     "records",
@@ -361,7 +364,9 @@ class Finished:
         from funnel.pipeline.expectations.finished_suite import declare_finished
 
         said = self.said
-        finished = declare_finished(said.csv, said.keyed, said.guarantee, self.is_followed, said.has_noise)
+        finished = declare_finished(
+            said.csv, said.keyed, said.guarantee, self.is_followed, said.has_noise, bool(said.drawn)
+        )
         return [*self.evidence.declared(), *finished]
 
     def table(self, name: str) -> pd.DataFrame:
@@ -370,6 +375,7 @@ class Finished:
             "public_files": self._files,
             "csv": self._csv,
             "second_reader": self._second_reader,
+            "drawn_numbers": self._drawn_numbers,
             "source": self._source,
             "keys": self._keys,
             "histories": self._histories,
@@ -387,12 +393,23 @@ class Finished:
         return self.evidence.counted(claims.table(makers[name]()))
 
     def _files(self) -> list[Claim]:
-        declared = public_files.declared_files(self.said.csv, self.said.has_noise)
+        declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn))
         return public_files.files_claims(self.folder.root, declared)
 
     def _csv(self) -> list[Claim]:
         row = first_csv_difference(self.folder.csv, self.folder.data, self.said.publish)
         return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
+
+    @cached_property
+    def _told_numbers(self) -> list[ToldNumbers]:
+        """The columns of numbers that the text of the spec asks for."""
+        return declared_numbers(self.settled, self.laws.released, self.said.drawn)
+
+    def _drawn_numbers(self) -> list[Claim]:
+        folder, told = self.folder, self._told_numbers
+        copy = folder.drawn_csv if self.said.csv else None
+        wrong = first_difference(folder.data, folder.drawn, copy, self.said.publish, told)
+        return [claim("numbers", wrong is None, wrong or "")]
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
@@ -597,7 +614,9 @@ class Finished:
     def _package(self) -> list[Claim]:
         text = self.folder.package.read_bytes()
         content = _json(text, self.folder.package)
-        declared = public_files.declared_files(self.said.csv, self.said.has_noise) - {public_files.PACKAGE}
+        declared = public_files.declared_files(self.said.csv, self.said.has_noise, bool(self.said.drawn)) - {
+            public_files.PACKAGE
+        }
         files = {name: _digest(self.folder.root / name) for name in declared}
         return package_claims(
             content,
@@ -612,6 +631,7 @@ class Finished:
             self.recount.rows,
             self.frequencies,
             self._intervals,
+            self._told_numbers,
         )
 
     def _handouts(self) -> list[Claim]:
@@ -624,6 +644,14 @@ class Finished:
                 "is not what follows from datapackage.json and protocol.json",
             )
             for name, content in again.items()
+        ] + [
+            all_of(
+                public_files.ESTIMATOR,
+                (
+                    claim(public_files.ESTIMATOR, False, complaint)
+                    for complaint in estimator_complaints(self.folder.estimator.read_bytes(), self.protocol)
+                ),
+            )
         ]
 
     def _report(self) -> list[Claim]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from funnel.audit.grouped.draws import Cells
-from funnel.audit.grouped.figures import channel_complaints, finding_complaints
+from funnel.audit.grouped.figures import channel_complaints, finding_complaints, read_channels
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.rows import Rows
 from funnel.errors import DataError
@@ -29,9 +29,11 @@ from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.table_evidence import ROWS
 from funnel.recount import Recount, first_csv_difference, recount, recount_published
 from funnel.recount.grouped import RecordLevel, follow
+from funnel.recount.grouped_handouts import grouped_handouts_again
 from funnel.recount.grouped_text import GroupedText
-from funnel.recount.handouts import citation_again
 from funnel.recount.rows import connect, parquet_cells
+from funnel.recount.source import source_columns
+from funnel.recount.variance import plain_intervals
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
 
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
-CITATION = "CITATION.cff"
 FILE_CLAIMS = ("columns", "categories", "metadata", "values", "rows")
 SOURCE_CLAIMS = (
     "digest",
@@ -85,6 +86,8 @@ class FinishedGroups:
         With the release secret, where the spec has a record key.
     derivation : int
         How its answers were derived.
+    previous : str, optional
+        The newest version that readers find now.
     """
 
     spec: ReleaseSpec
@@ -95,6 +98,7 @@ class FinishedGroups:
     earlier: tuple[ReleaseFolder, ...] = ()
     key: RecordKey | None = None
     derivation: int = DERIVATION
+    previous: str | None = None
 
     @cached_property
     def said(self) -> Said:
@@ -116,7 +120,12 @@ class FinishedGroups:
     @cached_property
     def recount(self) -> Recount:
         """Counts of (secret, record), from the source itself."""
-        return recount(self.snapshot.read_codings().settled(self.spec), wide=True)
+        return recount(self.settled, wide=True)
+
+    @cached_property
+    def settled(self) -> ReleaseSpec:
+        """The spec with the recoding that the values were made by."""
+        return self.snapshot.read_codings().settled(self.spec)
 
     @cached_property
     def text(self) -> GroupedText:
@@ -181,9 +190,7 @@ class FinishedGroups:
 
     @property
     def _declared_files(self) -> frozenset[str]:
-        # What else is handed out beside a joint release is made of its one table of weights.
-        others = public_files.HANDOUTS - {CITATION}
-        return (public_files.declared_files(self.said.csv) - others) | {public_files.CHANNELS}
+        return public_files.declared_files(self.said.csv) - {public_files.ESTIMATOR} | {public_files.CHANNELS}
 
     def _files(self) -> list[Claim]:
         return public_files.files_claims(self.folder.root, self._declared_files)
@@ -198,15 +205,16 @@ class FinishedGroups:
 
     def _source(self) -> list[Claim]:
         said, spec, found = self.said, self.spec, self.recount
-        published = set(self.columns)
-        named = spec.publish == said.publish or (said.publishes_all and not published & said.kept_back)
+        # Nobody asked for a list: what is published are all columns of the source that are not kept back.
+        meant = tuple(name for name in source_columns(spec) if name not in said.kept_back)
+        named = spec.publish == (meant if said.publishes_all else said.publish)
         of_spec = spec.groups.of if isinstance(spec.groups.of, tuple) else None
         return [
             claim("digest", self.snapshot.source_sha256 == found.sha256, "of the snapshot is not that of the source"),
             same("records", self.snapshot.rows, found.rows),
             same("records left out", self.snapshot.dropped, found.dropped),
             same("secret", spec.secret, said.secret),
-            claim("published", named, "columns are not those of the spec"),
+            claim("published", named, "columns are not those that the spec asks for"),
             same("groups", (of_spec, spec.groups.people), (said.groups, said.expected_people)),
             claim("bound", said.guarantee == _handed_on(spec), "that the run was for is not the one of the spec"),
             same("csv", spec.output.csv, said.csv),
@@ -320,11 +328,21 @@ class FinishedGroups:
         files = {name: _digest(self.folder.root / name) for name in declared}
         text = self.folder.package.read_bytes()
         content = _json(self.folder.package)
-        return grouped_package_claims(content, text == _spread(content), self.version, files, self.law, self.said)
+        intervals = {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
+        return grouped_package_claims(
+            content, text == _spread(content), self.version, files, self.law, self.said, intervals
+        )
 
     def _handouts(self) -> list[Claim]:
-        right = self.folder.citation.read_bytes() == citation_again(_json(self.folder.package))
-        return [claim(CITATION, right, "is not what follows from datapackage.json")]
+        again = grouped_handouts_again(_json(self.folder.package), read_channels(self.folder.channels), self.previous)
+        return [
+            claim(
+                name,
+                (self.folder.root / name).read_bytes() == content,
+                "is not what follows from datapackage.json and channels.parquet",
+            )
+            for name, content in again.items()
+        ]
 
     def _report(self) -> list[Claim]:
         from funnel.pipeline.expectations.grouped_report_claims import grouped_report_claims

@@ -17,6 +17,7 @@ from funnel.pipeline.expectations import (
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
+from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
 from funnel.pipeline.expectations.custom.frequencies import ExpectFrequenciesToBeProtected
 from funnel.pipeline.expectations.custom.handouts import ExpectHandoutsToFollowDocuments
 from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
@@ -32,7 +33,7 @@ from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapsh
 
 
 def declare_finished(
-    csv: bool, keyed: bool, guarantee: Guarantee, followed: bool = False, noise: bool = False
+    csv: bool, keyed: bool, guarantee: Guarantee, followed: bool = False, noise: bool = False, drawn: bool = False
 ) -> list[ReleaseExpectation]:
     """All expectations on a finished folder, each with a description in plain words.
 
@@ -48,6 +49,8 @@ def declare_finished(
         Whether rows are drawn given everything published about the same people before.
     noise : bool
         Whether noise protects the frequencies, so that everything public follows from noisy counts.
+    drawn : bool
+        Whether numbers are drawn within published intervals.
     """
     law = "public counts" if noise else "recount"
     copies: list[ReleaseExpectation] = [
@@ -80,12 +83,22 @@ def declare_finished(
             ),
         )
     ]
+    numbers: list[ReleaseExpectation] = [
+        ExpectNumbersToFollowRecords(
+            claims=list(finished.DRAWN_CLAIMS),
+            description=(
+                "Every drawn number is the one that the published records and the declared intervals make, made again "
+                "without the source."
+            ),
+        )
+    ]
     return [
         ExpectPublicFilesToEqualDeclared(
             claims=list(public_files.CLAIMS),
             description="The folder holds exactly the declared public files, as plain files, and a closed audit/.",
         ),
         *(copies if csv else []),
+        *(numbers if drawn else []),
         *(keys if keyed else []),
         ExpectSecondReaderToAgree(
             claims=list(finished.READER_CLAIMS),
@@ -117,7 +130,7 @@ def declare_finished(
             description=f"The data package names the files that are there, and tells what the spec and the {law} say.",
         ),
         ExpectHandoutsToFollowDocuments(
-            claims=sorted(public_files.HANDOUTS),
+            claims=[*sorted(public_files.HANDOUTS), public_files.ESTIMATOR],
             description="README, citation, catalogue entry and the csv of the protocol say what these documents say.",
         ),
         *(histories if followed else []),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from funnel.audit.grouped.figures import is_told, level_complaints, step_of
@@ -10,7 +12,15 @@ from funnel.audit.grouped.law import PublishedLaw
 from funnel.pipeline.expectations.claims import Claim, all_of, claim, same
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.grouped_claims import of
-from funnel.pipeline.expectations.package_claims import PROTECTED, SCOPES, created_claim, described, resource, texts_of
+from funnel.pipeline.expectations.package_claims import (
+    PROTECTED,
+    SCOPES,
+    created_claim,
+    described,
+    resource,
+    texts_of,
+    with_numbers,
+)
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim
 from funnel.pipeline.expectations.public_files import CHANNELS, NUMBERS
 from funnel.pipeline.expectations.said import Said
@@ -19,6 +29,13 @@ CLAIMS = ("canonical text", "texts", "resources", "guarantee", "level", "channel
 MEANING = (
     "sanitised: a plain value stands for itself; a value with 'or', or 'any but', may come from any of the values it "
     "names or leaves, and 'any' from all. protocol.json says how it was drawn, and channels.parquet how probable it is."
+)
+_RECIPE = (
+    "Of one column at a time: of all shares p of true values those are the likeliest that this ends at, from equal "
+    "ones on: multiply every p(x) by the sum over published values y of q(y) P(y|x) / r(y), again and again, where "
+    "q(y) is the share of records with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true "
+    "values x; published values that have no line there are one. P(y|x) is an average over all records of this "
+    "release, and holds for no part of them. channels.parquet has the same of every two columns."
 )
 
 
@@ -29,6 +46,7 @@ def grouped_package_claims(
     files: Mapping[str, tuple[str, int]],
     law: PublishedLaw,
     said: Said,
+    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -45,11 +63,18 @@ def grouped_package_claims(
         Of the recounted records under the protocol beside it.
     said : Said
         What the text of the spec says.
+    intervals : mapping of column to mapping of category to (least, largest)
+        The intervals that categories of numbers stand for.
     """
     privacy, text = content["funnel:privacy"], law.followed.text
     texts = texts_of(version, said)
     resources = [
-        resource(said.settings["name"], described(path, text.texts, MEANING), path, *files[path])
+        resource(
+            said.settings["name"],
+            with_numbers(described(path, text.texts, MEANING), text.columns, said, intervals),
+            path,
+            *files[path],
+        )
         for path in sorted(files)
         if path.startswith("data/")
     ]
@@ -83,7 +108,11 @@ def _channel(files: Mapping[str, tuple[str, int]], law: PublishedLaw, said: Said
         return {"path": path, "hash": f"sha256:{files[path][0]}"}
 
     text = law.followed.text
+    noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
     return {
+        "schema": "funnel/grouped-privacy/1",
+        "meaning": said.guarantee.meaning,
+        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
         "unit": "nats",
         "secret": list(said.secret),
         "published": list(text.columns),
@@ -98,7 +127,7 @@ def _channel(files: Mapping[str, tuple[str, int]], law: PublishedLaw, said: Said
         "records": rows,
         "rowOrder": "random" if said.shuffled else "as in the source",
         "disclosureControl": expected_rules(said),
-        "frequencies": {"protection": "none", "meaning": PROTECTED["none"]},
+        "frequencies": {"protection": "none", "meaning": PROTECTED["none"], **dict.fromkeys(noisy)},
         "scope": SCOPES[said.people],
-        **({} if said.people is None else {"people": said.people}),
+        "people": said.people,
     }

@@ -143,8 +143,8 @@ def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee)
             description="The data package names the files that are there, and tells what the spec and the recount say.",
         ),
         ExpectHandoutsToFollowDocuments(
-            claims=[finished_groups.CITATION],
-            description="How to cite the release follows from its data package.",
+            claims=sorted(public_files.HANDOUTS),
+            description="What is told to people and portals follows from the data package and the effective channels.",
         ),
         ExpectReportToFollowRecount(
             claims=list(grouped_report_claims.CLAIMS),

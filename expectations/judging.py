@@ -97,7 +97,7 @@ def evaluate(evidence: Judged) -> Evaluated:
 
 
 def announced(
-    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False
+    evidence: Evidence, csv: bool, keyed: bool, followed: bool = False, noise: bool = False, drawn: bool = False
 ) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of the expectations that a release will be judged by, in their order.
 
@@ -113,10 +113,12 @@ def announced(
         Whether rows are drawn given everything published about the same people before.
     noise : bool
         Whether noise protects the frequencies.
+    drawn : bool
+        Whether numbers are drawn within published intervals.
     """
     from funnel.pipeline.expectations.finished_suite import declare_finished
 
-    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed, noise)]
+    declared = [*evidence.declared(), *declare_finished(csv, keyed, evidence.guarantee, followed, noise, drawn)]
     return tuple((_configured(one)[0], str(one.description)) for one in declared)
 
 
@@ -124,7 +126,7 @@ def _evaluate(
     declared: list[ReleaseExpectation], tables: Mapping[str, pd.DataFrame]
 ) -> dict[str, ExpectationSuiteValidationResult]:
     """Results of one suite for each table of the evidence."""
-    from funnel.pipeline.expectations.engine import ExpectationSuite, context
+    from funnel.pipeline.expectations.engine import ExpectationSuite, Validator, context
 
     # One asset for all of them: whenever one is added, the whole context is written down as text.
     asset = context().data_sources.add_pandas("evidence").add_dataframe_asset("tables")
@@ -133,7 +135,8 @@ def _evaluate(
     for name, table in tables.items():
         mine = [expectation for expectation in declared if expectation.evidence_table == name]
         suite = ExpectationSuite(name=name, expectations=mine)
-        results[name] = whole.get_batch({"dataframe": table}).validate(suite)
+        # What a batch does to validate a suite; making the batch first would digest every table twice.
+        results[name] = Validator(whole, batch_parameters={"dataframe": table}).validate_expectation_suite(suite)
     return results
 
 

@@ -15,9 +15,10 @@ from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, nea
 from funnel.pipeline.expectations.disclosure_claims import expected_rules
 from funnel.pipeline.expectations.laws import Laws, share_step
 from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
-from funnel.pipeline.expectations.public_files import FREQUENCIES, NUMBERS
+from funnel.pipeline.expectations.public_files import DRAWN, DRAWN_CSV, FREQUENCIES, NUMBERS
 from funnel.pipeline.expectations.said import Said
 from funnel.recount import PlainLevel
+from funnel.recount.drawn_numbers import ToldNumbers, field_again
 from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.published import in_csv
 
@@ -100,6 +101,7 @@ def package_claims(
     rows: int = 0,
     public: PublicFrequencies | None = None,
     intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
+    drawn: Sequence[ToldNumbers] = (),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -125,6 +127,8 @@ def package_claims(
         Where noise protects the frequencies.
     intervals : mapping of column to mapping of category to (least, largest)
         The intervals that categories of numbers stand for.
+    drawn : sequence of ToldNumbers
+        The columns of numbers that are drawn within them.
     """
     privacy = content["funnel:privacy"]
     texts = texts_of(version, said)
@@ -132,7 +136,10 @@ def package_claims(
     resources = [
         resource(
             said.settings["name"],
-            _with_numbers(described(path, of_column, _FIELD), said, intervals),
+            [
+                *with_numbers(described(path, of_column, _FIELD), said.publish, said, intervals),
+                *(_drawn(path, one, said) for one in drawn if path in (DRAWN, DRAWN_CSV)),
+            ],
             path,
             *files[path],
         )
@@ -192,16 +199,16 @@ def created_claim(stated: object) -> Claim:
 
 def resource(name: str, fields: list[dict[str, Any]], path: str, digest: str, size: int) -> dict[str, Any]:
     """A table of a release as a resource of its package."""
-    is_csv = path.endswith(".csv")
+    is_csv, of_numbers = path.endswith(".csv"), path in (DRAWN, DRAWN_CSV)
     return {
-        "name": f"{name}-csv" if is_csv else name,
+        "name": name + "-numbers" * of_numbers + "-csv" * is_csv,
         "path": path,
         "type": "table",
         "format": "csv" if is_csv else "parquet",
         "mediatype": "text/csv" if is_csv else "application/vnd.apache.parquet",
         **({"encoding": "utf-8", "description": _CSV, "bytes": size} if is_csv else {}),
         "hash": f"sha256:{digest}",
-        "schema": {"fieldsMatch": "exact", "fields": fields, "missingValues": []},
+        "schema": {"fieldsMatch": "exact", "fields": fields, "missingValues": [""] * of_numbers},
     }
 
 
@@ -223,13 +230,16 @@ def described(path: str, texts: Mapping[str, Sequence[str]], meaning: str) -> li
     return fields
 
 
-def _with_numbers(
-    fields: list[dict[str, Any]], said: Said, intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]]
+def with_numbers(
+    fields: list[dict[str, Any]],
+    columns: Sequence[str],
+    said: Said,
+    intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]],
 ) -> list[dict[str, Any]]:
     """The fields of the published columns, with what is said of their numbers."""
     return [
         {**field, **_numbers(column, said, intervals.get(column, {}))}
-        for column, field in zip(said.publish, fields, strict=True)
+        for column, field in zip(columns, fields, strict=True)
     ]
 
 
@@ -238,9 +248,18 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
     told = said.section("numbers").get(column)
     if told is None:
         return {}
-    known = {key: told[key] for key in ("unit", "range") if key in told}
+    known = {key: told[key] for key in ("unit", "range", "decimals") if key in told}
     ends = {label: [float(low), float(high)] for label, (low, high) in intervals.items()}
-    return {"funnel:numbers": {**known, "whole": told.get("whole", False), **({"intervals": ends} if ends else {})}}
+    means = {"means": dict(zip(intervals, told["means"], strict=True))} if "means" in told else {}
+    weight = {"surveyWeight": True} if said.settings.get("weight") == column else {}
+    whole = told.get("whole", False)
+    return {"funnel:numbers": {**known, "whole": whole, **({"intervals": ends} if ends else {}), **means, **weight}}
+
+
+def _drawn(path: str, told: ToldNumbers, said: Said) -> dict[str, Any]:
+    """The field of a column of drawn numbers."""
+    unit = said.section("numbers")[told.column].get("unit")
+    return field_again(told, unit, in_csv if path.endswith(".csv") else str)
 
 
 def _of_outputs(protocol: Mapping[str, Any]) -> dict[str, list[str]]:

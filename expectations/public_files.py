@@ -13,16 +13,22 @@ from funnel.pipeline.expectations.claims import Claim, all_of, claim
 DATA, PROTOCOL, PACKAGE, PAGE = "data/records.parquet", "protocol.json", "datapackage.json", "report.html"
 CSV, NUMBERS, FREQUENCIES = "data/records.csv", "report.json", "frequencies.json"
 CHANNELS = "channels.parquet"
+DRAWN, DRAWN_CSV = "data/numbers.parquet", "data/numbers.csv"
 HANDOUTS = frozenset({"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"})
+ESTIMATOR = "estimator.csv"
 ALWAYS = frozenset({DATA, PROTOCOL, PACKAGE, PAGE, NUMBERS}) | HANDOUTS
 FOLDERS = frozenset({"data", "audit"})
 INTERNAL = "audit"
 CLAIMS = ("all public files", "no other file", "plain files", "rights of audit/")
 
 
-def declared_files(csv: bool, noise: bool = False) -> frozenset[str]:
-    """Paths of the public files that a version consists of; public counts are one where noise protects the others."""
-    return ALWAYS | ({CSV} if csv else set()) | ({FREQUENCIES} if noise else set())
+def declared_files(csv: bool, noise: bool = False, drawn: bool = False) -> frozenset[str]:
+    """Paths of the public files that a version consists of; public counts are one where noise protects the others.
+
+    So is a table of numbers where some are drawn within intervals.
+    """
+    tables = ({CSV} if csv else set()) | ({DRAWN} if drawn else set()) | ({DRAWN_CSV} if drawn and csv else set())
+    return ALWAYS | {ESTIMATOR} | tables | ({FREQUENCIES} if noise else set())
 
 
 def files_claims(root: Path, declared: Set[str]) -> list[Claim]:

@@ -104,6 +104,12 @@ class Said:
         return found if isinstance(found, dict) else {}
 
     @property
+    def drawn(self) -> tuple[str, ...]:
+        """Published columns of which a number is drawn within every interval, in order."""
+        numbers = self.section("numbers")
+        return tuple(column for column in self.publish if numbers.get(column, {}).get("draw") is not None)
+
+    @property
     def csv(self) -> bool:
         """Whether a csv is asked for."""
         return bool(self.section("output").get("csv", False))

@@ -17,7 +17,16 @@ from funnel.errors import (
     SolverError,
     SpecError,
 )
-from funnel.estimation import Estimate, estimate
+from funnel.estimation import (
+    EffectiveChannels,
+    Estimate,
+    NumberEstimate,
+    Trend,
+    estimate,
+    estimate_numbers,
+    estimate_trend,
+)
+from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
 from funnel.frequencies.library import protect
 from funnel.groups import GroupedProtocol, publish_groups
 from funnel.guarantees import (
@@ -65,6 +74,7 @@ __all__ = [
     "Alphabet",
     "Chi2Lift",
     "DataError",
+    "EffectiveChannels",
     "EntropyError",
     "Estimate",
     "Estimation",
@@ -80,6 +90,7 @@ __all__ = [
     "LedgerError",
     "Level",
     "MutualInformation",
+    "NumberEstimate",
     "OutputError",
     "PerfectPrivacy",
     "PipelineError",
@@ -89,11 +100,16 @@ __all__ = [
     "Solution",
     "SolverError",
     "SpecError",
+    "Trend",
     "Utility",
     "Variance",
+    "WeightedEstimate",
     "Witness",
     "draw_within",
     "estimate",
+    "estimate_numbers",
+    "estimate_trend",
+    "estimate_weighted",
     "fit",
     "measures",
     "mechanisms",

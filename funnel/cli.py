@@ -277,7 +277,8 @@ def plan_command(
     most information are computed, and what the best mechanism keeps with them; the lines go into SPEC in place of the
     sections of the same name.
 
-    Where columns are published in groups, it is said which, why, and what becomes of every column.
+    Where columns are published in groups, it is said which, why, and what becomes of every column; plan.html then has
+    other budgets, other groups, and what is kept without each of the columns.
 
     With --frequencies, what the best protocol that reads the published columns alone keeps whatever counts the noise
     leaves open, for several sizes of noise and numbers of records, and what the protocol made without noise would reach
@@ -293,7 +294,7 @@ def plan_command(
     from funnel.register.planning import plan_version
     from funnel.release.grouping import plan_groups
     from funnel.release.preview import preview
-    from funnel.rendering import plan_writer
+    from funnel.rendering import grouped_plan_writer, plan_writer
     from funnel.sample_size import warnings
     from funnel.source import is_grouped, settled_columns
     from funnel.spec import ReleaseSpec
@@ -310,13 +311,18 @@ def plan_command(
         found = preview(described, console.progress)
         joint = found.protected.frequencies.joint
         if is_grouped(described, found.counted):
-            if page is not None or everything or suggesting or costing:
+            if everything or suggesting or costing:
                 raise SpecError(
-                    "columns are published in groups here, of which there is a plan without page, other mechanisms, "
-                    "suggestions or noise; give none of --page, --all, --suggest and --frequencies"
+                    "columns are published in groups here, of which there is a plan without other mechanisms, "
+                    "suggestions or noise; give none of --all, --suggest and --frequencies"
                 )
             planned = [plan_groups(described, joint, bound, console.progress) for bound in bounds]
-            console.print_groups(described, joint.n, planned, found.protected.protection)
+            protection, write_groups = found.protected.protection, grouped_plan_writer()
+            there = None
+            if write_page is not None and write_groups is not None:
+                told_line = frequencies_line(protection, True)
+                there = write_groups(described, joint, planned, told_line, page, console.progress)
+            console.print_groups(described, joint.n, planned, protection, there)
             return
         useful = utility_for(found.settled or described, joint)
         with console.comparing(described, joint, [str(bound) for bound in bounds], found.protected.protection) as told:
@@ -479,14 +485,22 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 
 
 @main.command("estimate")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("releases", metavar="RELEASE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--by", "by", multiple=True, metavar="COLUMN", help="Estimate this column; several are crossed.")
+@click.option("--within", multiple=True, metavar="COLUMN", help="Shares among the records with the same value here.")
+@click.option("--of", "of", metavar="COLUMN", help="Mean, total and quantiles of this column of numbers instead.")
+@click.option(
+    "--quantile", "quantiles", multiple=True, type=float, metavar="SHARE", help="With --of; quartiles by default."
+)
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
-    "--method", type=click.Choice(["em", "inverse"]), default="em", show_default=True, help="How shares are estimated."
+    "--method",
+    type=click.Choice(["em", "inverse"]),
+    help="How shares are estimated: likeliest, or without bias. Default em, of columns in groups inverse.",
 )
+@click.option("--weighted", is_flag=True, help="Of the population that the published classes of weights stand for.")
 @json_option
-def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method: str, as_json: bool) -> None:
+def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Estimate how common true values are, from the records of a published RELEASE.
 
     RELEASE is the folder of a version, or of a series (then its latest version is read); its records, protocol.json and
@@ -495,14 +509,18 @@ def estimate_command(release: Path, by: tuple[str, ...], sampling: bool, method:
 
     Values that the records can tell only in sum are listed so, with what is left of each of them. Where that is because
     some values hardly occur, they are taken to be as rare as is published, and named.
-    """
-    from funnel.release.estimated import estimate_release
-    from funnel.release.layout import find_release, require_one_channel
 
-    folder = find_release(release)
-    require_one_channel(folder)
+    Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
+
+    Of columns that were published in groups one or two are estimated, by channels.parquet: name them with --by. Its
+    probabilities are rounded, and intervals have room for that.
+    """
+    from funnel.release.asked import Question
+    from funnel.release.layout import find_release
+
+    folders = [find_release(release) for release in releases]
     with Console(as_json) as console:
         console.progress("counting records", 0, None)
-        found = estimate_release(folder, by or None, method="em" if method == "em" else "inverse", sampling=sampling)
+        found = Question(**asked).answer(folders)
     for line in [json_line(found.to_dict())] if as_json else map(printable, str(found).splitlines()):
         click.echo(line)

@@ -127,15 +127,25 @@ class Console:
                 print(f"{now:6.1f} s  {what}", file=sys.stderr, flush=True)
             self._said, self._said_at = what, now
 
-    def print_groups(self, spec: ReleaseSpec, n: int, planned: Sequence[PlannedGroups], protection: Protection) -> None:
-        """Print the plan of a grouped release."""
+    def print_groups(
+        self,
+        spec: ReleaseSpec,
+        n: int,
+        planned: Sequence[PlannedGroups],
+        protection: Protection,
+        page: Path | None = None,
+    ) -> None:
+        """Print the plan of a grouped release, and where its page was written, if it was."""
         from funnel.console_groups import show_groups
 
         if self.as_json:
             plans = [one.to_dict() for one in planned]
-            self.print_json({"records": n, "frequencies": protection.model_dump(), "groups": plans})
+            there = None if page is None else str(page)
+            self.print_json({"records": n, "frequencies": protection.model_dump(), "groups": plans, "page": there})
         else:
             show_groups(spec, n, planned, frequencies_line(protection, True), self._out)
+            if page is not None:
+                self._print_page(page)
 
     def print_json(self, content: dict[str, Any]) -> None:
         """Print one JSON object on one line."""
@@ -250,10 +260,11 @@ class Console:
         for line in (*_costs(noise or ()), *(() if disclosure is None else disclosure.lines())):
             out.print(Text(printable(line)), soft_wrap=True)
         if page is not None:
-            out.print(
-                Text(printable(f"budgets, what they mean for one person, and what columns cost: {page}")),
-                soft_wrap=True,
-            )
+            self._print_page(page)
+
+    def _print_page(self, page: Path) -> None:
+        said = f"budgets, what they mean for one person, and what columns cost: {page}"
+        self._out.print(Text(printable(said)), soft_wrap=True)
 
     def _print_head(self, spec: ReleaseSpec, joint: Joint, guarantees: Sequence[str], protection: Protection) -> None:
         about = "about " if protection.protection == "noise" else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -19,17 +21,50 @@ Interval = tuple[int | float, int | float]
 def intervals_of(spec: ReleaseSpec, column: str) -> dict[str, Interval]:
     """The interval of every bin of a column, by its name, the ends included that are in it.
 
-    From an edge on and under the next one; where numbers are whole up to the last one under it. The range of the
-    column closes the first and the last bin, and is itself included. Empty without bins or without a range.
+    From an edge on and under the next one; where numbers are whole or have so many decimals, up to the last one under
+    it. The range of the column closes the first and the last bin, and is itself included. Empty without bins or
+    without a range.
     """
     numbers, recode = spec.numbers.get(column), spec.recode.get(column)
     if numbers is None or numbers.range is None or recode is None or not recode.bin_labels:
         return {}
     ends = (numbers.range[0], *recode.edges, numbers.range[1])
-    under = 1 if numbers.whole else 0
-    found = [(low, high - under) for low, high in pairwise(ends)]
-    found[-1] = (found[-1][0], numbers.range[1])
-    return dict(zip(recode.bin_labels, found, strict=True))
+    if numbers.step is None:
+        return dict(zip(recode.bin_labels, pairwise(ends), strict=True))
+    steps = steps_of(spec, column).values()
+    return {
+        label: (_plain(low * numbers.step), _plain(high * numbers.step))
+        for label, (low, high) in zip(recode.bin_labels, steps, strict=True)
+    }
+
+
+def steps_of(spec: ReleaseSpec, column: str) -> dict[str, tuple[int, int]]:
+    """The interval of every bin of a column with a range and a step, as the first and the last multiple of the step.
+
+    An interval without any has its last one before its first.
+    """
+    numbers, recode = spec.numbers[column], spec.recode[column]
+    if numbers.range is None or numbers.step is None:
+        raise ValueError("without a range and a step there are no numbers to count")
+    # As the decimals that were written.
+    edges = [Fraction(str(edge)) / numbers.step for edge in recode.edges]
+    firsts = [Fraction(str(numbers.range[0])) / numbers.step, *edges]
+    lasts = [*(math.ceil(edge) - 1 for edge in edges), math.floor(Fraction(str(numbers.range[1])) / numbers.step)]
+    return {
+        label: (math.ceil(first), last) for label, first, last in zip(recode.bin_labels, firsts, lasts, strict=True)
+    }
+
+
+def _plain(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def means_of(spec: ReleaseSpec, column: str) -> dict[str, float]:
+    """The mean of every bin that the spec gives means for, by its name."""
+    numbers, recode = spec.numbers.get(column), spec.recode.get(column)
+    if numbers is None or numbers.means is None or recode is None:
+        return {}
+    return dict(zip(recode.bin_labels, numbers.means, strict=True))
 
 
 def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
@@ -41,16 +76,22 @@ def described_numbers(spec: ReleaseSpec, column: str) -> dict[str, Any] | None:
     if said is None:
         return None
     intervals = {label: list(interval) for label, interval in intervals_of(spec, column).items()}
+    means = means_of(spec, column)
     return {
         **({} if said.unit is None else {"unit": said.unit}),
         **({} if said.range is None else {"range": list(said.range)}),
         "whole": said.whole,
+        **({} if said.decimals is None else {"decimals": said.decimals}),
         **({"intervals": intervals} if intervals else {}),
+        **({"means": means} if means else {}),
+        **({"surveyWeight": True} if spec.weight == column else {}),
     }
 
 
 def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[float | None, ...]:
-    """The number that each category of a column stands for: itself, or the middle of its bin; None if it has none.
+    """The number that each category of a column stands for: itself, or the mean of its bin; None if it has none.
+
+    The mean as the spec has it, or the middle.
 
     The categories of missing and of other values have none.
 
@@ -59,11 +100,13 @@ def numbers_of(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> tuple[f
     SpecError
         If another category is no number.
     """
-    intervals = intervals_of(spec, column)
+    intervals, means = intervals_of(spec, column), means_of(spec, column)
     without = (spec.source.missing_label, spec.other_label(column))
     found: list[float | None] = []
     for label in labels:
-        if label in intervals:
+        if label in means:
+            found.append(means[label])
+        elif label in intervals:
             low, high = intervals[label]
             found.append((low + high) / 2)
         elif (number := number_in(label, spec.source.decimal)) is not None:

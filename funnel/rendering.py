@@ -7,13 +7,16 @@ from pathlib import Path
 
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
+from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.release.grouped_report import GroupedReport
+from funnel.release.grouping import PlannedGroups
 from funnel.release.preview import Preview
 from funnel.release.public_report import PublicReport
 from funnel.spec import ReleaseSpec
 
 PlannedFor = tuple[Guarantee, Sequence[str], ExpectedErrors | None]
+GroupedPlanWriter = Callable[[ReleaseSpec, Joint, Sequence[PlannedGroups], str, Path | None, Progress], Path]
 PlanWriter = Callable[[ReleaseSpec, Preview, Sequence[PlannedFor], str, Path | None, Progress], Path]
 
 
@@ -40,3 +43,12 @@ def plan_writer() -> PlanWriter | None:
     except ImportError:
         return None
     return write_plan
+
+
+def grouped_plan_writer() -> GroupedPlanWriter | None:
+    """What writes the page of a plan of groups; None in such a library."""
+    try:
+        from funnel.report.plan.grouped import write_grouped_plan
+    except ImportError:
+        return None
+    return write_grouped_plan

@@ -88,16 +88,20 @@ def _bound(value: object) -> object:
 
 
 class Condition(Section):
-    """``[source.where]``, one for a column; a list of values is short for ``one_of``.
+    """``[source.where]``: what the cell of a column must be; a list of values is short for ``one_of``.
 
     A cell that is missing meets none but ``missing = true``.
 
     Attributes
     ----------
-    one_of, none_of : tuple of str or None
-        Texts that the cell is, or is not, one of; as they are in the source, before any recoding.
-    at_least, under : number, date or None
-        What it is not below, and what it is below.
+    one_of : tuple of str or None
+        Texts that the cell is one of; as they are in the source, before any recoding.
+    none_of : tuple of str or None
+        Texts that it is none of.
+    at_least : number, date or None
+        What it is not below.
+    under : number, date or None
+        What it is below.
     missing : bool or None
         Whether it is missing.
     """
@@ -134,8 +138,10 @@ class SourceSettings(Section):
     format : str
         One of `funnel.source.formats`; by default told by the suffix of the path; a path without suffix is a folder of
         parquet files.
-    table, query : str or None
-        Of a database: the table (or view) to read, or ``schema.table``; or a query.
+    table : str or None
+        Of a database: the table (or view) to read, or ``schema.table``.
+    query : str or None
+        Of a database: a query, in place of a table.
     delimiter : str
         The character between the values of a csv file; of a ``.tsv`` file by default a tab.
     encoding : str
@@ -322,6 +328,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+# Whole numbers that a double tells apart.
+_MOST_STEPS = 2**53
+
+
 class NumberSettings(Section):
     """``[numbers.COLUMN]``: what the numbers of a column are.
 
@@ -334,11 +344,27 @@ class NumberSettings(Section):
         Whether there are whole numbers only: then "25 to under 45" is from 25 to 44.
     unit : str or None
         What is counted or measured, such as "years" or "US dollars".
+    decimals : int or None
+        Digits after the point that numbers have: of 2, "10 to under 20" is from 10.00 to 19.99.
+    means : tuple of numbers or None
+        What the numbers of every bin are on average, known before the source is read; by default the middle of each.
+    draw : "within" or None
+        Whether a table is published beside the records that has a number of its interval for every record.
     """
 
     range: Annotated[tuple[int | float, int | float] | None, BeforeValidator(_as_tuple)] = None
     whole: StrictBool = False
     unit: Line | None = None
+    decimals: Annotated[StrictInt, Field(ge=0, le=9)] | None = None
+    means: Annotated[tuple[int | float, ...] | None, BeforeValidator(_as_tuple)] = None
+    draw: Literal["within"] | None = None
+
+    @field_validator("means", mode="before")
+    @classmethod
+    def _one_a_bin(cls, value: object) -> object:
+        if value is None or (isinstance(value, (list, tuple)) and value and all(map(_is_number, value))):
+            return None if value is None else tuple(value)
+        raise ValueError("must be a list with a number for every bin, from the lowest to the highest")
 
     @field_validator("range", mode="before")
     @classmethod
@@ -354,8 +380,26 @@ class NumberSettings(Section):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError("says nothing; give range, whole or unit")
+            raise ValueError("says nothing; give range, whole, decimals or unit")
+        if self.whole and self.decimals:
+            raise ValueError(f"has whole numbers with {self.decimals} decimals; take whole or decimals out")
+        if self.draw is None:
+            return self
+        if self.range is None or self.step is None:
+            raise ValueError(
+                'draw = "within" needs to know which numbers there are; give range = [least, largest], and whole = '
+                "true or the number of decimals"
+            )
+        if max(map(abs, self.range)) / self.step > _MOST_STEPS:
+            raise ValueError("has more numbers than can be drawn from; give fewer decimals, or a smaller range")
         return self
+
+    @property
+    def step(self) -> Fraction | None:
+        """What numbers are multiples of; None where any number there is may be one."""
+        if self.decimals is not None:
+            return Fraction(1, 10**self.decimals)
+        return Fraction(1) if self.whole else None
 
     @property
     def round_edges(self) -> tuple[int | float, ...]:
@@ -535,7 +579,7 @@ class OutputSettings(Section):
 
 
 class SourceReference(Section):
-    """One entry of ``sources`` in ``[metadata]``: what the released data were made from.
+    """``[[metadata.sources]]``: what the released data were made from.
 
     Attributes
     ----------
@@ -559,9 +603,16 @@ class MetadataSettings(Section):
     ----------
     licence : str
         Name or SPDX identifier of the licence the release is published under.
-    licence_url, contact_name, contact_email : str or None
+    licence_url : str or None
+        Its web address.
+    contact_name : str or None
+        Whom to ask.
+    contact_email : str or None
+        Where to ask.
     keywords : tuple of str
+        Words by which a portal finds the release.
     sources : tuple of SourceReference
+        What the released data were made from.
     """
 
     licence: Line

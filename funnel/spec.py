@@ -7,6 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
@@ -19,7 +20,7 @@ from funnel.errors import SpecError
 from funnel.fields import Columns, Line
 from funnel.frequency_settings import Categories, FrequencySettings
 from funnel.group_settings import GroupSettings, Published, read_groups, unfit_for_groups
-from funnel.hierarchy import with_hierarchies
+from funnel.hierarchy import Known, with_hierarchies
 from funnel.settings import (
     OTHER,
     ApprovalSettings,
@@ -42,6 +43,12 @@ from funnel.settings import (
 from funnel.storage import base_name, is_url, local_path
 from funnel.wording import did_you_mean, nearest, same_name, toml_key
 
+
+def drawn_name(column: str) -> str:
+    """The name of the column of numbers that are drawn within the intervals of a column."""
+    return f"{column} (number)"
+
+
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
 
@@ -55,10 +62,14 @@ class ReleaseSpec(Section):
     ----------
     name : str
         Folder name of the release: lower-case letters, digits and hyphens.
-    title, description : str
-        For people.
-    secret, publish : tuple of str
-        Columns whose values must not become known, and columns to publish; none is both.
+    title : str
+        What the release is called, for people.
+    description : str
+        What it is, for people.
+    secret : tuple of str
+        Columns whose values must not become known.
+    publish : tuple of str
+        Columns to publish, none of which is secret; or a list of groups of columns, or "auto".
     record_key : tuple of str
         Columns whose values together are unique to a record, to give a record the same answer in every release; by
         default none, and every release is drawn afresh.
@@ -88,6 +99,8 @@ class ReleaseSpec(Section):
         the one published column, which then holds numbers.
     numbers : mapping of column name to NumberSettings
         What the numbers of a secret or published column are.
+    weight : str or None
+        The published column of survey weights, which is published as classes like any other column.
     """
 
     name: StrictStr
@@ -104,6 +117,7 @@ class ReleaseSpec(Section):
     guarantee: GuaranteeSettings
     utility: Literal["information", "variance", "estimation"] = "information"
     numbers: Mapping[str, NumberSettings] = Field(default_factory=dict)
+    weight: Line | None = None
     mechanism: MechanismSettings = MechanismSettings()
     output: OutputSettings = OutputSettings()
     metadata: MetadataSettings
@@ -133,8 +147,10 @@ class ReleaseSpec(Section):
         return cls.parse(read_spec_text(path), path)
 
     @classmethod
-    def parse(cls, text: str, path: str | os.PathLike[str]) -> Self:
+    def parse(cls, text: str, path: str | os.PathLike[str], hierarchies: Known | None = None) -> Self:
         """Validate the text of a spec file that was read already; ``path`` says whose it is.
+
+        What its hierarchies came to may be given, as `hierarchies` has it; by default they are read.
 
         Raises
         ------
@@ -150,15 +166,19 @@ class ReleaseSpec(Section):
         except RecursionError as error:
             raise SpecError(f"{file.name} is not a spec: its lists or tables are nested too deeply") from error
         try:
-            spec = cls.of(settings, folder=file.parent)
+            spec = cls.of(settings, file.parent, hierarchies)
         except SpecError as error:
             raise SpecError(f"{file.name}: {error}") from error
         spec._text = text
         return spec
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Self:
+    def of(
+        cls, settings: Mapping[str, Any], folder: str | os.PathLike[str] = ".", hierarchies: Known | None = None
+    ) -> Self:
         """Validate settings that are in memory already; relative paths start at ``folder``.
+
+        Hierarchies as `parse` has them.
 
         Raises
         ------
@@ -166,7 +186,7 @@ class ReleaseSpec(Section):
             As `load`.
         """
         try:
-            spec = cls.model_validate(with_hierarchies(settings, Path(folder)))
+            spec = cls.model_validate(with_hierarchies(settings, Path(folder), hierarchies))
         except ValidationError as error:
             raise SpecError(complaint(error, cls)) from error
         spec = spec.with_declared_bins()
@@ -397,6 +417,69 @@ class ReleaseSpec(Section):
             )
         return None
 
+    def _require_drawable(self, column: str) -> None:
+        """Refuse numbers within intervals where there are none, or where nothing says how they are drawn."""
+        what = f'[numbers] draw = "within" of {column!r}'
+        if column in self.secret:
+            raise ValueError(f"{what} draws from what is published, and that column is secret; take draw out")
+        if self.groups.of is not None:
+            raise ValueError(
+                f"{what} is not there yet for groups of columns; publish a flat list of few, or take draw out"
+            )
+        if not self.has_bins(column):
+            raise ValueError(
+                f"{what} draws within the bins of a column, and it has none; give bins under "
+                f"[recode.{toml_key(column)}], or take draw out"
+            )
+        name = drawn_name(column)
+        if any(same_name(name, other) for other in self.columns):
+            raise ValueError(f"{what} makes a column {name!r}, and there is one already; publish one of the two")
+
+    def _require_means(self, column: str, numbers: NumberSettings) -> None:
+        """Refuse means that are not one for each bin, inside it."""
+        edges, means = self.recode[column].edges if column in self.recode else (), numbers.means or ()
+        if not edges or numbers.range is None:
+            raise ValueError(
+                f"[numbers] {column!r} has means, which are of bins that are listed under [recode.{toml_key(column)}], "
+                "within a range; give both, or take means out"
+            )
+        ends = (numbers.range[0], *edges, numbers.range[1])
+        if len(means) != len(ends) - 1:
+            raise ValueError(f"[numbers] {column!r} has {len(means)} means and {len(ends) - 1} bins; give one for each")
+        under = float(numbers.step or 0)
+        for (low, high), mean in zip(pairwise(ends), means, strict=True):
+            if not low <= mean <= (high if high == ends[-1] else high - under):
+                raise ValueError(f"[numbers] {column!r} has a mean of {mean} for its bin from {low} to {high}")
+
+    @model_validator(mode="after")
+    def _weight_agrees(self) -> Self:
+        if self.weight is None:
+            return self
+        column, key = self.weight, toml_key(self.weight)
+        if self.groups.of is not None:
+            raise ValueError("weight is not there yet for groups of columns; publish a flat list, or take weight out")
+        if column not in self.publish:
+            raise ValueError(
+                f"weight names the column {column!r}, which is not published: weights are one more column under the "
+                f"bound, in classes; add it to publish{did_you_mean(column, self.publish)}"
+            )
+        if len(self.publish) < 2:
+            raise ValueError("weight names the only published column; publish what is to be weighted, too")
+        numbers = self.numbers.get(column)
+        if not self.has_bins(column) or numbers is None or numbers.range is None:
+            raise ValueError(
+                f"weight is published as classes, and next to a record a weight that is nearly unique is a name; give "
+                f"bins under [recode.{key}], and range = [least, largest] under [numbers.{key}]"
+            )
+        if numbers.range[0] < 0:
+            raise ValueError(f"[numbers] {column!r} is a weight, and its range begins below 0")
+        return self
+
+    @property
+    def drawn_columns(self) -> tuple[str, ...]:
+        """The published columns of which a number is drawn within the interval of every record, in order."""
+        return tuple(column for column in self.publish if column in self.numbers and self.numbers[column].draw)
+
     @model_validator(mode="after")
     def _numbers_agree(self) -> Self:
         for column, numbers in self.numbers.items():
@@ -409,6 +492,10 @@ class ReleaseSpec(Section):
                         f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
                         "inside; change one of the two"
                     )
+            if numbers.draw is not None:
+                self._require_drawable(column)
+            if numbers.means is not None:
+                self._require_means(column, numbers)
         if self.utility == "estimation" and self.register is not None:
             raise ValueError(
                 'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
@@ -627,6 +714,12 @@ class ReleaseSpec(Section):
         # Where a database is, does not count either; the table or query does.
         said["source"]["path"] = "" if self.source.format == "sql" else PurePath(self.source.path).name
         return _digest({key: value for key, value in said.items() if value != {}})
+
+    @property
+    def hierarchies(self) -> Known:
+        """What the hierarchies that its text names came to: of each column the values of every group."""
+        said = {} if self._text is None else tomllib.loads(self._text).get("recode", {})
+        return {column: self.recode[column].groups or {} for column, one in said.items() if "hierarchy" in one}
 
     @property
     def coding_digest(self) -> str:

@@ -59,7 +59,8 @@ def describe(
     guarantee, protocol = parse_guarantee(spec.guarantee.canonical), drawn.channel
     write_evidence(spec, counted, folder, first)
     public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
-    write_documents(spec, protocol, guarantee, public, audited.frequencies, protection, rows.data, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_documents(settled, protocol, guarantee, public, audited.frequencies, protection, rows.data, folder)
     drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)
     evidence = Evidence(
         folder.data,
@@ -90,6 +91,7 @@ def describe(
             spec.record_key is not None,
             drawn.is_followed,
             protection.protection == "noise",
+            bool(spec.drawn_columns),
         ),
         version=str(decision.version),
         created=created,
@@ -99,7 +101,6 @@ def describe(
         approval=approval,
     )
     write_report(content, folder)
-    settled = snapshot.read_codings().settled(spec)
     write_package(settled, protocol, public.findings, protection, decision.version, created, folder)
     write_handouts(folder, newest_found(series.earlier))
     return content

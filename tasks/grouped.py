@@ -19,6 +19,7 @@ from funnel.release.cache import Cache
 from funnel.release.counted_records import records_file
 from funnel.release.decision import Draw, TakeOver
 from funnel.release.effective_channels import channels_table
+from funnel.release.evidence import write_spec
 from funnel.release.files import private_folder, write_whole
 from funnel.release.grouped_findings import (
     FoundConsistency,
@@ -188,7 +189,7 @@ def describe_groups(
     """
     tell("writing the documents")
     private_folder(folder.audit)
-    folder.spec.write_bytes(spec.text.encode())
+    write_spec(spec, folder)
     write_whole(folder.counted, records_file(joint))
     guarantee = parse_guarantee(spec.guarantee.canonical)
     public = GroupedPublic.of(findings, guarantee)

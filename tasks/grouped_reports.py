@@ -7,10 +7,10 @@ from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.approval import Approval
-from funnel.release.decision import Draw, TakeOver
+from funnel.release.decision import Draw, TakeOver, newest_found
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_public import GroupedPublic
-from funnel.release.grouped_publication import write_grouped_package
+from funnel.release.grouped_publication import write_grouped_handouts, write_grouped_package
 from funnel.release.grouped_rows import GroupedRows
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import Protection
@@ -43,7 +43,7 @@ def report_groups(
     created: str,
     approval: Approval | None = None,
 ) -> GroupedContent:
-    """Write the public report and then the package over all public files; what the reports show is returned."""
+    """Write the public report, the package over all public files and the handouts; what reports show is returned."""
     tell("writing the report")
     from funnel.pipeline.expectations.groups_suite import announced_groups
 
@@ -66,7 +66,9 @@ def report_groups(
         approval=approval,
     )
     write_grouped_report(content, folder)
-    write_grouped_package(spec, protocol, public, protection, decision.version, created, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_grouped_package(settled, protocol, public, protection, decision.version, created, folder)
+    write_grouped_handouts(folder, newest_found(series.earlier))
     return content
 
 

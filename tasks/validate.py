@@ -9,7 +9,7 @@ from funnel.pipeline.tasks.step import step, tell
 from funnel.pipeline.tasks.vault import read_from_vault
 from funnel.release.decision import Draw, Earlier, TakeOver
 from funnel.release.judged import public_digests
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
@@ -63,7 +63,7 @@ def validate(
     before = () if taken_over else there
     derivation = decision.origin.derivation or DERIVATION
     prepared = None if register is None or coming is None else Prepared(register, coming)
-    found = [one.version for one in earlier if one.published and not one.withdrawn]
+    previous = _newest(earlier)
     finished = Finished(
         spec,
         folder,
@@ -76,7 +76,7 @@ def validate(
         derivation,
         prepared,
         there,
-        previous=str(max(found)) if found else None,
+        previous=None if previous is None else str(previous),
     )
     return Verdict.of(judge(finished).results, files)
 
@@ -105,6 +105,7 @@ def validate_groups(
     key = None if secret is None or spec.record_key is None else secret.record_key(spec.record_key, read_from_vault)
     taken_over = isinstance(decision, TakeOver)
     there = tuple(ReleaseFolder(one.folder) for one in earlier if one.folder is not None)
+    previous = _newest(earlier)
     finished = FinishedGroups(
         spec=spec,
         folder=folder,
@@ -114,5 +115,11 @@ def validate_groups(
         earlier=() if taken_over else there,
         key=key,
         derivation=decision.origin.derivation or DERIVATION,
+        previous=None if previous is None else str(previous),
     )
     return Verdict.of(judge_groups(finished).results, files)
+
+
+def _newest(earlier: Sequence[Earlier]) -> Version | None:
+    """The newest version that readers find; told again by itself."""
+    return max((one.version for one in earlier if one.published and not one.withdrawn), default=None)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from tests import forest
 from tests.ledger.servers import Server, running_server
 
 # The machines that run the tests are small and shared, so no example is failed for being slow.
@@ -21,6 +23,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A fifth of the time of a small release otherwise; the forest itself is tested with all of its trees.
+forest.plant(forest.FEW)
+
 # Set by `make fuzz`: every test of a property takes that many times its examples, others in every run.
 TIMES = int(os.environ.get("FUNNEL_FUZZ", "1"))
 _SETTINGS = "_hypothesis_internal_use_settings"
@@ -32,10 +37,22 @@ def _turn(item: pytest.Item) -> int:
     return next((turn for turn, place in enumerate(_FIRST) if item.nodeid.startswith(place)), len(_FIRST))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Files on workers, but all tests of flows on one: the server that they share takes a minute of a processor."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Rooms(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _FIRST[0] if nodeid.startswith(_FIRST[0]) else super()._split_scope(nodeid)
+
+    return Rooms(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: next((i for i, place in enumerate(_FIRST) if item.nodeid.startswith(place)), len(_FIRST))
-    )
+    items.sort(key=_turn)
     if TIMES == 1:
         return
     done = set()

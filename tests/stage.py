@@ -21,6 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests import forest
+
 _ROOT = Path(__file__).parents[1]
 _ALWAYS = (
     "funnel.cli",
@@ -202,6 +204,7 @@ def _serve() -> None:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             importlib.import_module(found.name)
     _compile_templates()
+    forest.plant(forest.FEW)
     children: dict[int, _Child] = {}
     for line in sys.stdin:
         ((what, about),) = json.loads(line).items()

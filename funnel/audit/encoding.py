@@ -166,7 +166,7 @@ def _read_table(path: Path, names: tuple[str, ...], categories: list[list[str]])
             if layout.rows != sum(layout.groups):
                 raise DataError("its row groups do not hold as many rows as it says")
             file.seek(0)
-            sink = _Compared(again)
+            sink = Compared(again)
             counted, repeats = _read(file, sink, layout, names, categories)
             return _ReadTable(counted, repeats, sink.difference(), layout)
     except DataError as error:
@@ -177,7 +177,7 @@ def _read_table(path: Path, names: tuple[str, ...], categories: list[list[str]])
 
 
 def _read(
-    file: IO[bytes], sink: _Compared, layout: Layout, wanted: tuple[str, ...], categories: list[list[str]]
+    file: IO[bytes], sink: Compared, layout: Layout, wanted: tuple[str, ...], categories: list[list[str]]
 ) -> tuple[Counter[tuple[int, ...]], int]:
     """Rows by their codes, and how many repeat the one before; written again to what they are compared with."""
     counted: Counter[tuple[int, ...]] = Counter()
@@ -223,16 +223,21 @@ def _encoding(differs: int | None, layout: Layout) -> Check:
     """Whether the bytes are those that were just written; other libraries write other bytes."""
     if not _are_as_written(layout.groups):
         return Check("parquet", State.FAILED, "its row groups are not of the sizes that funnel writes")
+    return encoding_check("parquet", differs, layout)
+
+
+def encoding_check(name: str, differs: int | None, layout: Layout) -> Check:
+    """What it means that a file is, or from some byte on is not, what was just written for its rows."""
     if differs is None:
-        return Check("parquet", State.PASSED, "to the byte what funnel writes for these rows; nothing is hidden in it")
+        return Check(name, State.PASSED, "to the byte what funnel writes for these rows; nothing is hidden in it")
     written = _LIBRARY.fullmatch(layout.created_by)
     if written is not None and written[1] != pa.__version__ and layout.metadata == ("ARROW:schema",):
         return unchecked(
-            "parquet",
+            name,
             f"it was written by pyarrow {written[1]}, and this is {pa.__version__}, which writes other bytes for the "
             f"same rows: every byte belongs to a page or the footer, but install pyarrow=={written[1]} to compare them",
         )
-    return Check("parquet", State.FAILED, f"it is not what funnel writes for its rows, from byte {differs:,} on")
+    return Check(name, State.FAILED, f"it is not what funnel writes for its rows, from byte {differs:,} on")
 
 
 def _index_type(count: int) -> pa.DataType:
@@ -283,7 +288,7 @@ def _are_as_written(sizes: Sequence[int]) -> bool:
     return len(sizes) == parts and (parts == 1 or all(abs(size - n / parts) <= limit for size in sizes))
 
 
-class _Compared(io.RawIOBase):
+class Compared(io.RawIOBase):
     """A file to write to that keeps nothing, and notes where it first differs from another one."""
 
     def __init__(self, other: IO[bytes]) -> None:

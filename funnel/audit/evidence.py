@@ -37,6 +37,7 @@ from funnel.recount.sparse_row import SparseRow
 from funnel.release.document import Document
 from funnel.release.documents import DrawsDocument, JointDocument, ProtocolDocument, read_draws
 from funnel.release.drawing_document import DrawingDocument
+from funnel.release.evidence import read_spec
 from funnel.release.findings import FindingsDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
@@ -68,7 +69,8 @@ class Evidence:
 def read_evidence(folder: ReleaseFolder, document: ProtocolDocument) -> tuple[Check, Evidence | None]:
     """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others."""
     try:
-        spec = ReleaseSpec.parse(_text(folder.spec), folder.spec)
+        known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
+        spec = read_spec(folder, _text(folder.spec), known)
         joint = _document(JointDocument, folder.joint).joint
         _document(DrawsDocument, folder.draws)
         drawing = _document(DrawingDocument, folder.drawing) if folder.drawing.exists() else None

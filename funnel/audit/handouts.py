@@ -9,6 +9,7 @@ from typing import Any
 from funnel.audit.check import Check, judged
 from funnel.audit.files import read_document
 from funnel.audit.package import Facts
+from funnel.recount.estimator import estimator_complaints
 from funnel.recount.handouts import handouts_again
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder, Version
@@ -43,16 +44,20 @@ def _complaints(
     missing = [name for name in HANDOUTS if name not in facts]
     yield from (f"{name} is missing" for name in missing)
     try:
-        again = handouts_again(package, document.content(), _previous(folder, package, facts))
+        again = handouts_again(package, document.content(), previous_told(folder, package, facts))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         yield "they cannot be told from these documents"
         return
+    if folder.estimator.name in facts:
+        # Releases from before there was one have none.
+        for complaint in estimator_complaints(read_document(folder.estimator), document.content()):
+            yield f"{folder.estimator.name}: {complaint}"
     for name in sorted(set(again) - set(missing)):
         if read_document(folder.root / name) != again[name]:
             yield f"{name} is not what the two documents make"
 
 
-def _previous(folder: ReleaseFolder, package: dict[str, Any], facts: Facts) -> str | None:
+def previous_told(folder: ReleaseFolder, package: dict[str, Any], facts: Facts) -> str | None:
     """The version before, which only the entry of the catalogue tells: one that is smaller than this one."""
     if folder.catalogue.name not in facts:
         return None

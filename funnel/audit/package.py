@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +12,9 @@ from scipy.special import gammaincinv
 
 from funnel.alphabet import Alphabet
 from funnel.audit.check import Check, judged
+from funnel.errors import DataError
 from funnel.guarantees import parse_guarantee
+from funnel.recount.drawn_numbers import field_again, parsed_numbers
 from funnel.release.documents import ProtocolDocument
 from funnel.spec import ReleaseSpec
 
@@ -57,6 +60,8 @@ KEYS = {
     "contributors": {"title", "email", "roles"},
     "sources": {"title", "path", "version"},
 }
+# Tables of numbers that are drawn within intervals.
+TABLES = ("data/numbers.parquet", "data/numbers.csv")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
@@ -231,7 +236,8 @@ def resource_of(
 
     ``values`` are the true ones of columns, where intervals may be told of them.
     """
-    is_csv = path.endswith(".csv")
+    is_csv, of_numbers = path.endswith(".csv"), path in TABLES
+    name += "-numbers" * of_numbers
     said: dict[str, Any] = next((one for one in _resources(package) if one.get("path") == path), {})
     (digest, size), match, written = fact, _fields_match(said), _fields(said)
     known: dict[str, Any] = {"path": path, "hash": f"sha256:{digest}", "type": "table"}
@@ -239,12 +245,33 @@ def resource_of(
         known["bytes"] = size
     if not is_csv:
         kind = {"name": name, "format": "parquet", "mediatype": "application/vnd.apache.parquet"}
-        return {**known, **kind, "schema": _schema(texts, meaning, match, False, written, values)}
+        schema = _schema(texts, meaning, match, False, written, values)
+        return {**known, **kind, "schema": _of_numbers(schema, written, texts, False) if of_numbers else schema}
     rule = said.get("description") if said and said.get("description") in _CSV_RULES else _CSV_RULES[0]
     kind = {"name": f"{name}-csv", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8"}
     described = {} if rule is None else {"description": rule}
     schema = _schema(texts, meaning, match, rule is not None, written, values)
-    return {**known, **kind, **described, "schema": schema}
+    return {
+        **known,
+        **kind,
+        **described,
+        "schema": _of_numbers(schema, written, texts, True) if of_numbers else schema,
+    }
+
+
+def _of_numbers(
+    schema: dict[str, Any], said: list[Any], texts: Mapping[str, Sequence[str]], guard: bool
+) -> dict[str, Any]:
+    """The same with columns of numbers, as far as what is said of them is well-formed."""
+    fields = []
+    for field in said[len(texts) :]:
+        drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
+        column = drawn.get("from") if isinstance(drawn, dict) else None
+        if isinstance(drawn, dict) and isinstance(column, str):
+            with suppress(DataError):
+                told = parsed_numbers(field, texts.get(column, ()))
+                fields.append(field_again(told, drawn.get("unit"), lambda text: _cell(text, guard)))
+    return {**schema, "fields": [*schema["fields"], *fields], "missingValues": [""]}
 
 
 def _fields_match(resource: dict[str, Any]) -> Any:
@@ -281,7 +308,13 @@ def _numbers(said: Any, values: Set[str]) -> dict[str, Any]:
         for pair in pairs
     )
     right = right and (not ends or bool(values & set(ends)))
-    right = right and isinstance(told.get("unit", ""), str) and not set(told) - {"unit", "range", "whole", "intervals"}
+    right = right and isinstance(told.get("unit", ""), str) and type(told.get("decimals", 0)) is int
+    means = told.get("means", {})
+    right = right and isinstance(means, dict) and (not means or list(means) == list(ends))
+    right = right and all(type(mean) in (int, float) for mean in means.values())
+    right = right and all(ends[label][0] <= mean <= ends[label][1] for label, mean in means.items())
+    right = right and told.get("surveyWeight", True) is True
+    right = right and not set(told) - {"unit", "range", "whole", "decimals", "intervals", "means", "surveyWeight"}
     return {"funnel:numbers": told} if right else {}
 
 

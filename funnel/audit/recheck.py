@@ -13,6 +13,7 @@ from funnel.audit.arithmetic import (
     reads_published_only,
 )
 from funnel.audit.check import Check, State, judged, overall, unchecked
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, check_public, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
@@ -22,7 +23,7 @@ from funnel.audit.handouts import HANDOUTS, check_handouts
 from funnel.audit.histories import check_histories
 from funnel.audit.history import check_kept, check_record, check_versions, find_records
 from funnel.audit.labels import check_labels
-from funnel.audit.package import Facts, check_package, check_texts, said_texts
+from funnel.audit.package import TABLES, Facts, check_package, check_texts, said_texts
 from funnel.audit.page import check_numbers, check_rendered, check_report
 from funnel.audit.protected import check_protected, mean_limits, read_frequencies
 from funnel.audit.signing import check_signature, read_signature
@@ -36,7 +37,16 @@ from funnel.release.signature import public_key_of
 __all__ = ["Check", "State", "Told", "overall", "recheck"]
 
 _NEEDED = ("datapackage.json", "protocol.json", "report.html", "data/records.parquet")
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json", "report.json", "frequencies.json", *HANDOUTS}
+_POSSIBLE = {
+    *_NEEDED,
+    *TABLES,
+    "data/records.csv",
+    "signature.json",
+    "report.json",
+    "frequencies.json",
+    "estimator.csv",
+    *HANDOUTS,
+}
 
 
 def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
@@ -84,6 +94,8 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         why = ["the parquet file that it has to say the same as cannot be read"]
         known = table is not None
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
+    if set(TABLES) & set(facts):
+        checks += check_drawn_numbers(folder, document, package)
     checks += [
         check_package(package, document, facts, rows, told_of),
         *check_handouts(folder, document, package, facts),

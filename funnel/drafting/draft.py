@@ -56,7 +56,7 @@ def draft_spec(look: Look, name: str) -> str:
         f"publish = {_list(column.name for column in published)}" if published else "# publish = []",
         *_more(free, secrets, published),
         *_identifiers(look, keys, apart),
-        'guarantee = "rlip:1.0,0.05"    # docs/tutorial.md has the others',
+        'guarantee = "rlip:1.0,0.05"    # docs/guides/steward.md has the others',
         "",
         *_source(look),
         *_recodings(free, secrets, published),

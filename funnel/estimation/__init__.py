@@ -3,16 +3,24 @@
 from funnel.estimation.estimating import Estimate, Together, estimate
 from funnel.estimation.expected_errors import ExpectedErrors, TableErrors, expected_errors, tables_of
 from funnel.estimation.information import ShareInformation
+from funnel.estimation.numbers import NumberEstimate, estimate_numbers
+from funnel.estimation.told_channel import EffectiveChannels
+from funnel.estimation.trend import Trend, estimate_trend
 from funnel.estimation.worth import certain, estimation_worth, wanted_shares
 
 __all__ = [
+    "EffectiveChannels",
     "Estimate",
     "ExpectedErrors",
+    "NumberEstimate",
     "ShareInformation",
     "TableErrors",
     "Together",
+    "Trend",
     "certain",
     "estimate",
+    "estimate_numbers",
+    "estimate_trend",
     "estimation_worth",
     "expected_errors",
     "tables_of",

@@ -9,23 +9,20 @@ from typing import Any, Literal
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.estimation.cells import cells_of, named_columns
 from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
 from funnel.estimation.left import intervals_left
-from funnel.estimation.likelihood import likeliest_shares, on_simplex
-from funnel.estimation.linear import LinearEstimate, variances
+from funnel.estimation.linear import variances
 from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.told_channel import EffectiveChannels
+from funnel.estimation.within import shares_within
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
 METHODS = ("em", "inverse")
-# Of a log-likelihood in nats: far less than what an error of a hundredth of a standard error changes.
-_GAP = 1e-5
-# How much of every value the reference has in which is decided what can be told.
-_ALIKE = 0.5
 _ROUNDING = 1e-12
-# An output has at least so much of a record where the fit says it never comes.
-_LEAST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class Estimate:
     columns : tuple of str
         What is estimated: all columns the protocol reads, or those asked for.
     given : tuple of str
-        Those of them that the protocol does not read: shares are of the records that have the same values there.
+        Those of them that make groups, or that shares are within: shares are of the records with the same values there.
     cells : tuple of tuple of str
         Their values; by default in the order of ``protocol.inputs``.
     frequencies : ndarray, shape (cells,)
@@ -180,10 +177,11 @@ def _told(share: float, error: float) -> tuple[str, str]:
 
 def estimate(
     released: Released,
-    protocol: Protocol,
+    protocol: Protocol | EffectiveChannels,
     by: str | Sequence[str] | None = None,
     *,
-    method: Literal["em", "inverse"] = "em",
+    within: str | Sequence[str] = (),
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
     simultaneous: bool = False,
@@ -197,14 +195,18 @@ def estimate(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         The released records, or counts of the protocol's outputs, in their order.
-    protocol : Protocol
-        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``.
+    protocol : Protocol or EffectiveChannels
+        Of their release: ``funnel.Protocol.from_json(text of protocol.json)``; of columns that were published in
+        groups ``funnel.open_release(path).channels``, which one or two published columns are estimated by.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all, in the order of ``protocol.inputs``. Columns of the table that the
         protocol does not read, such as public ones that were joined, make groups, each of which is estimated by itself.
+    within : str or sequence of str, optional
+        Columns of the protocol in every cell of which shares are estimated: those of ``by`` among the records that have
+        the same true values there, and not among all.
     method : "em" or "inverse"
         Maximum likelihood, by accelerated expectation maximisation; or the unbiased least squares inverse, moved to the
-        nearest law.
+        nearest law. By default the first; of columns in groups, whose channel is rounded, the second.
     sampling : bool
         Whether the errors are also those of a sample: then estimates are of the population it is from. By default they
         are of these records, and only the random answers err.
@@ -249,6 +251,23 @@ def estimate(
     >>> bool(abs(found.frequencies.sum() - 1) < 1e-9), bool((found.lower <= found.upper).all())
     (True, True)
     """
+    if isinstance(protocol, EffectiveChannels):
+        from funnel.estimation.grouped import estimate_grouped
+
+        if bootstrap is not None or at_most:
+            raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
+        if within:
+            raise SpecError("of columns in groups only shares of all records are estimated; name both columns in by")
+        return estimate_grouped(
+            released,
+            protocol,
+            by,
+            method=method or "inverse",
+            sampling=sampling,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+    method = method or "em"
     if method not in METHODS:
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
@@ -260,27 +279,38 @@ def estimate(
             f"the shares of {len(protocol.inputs):,} true values would be estimated from a table of them, which is too "
             "large; the posteriors in protocol.json say how likely each true value is behind a published one"
         )
-    columns = protocol.inputs.columns if by is None else (by,) if isinstance(by, str) else tuple(by)
-    if not columns or len(set(columns)) != len(columns):
+    parts_of = (within,) if isinstance(within, str) else tuple(within)
+    if by is None:
+        by = tuple(column for column in protocol.inputs.columns if column not in parts_of)
+    asked = (by,) if isinstance(by, str) else tuple(by)
+    columns, given, inner = named_columns(protocol, (*parts_of, *asked), released)
+    if not asked:
         raise SpecError(f"name columns once each; the protocol is about {', '.join(protocol.inputs.columns)}")
-    given = tuple(column for column in columns if column not in protocol.inputs.columns)
-    if given and isinstance(released, np.ndarray):
-        raise SpecError(f"{given[0]!r} is no column; the protocol is about {', '.join(protocol.inputs.columns)}")
-    inner = tuple(column for column in columns if column in protocol.inputs.columns)
-    cells, cell_of = _cells(protocol, inner)
+    if any(column in given for column in parts_of):
+        raise SpecError("shares are within columns of the protocol; name those that are joined to the records under by")
+    if parts_of and bootstrap is not None:
+        raise SpecError("shares within parts have computed errors; leave out the bootstrap")
+    cells, cell_of = cells_of(protocol, inner)
     b, a = protocol.size
     if float(a) * b * min(a, b) > MOST_WORK:
         # Before any table is made of them.
-        raise _too_many(a, b)
+        raise too_many(a, b)
     rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence
+    places = [inner.index(column) for column in parts_of]
+    known: dict[tuple[str, ...], int] = {}
+    part_of_cell = np.array([known.setdefault(tuple(cell[i] for i in places), len(known)) for cell in cells])
     records = sum(int(counts.sum()) for counts in grouped.values())
     parts = []
     for group, counts in grouped.items():
-        fit = _Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
-        parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
+        fit = Fit(rare.in_part(int(counts.sum()) / records), cell_of, len(cells), method)
+        if parts_of:
+            shares = np.array(shares_within(fit, counts, cell_of, part_of_cell, sampling, each))
+            parts.append((group, _Part(shares[:, 0], shares[:, 1], shares[:, 2], shares[:, 3], ())))
+        else:
+            parts.append((group, _part(fit, counts, sampling, each, bootstrap, np.random.default_rng(seed))))
     # Columns in the order asked for.
     order = [(*given, *inner).index(column) for column in columns]
 
@@ -294,7 +324,7 @@ def estimate(
     )
     return Estimate(
         columns,
-        given,
+        (*given, *parts_of),
         tuple(named(group, place) for group, _ in parts for place in range(len(cells))),
         frequencies,
         errors,
@@ -326,7 +356,7 @@ class _Part:
 
 
 def _part(
-    fit: _Fit,
+    fit: Fit,
     counts: IntArray,
     sampling: bool,
     confidence: float,
@@ -344,7 +374,7 @@ def _part(
     at, middle = members @ fit.in_cells(shares), members @ raw
     if bootstrap is None:
         errors = rare.left * np.sqrt(variances(members @ linear.weights, fit.channel, shares, n, sampling))
-        half = _quantile(confidence) * errors
+        half = normal_quantile(confidence) * errors
         lower, upper = middle - half, middle + half
     else:
         around = members @ fit.simulated(shares, n, bootstrap, sampling, random) - at[:, np.newaxis]
@@ -368,100 +398,3 @@ def _part(
         low[unknown], up[unknown] = intervals_left(rare.channel, counts, whole, fit.aims[unknown], confidence, most)
     nothing = np.where(untold, np.nan, 0.0)
     return _Part(at[:cells] + nothing, errors[:cells] + nothing, low, up, together)
-
-
-class _Fit:
-    """Estimates by one method from counts of outputs of one channel, of whose inputs some may be rare."""
-
-    def __init__(self, rare: RareValues, cell_of: IntArray, cells: int, method: str) -> None:
-        self.rare, self.channel, self._method = rare, rare.seen, method
-        self._of_all, self._cell_of, self._cells = cell_of, cell_of[rare.others], cells
-        self.fixed = np.bincount(cell_of[rare.places], rare.taken, cells).astype(np.float64)
-        self.is_rare = np.bincount(self._cell_of, minlength=cells) == 0
-
-    @property
-    def aims(self) -> FloatArray:
-        """Which values each cell has, zeros and ones (cells, a)."""
-        aims = np.zeros((self._cells, len(self._of_all)))
-        aims[self._of_all, np.arange(len(self._of_all))] = 1.0
-        return aims
-
-    def in_cells(self, shares: FloatArray) -> FloatArray:
-        """Shares of values that are not rare, among each other, as shares of cells (cells,)."""
-        return self._with_rare(np.bincount(self._cell_of, shares, self._cells).astype(np.float64))
-
-    def _with_rare(self, cells: FloatArray) -> FloatArray:
-        return self.rare.left * cells + self.fixed
-
-    def of(self, counts: IntArray, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray, LinearEstimate]:
-        """Shares of the others among each other, unbiased shares of cells (cells,), and how the others' are made."""
-        n, a = int(counts.sum()), self.channel.shape[1]
-        seen = counts / n
-        if self._method == "inverse":
-            # The same weights whatever was drawn, so that nothing is biased.
-            alike = np.full(a, 1 / a)
-            linear = self._linear(self.channel @ alike, alike, self._cell_of, self._cells)
-            every = self._linear(self.channel @ alike, alike, np.arange(a), a)
-            return on_simplex(every.weights @ seen), self._with_rare(linear.weights @ seen), linear
-        shares = likeliest_shares(self.channel, seen, _GAP / n, start).shares
-        reference = (1 - _ALIKE) * shares + _ALIKE / a
-        # Of an output that the fit never gives, nothing may weigh without limit.
-        outputs = np.maximum(self.channel @ shares, np.minimum(self.channel @ reference, _LEAST / n))
-        linear = self._linear(outputs, reference, self._cell_of, self._cells)
-        return shares, self._with_rare(linear.weights @ seen), linear
-
-    def simulated(
-        self, shares: FloatArray, n: int, number: int, sampling: bool, random: np.random.Generator
-    ) -> FloatArray:
-        """Unbiased shares of cells (cells, number) from simulated releases of these shares."""
-        outputs = self.channel @ shares
-        found = []
-        for _ in range(number):
-            if sampling:
-                counts = random.multinomial(n, outputs / outputs.sum())
-            else:
-                people = _whole(shares, n)
-                counts = random.multinomial(people, self.channel.T / self.channel.T.sum(axis=1)[:, None]).sum(axis=0)
-            found.append(self.of(counts, shares)[1])
-        return np.array(found).T
-
-    def _linear(self, outputs: FloatArray, reference: FloatArray, cell_of: IntArray, cells: int) -> LinearEstimate:
-        seen = outputs > 0
-        # A cell of rare values alone has none of the inputs.
-        there, of = np.unique(cell_of, return_inverse=True)
-        linear = LinearEstimate.of(self.channel[seen], outputs[seen], reference, of, len(there))
-        if linear is None:
-            raise _too_many(self.channel.shape[1], self.channel.shape[0])
-        weights, told = np.zeros((cells, len(outputs))), np.zeros(cells, dtype=np.bool_)
-        weights[np.ix_(there, seen)], told[there] = linear.weights, linear.told
-        sums = tuple(tuple(there[list(group)].tolist()) for group in linear.sums)
-        return LinearEstimate(weights, told, sums)
-
-
-def _too_many(a: int, b: int) -> SpecError:
-    return SpecError(f"{a:,} values and {b:,} outputs are too many to estimate from at once")
-
-
-def _cells(protocol: Protocol, columns: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], IntArray]:
-    """The cells of some of the columns, and that of every input."""
-    inputs = protocol.inputs
-    if columns == inputs.columns:
-        return inputs.symbols, np.arange(len(inputs))
-    places = [inputs.columns.index(column) for column in columns]
-    known: dict[tuple[str, ...], int] = {}
-    of = [known.setdefault(tuple(symbol[place] for place in places), len(known)) for symbol in inputs.symbols]
-    return tuple(known), np.array(of, dtype=np.int64)
-
-
-def _whole(shares: FloatArray, n: int) -> IntArray:
-    """Whole numbers in proportion to shares that sum to n, by largest remainders."""
-    counts = np.floor(shares * n).astype(np.int64)
-    order = np.argsort(counts - shares * n, kind="stable")
-    counts[order[: n - int(counts.sum())]] += 1
-    return counts
-
-
-def _quantile(confidence: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + confidence) / 2))

@@ -10,6 +10,9 @@ import numpy.typing as npt
 from funnel.estimation.information import ShareInformation
 from funnel.joint import FloatArray, IntArray
 
+# Of singular values, and of parts of a length of one: smaller ones are rounding.
+_UNSEEN = 1e-5
+
 
 @dataclass(frozen=True, eq=False)
 class LinearEstimate:
@@ -47,15 +50,77 @@ class LinearEstimate:
         information = ShareInformation.of(channel, reference, 1)
         if information is None:
             return None
-        roots = np.sqrt(reference)
-        scaled = channel * roots / np.sqrt(outputs)[:, np.newaxis]
-        left, size, right = np.linalg.svd(scaled, full_matrices=False)
-        kept = size > 1e-5 * size[0]
-        inverse = (right[kept].T / size[kept]) @ left[:, kept].T / np.sqrt(outputs)
+        inverse, _ = _inverse(channel, outputs, reference)
         weights = np.zeros((cells, len(channel)))
-        np.add.at(weights, cell_of, roots[:, np.newaxis] * inverse)
+        np.add.at(weights, cell_of, np.sqrt(reference)[:, np.newaxis] * inverse)
         told = ~np.isnan(information.errors(cell_of, cells))
         return cls(weights, told, information.only_in_sum(cell_of, cells))
+
+
+@dataclass(frozen=True, eq=False)
+class Aimed:
+    """Linear functions of the shares of values, estimated together.
+
+    Attributes
+    ----------
+    fitted : ndarray, shape (k,)
+        At the fit.
+    unbiased : ndarray, shape (k,)
+    covariance : ndarray, shape (k, k)
+        Of the unbiased ones.
+    slopes : ndarray, shape (k, rare)
+        How they change, less the truth, with the shares that rare values have.
+    taken : ndarray, shape (rare,)
+        By how much these can be off.
+    told : ndarray of bool, shape (k,)
+    """
+
+    fitted: FloatArray
+    unbiased: FloatArray
+    covariance: FloatArray
+    slopes: FloatArray
+    taken: FloatArray
+    told: npt.NDArray[np.bool_]
+
+    def error(self, weights: FloatArray) -> float:
+        """The standard error of a weighted sum of them; weights (k,)."""
+        return float(np.sqrt(max(0.0, float(weights @ self.covariance @ weights))))
+
+    def off(self, weights: FloatArray) -> float:
+        """By how much a weighted sum can be off because rare values have other shares than they are taken to have."""
+        return float(np.abs(weights @ self.slopes) @ self.taken)
+
+
+def aimed_weights(
+    channel: FloatArray, outputs: FloatArray, reference: FloatArray, aims: FloatArray
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Weights (k, b) for shares of outputs that tell ``aims (k, a) @ p`` without bias, and where they do (k,).
+
+    Parameters as of `LinearEstimate.of`.
+    """
+    inverse, directions = _inverse(channel, outputs, reference)
+    scaled = aims * np.sqrt(reference)
+    size = (scaled**2).sum(axis=1)
+    told = size - ((scaled @ directions.T) ** 2).sum(axis=1) <= _UNSEEN * size
+    return scaled @ inverse, told
+
+
+def _inverse(channel: FloatArray, outputs: FloatArray, reference: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The generalised inverse (a, b) of a channel, in units of the roots of a reference, and what it tells (k, a)."""
+    scaled = channel * np.sqrt(reference) / np.sqrt(outputs)[:, np.newaxis]
+    left, size, right = np.linalg.svd(scaled, full_matrices=False)
+    kept = size > _UNSEEN * size[0]
+    return (right[kept].T / size[kept]) @ left[:, kept].T / np.sqrt(outputs), right[kept]
+
+
+def covariance(weights: FloatArray, channel: FloatArray, shares: FloatArray, n: int, sampling: bool) -> FloatArray:
+    """The covariance (k, k) of linear estimates, whose diagonal is `variances`; parameters as there."""
+    outputs = channel @ shares
+    square = (weights * outputs) @ weights.T
+    means = weights @ channel
+    whole = weights @ outputs
+    certain = np.outer(whole, whole) if sampling else (means * shares) @ means.T
+    return np.asarray((square - certain) / n)
 
 
 def variances(weights: FloatArray, channel: FloatArray, shares: FloatArray, n: int, sampling: bool) -> FloatArray:

@@ -119,6 +119,12 @@ class RareValues:
         -------
         ndarray, shape (m,)
         """
+        return np.asarray(np.abs(self.slopes(weights, counted)) @ self.taken)
+
+    def slopes(self, weights: FloatArray, counted: FloatArray) -> FloatArray:
+        """How linear estimates, less what they are of, change with the shares of rare inputs: (m, k), as `off` has it.
+
+        For what is estimated any number may count for an input, not only one or zero.
+        """
         columns = self.channel[:, self.places]
-        slopes = self.left * weights @ columns + (weights @ (columns @ self.taken))[:, np.newaxis] - counted
-        return np.asarray(np.abs(slopes) @ self.taken)
+        return np.asarray(self.left * weights @ columns + (weights @ (columns @ self.taken))[:, np.newaxis] - counted)

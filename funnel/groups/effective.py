@@ -191,8 +191,9 @@ class EffectiveChannel:
     @property
     def entropy(self) -> float:
         """H of these columns, nats."""
-        law = self.law[self.law > 0]
-        return float(-(law * np.log(law)).sum())
+        # Of a column with one value the sum of shares is one but for rounding, and there is nothing to know.
+        law = self.law[self.law > 0] / self.law.sum()
+        return max(0.0, float(-(law * np.log(law)).sum()))
 
 
 def published_information(joint: Joint, protocol: GroupedProtocol) -> float:

@@ -199,6 +199,19 @@ class GroupedProtocol:
         return {column: tuple(found[column]) for column in self.columns}
 
     @cached_property
+    def meant(self) -> dict[str, dict[str, frozenset[str]]]:
+        """Of every text that may be published of a column the true values that it may stand for."""
+        found: dict[str, dict[str, set[str]]] = {}
+        for stage in self.stages:
+            for j, column in enumerate(stage.columns):
+                values = {symbol[j] for symbol in stage.symbols}
+                texts = found.setdefault(column, {stage.nothing[j]: values})
+                for channel in stage.channels:
+                    for label, inputs in zip(channel.labels, channel.inputs, strict=True):
+                        texts.setdefault(label[j], set()).update(stage.symbols[x // stage.folds][j] for x in inputs)
+        return {column: {text: frozenset(values) for text, values in found[column].items()} for column in self.columns}
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of columns and stages."""
         content = {key: value for key, value in self._content().items() if key not in ("guarantee", "people")}

@@ -81,6 +81,28 @@ class SideChannelProduct(Mechanism):
         return max(table_memory(prod(sizes), len(joint.inputs)), optimum_memory(conditions, max(sizes)))
 
 
+def product_channel(joint: Joint, guarantee: OutputGuarantee, budgets: tuple[float, ...]) -> FloatArray:
+    """The product of PF theorem 4: of every column the best channel within a budget of its own, (Π b_j, a).
+
+    That theorem bounds its SRLIP level by the sum of the budgets, which is false: judge it as a whole.
+
+    Parameters
+    ----------
+    joint : Joint
+    guarantee : OutputGuarantee
+        SRLIP; its own budget does not matter.
+    budgets : tuple of float
+        One for every published column, nats.
+
+    Raises
+    ------
+    SpecError
+        If one column is published, or the product has too many outputs.
+    """
+    columns = _columns(joint, guarantee, SideChannelProduct.name)
+    return _Search(joint, guarantee, columns, Budget.of(None)).product(budgets)
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
     """One published column: which value each input has, and the cones of its protocols.

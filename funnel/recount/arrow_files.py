@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     import duckdb
 
 
+def arrow_names(form: str, file: Path, shown: str) -> tuple[str, ...]:
+    """The columns of a file, in their order; parameters and errors as of `arrow_kinds`."""
+    with _reading(shown):
+        return tuple(_schema(form, file).names)
+
+
 def arrow_kinds(
     database: duckdb.DuckDBPyConnection, form: str, file: Path, shown: str, columns: Sequence[str]
 ) -> dict[str, Kind]:

@@ -52,6 +52,10 @@ class Rows:
         self._kinds: dict[str, tuple[Kind, str]] | None = None
         self._digest: str | None = None
 
+    def names(self) -> tuple[str, ...]:
+        """All columns, in their order."""
+        return tuple(name for name, _ in self._described())
+
     def kinds(self) -> dict[str, Kind]:
         """What the columns hold.
 

@@ -35,48 +35,90 @@ The frequencies behind it are {frequencies}.
 
 ## How to read a value
 
-A plain value stands for itself. A value with "or" may come from any of the values it names, and from further ones if \
-it ends in "or others".
+{reading}
 
 Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not share it \
 out. Estimate.
 
 ## How to estimate from it
 
-`protocol.csv` has one line for every true value and every published value that it can become, with the probability of \
-that. Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
-
-The shares of true values follow by arithmetic that any spreadsheet can do:
-
-1. Count every published value, and divide by the number of records: its published share.
-2. Give every true value the same share to begin with.
-3. For every published value add up, over the true values, share times probability: its expected share.
-4. For every true value add up, over the published values, published share times probability divided by expected \
-share; multiply its share by that.
-5. Repeat 3 and 4 until the shares stand still in the digits that you need.
-
-These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
-records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
-same probabilities, only what both have together can be told. `report.html` says how far estimates are off.
+{estimating}
 
 ## Files
 
 | file | what it holds |
 | --- | --- |
 | data/records.parquet | the records |
-{csv}| protocol.csv | the probability of every published value for every true one |
-| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
-{noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
-| report.json | the figures of the report |
+{csv}{numbers}{files}| report.json | the figures of the report |
 | datapackage.json | columns, values, digests and the promise, as a Data Package |
 | dcat.jsonld | the entry of a data catalogue, in DCAT-AP |
 | CITATION.cff | how to cite this release |
 | signature.json | the digests of all these files, signed by the publisher |
 """
+_READING = """A plain value stands for itself. A value with "or" may come from any of the values it names, and from \
+further ones if it ends in "or others"."""
+STEPS = """2. Give every true value the same share to begin with.
+3. For every published value add up, over the true values, share times probability: its expected share.
+4. For every true value add up, over the published values, published share times probability divided by expected \
+share; multiply its share by that.
+5. Repeat 3 and 4 until the shares stand still in the digits that you need."""
+_ESTIMATING = """`protocol.csv` has one line for every true value and every published value that it can become, with \
+the probability of that. Of 10,000 records that are truly {true}, about {about:,} are published as {shown}.
+
+The shares of true values follow by arithmetic that any spreadsheet can do:
+
+1. Count every published value, and divide by the number of records: its published share.
+{steps}
+
+These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of the \
+records, such as those of one region that you know from elsewhere, count only these. Where two true values have the \
+same probabilities, only what both have together can be told. `report.html` says how far estimates are off.
+
+Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
+its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
+come out below zero. In Python:
+
+```python
+import pandas as pd
+
+records = pd.read_csv("data/records.csv", dtype=str, keep_default_na=False)
+weights = pd.read_csv("estimator.csv", dtype=str, keep_default_na=False)
+seen = records.add_prefix("published ").value_counts(normalize=True).rename("seen").reset_index()
+lines = weights.merge(seen)
+true = [name for name in weights if name.startswith("true ")]
+print((lines["weight"].astype(float) * lines["seen"]).groupby([lines[name] for name in true]).sum())
+```
+
+In R:
+
+```r
+read <- function(file) read.csv(file, check.names = FALSE, colClasses = "character", na.strings = character())
+records <- read("data/records.csv")
+weights <- read("estimator.csv")
+seen <- prop.table(table(do.call(paste, c(unname(records), sep = "\\t"))))
+published <- weights[startsWith(names(weights), "published ")]
+share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
+share[is.na(share)] <- 0
+print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
+```
+
+Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."""
+_FILES = """| protocol.csv | the probability of every published value for every true one |
+| estimator.csv | weights by which published shares add up to true ones |
+| protocol.json | the same as whole numbers, with the bound, and with what a published value tells |
+{noisy}| report.html | what is promised, what an observer learns, and how well shares can be estimated: for reading |
+"""
 _CSV_LINE = (
     "| data/records.csv | the same for spreadsheets; datapackage.json says which values have an apostrophe before "
     "them |\n"
 )
+_NUMBER_LINES = {
+    "data/numbers.parquet": (
+        "| data/numbers.parquet | the records with a number for each, drawn within its interval; it is not the true "
+        "one |\n"
+    ),
+    "data/numbers.csv": "| data/numbers.csv | the same for spreadsheets |\n",
+}
 _NOISY_LINE = "| frequencies.json | the noisy counts that all of this is made from |\n"
 _PREFIXES = {
     "adms": "http://www.w3.org/ns/adms#",
@@ -110,7 +152,7 @@ def handouts_again(package: Json, protocol: Json, previous: str | None) -> dict[
     return {
         "CITATION.cff": citation_again(package),
         "README.md": _readme(package, protocol, cells).encode(),
-        "dcat.jsonld": _described(package, previous).encode(),
+        "dcat.jsonld": catalogue_again(package, previous).encode(),
         "protocol.csv": _table(protocol, cells).encode(),
     }
 
@@ -158,42 +200,56 @@ def _contact(package: Json) -> tuple[str | None, str | None]:
     return (listed[0].get("title"), listed[0].get("email")) if listed else (None, None)
 
 
-def _shown(text: str) -> str:
+def shown_text(text: str) -> str:
+    """A text on one line of Markdown, in which nothing acts."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|~&!" else letter for letter in " ".join(text.split()))
 
 
-def _names(values: Any) -> str:
-    *rest, last = [f'"{_shown(value)}"' for value in values]
+def quoted_names(values: Any) -> str:
+    """Texts in quotation marks, as a list of a sentence."""
+    *rest, last = [f'"{shown_text(value)}"' for value in values]
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+def readme_again(package: Json, reading: str, estimating: str, files: str) -> str:
+    """What README.md has to be, with what is special to a kind of release: two chapters and lines about files."""
     block, licence = package["funnel:privacy"], package["licenses"][0]
-    name, email = (None if said is None else _shown(said) for said in _contact(package))
+    name, email = (None if said is None else shown_text(said) for said in _contact(package))
     who = f"{name} ({email})" if name and email else name or email
     link = re.sub("[<>]", lambda found: f"%{ord(found[0]):X}", licence.get("path", ""))
-    x = _commonest(protocol)
-    (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
     paths = [resource["path"] for resource in package["resources"]]
     return _README.format(
-        title=_shown(package["title"]),
-        description=_shown(package["description"]) + "\n\n" if package.get("description") else "",
+        title=shown_text(package["title"]),
+        description=shown_text(package["description"]) + "\n\n" if package.get("description") else "",
         version=package["version"],
         day=package["created"][:10],
         records=block["records"],
-        licence=_shown(licence["name"]) + (f" (<{link}>)" if link else ""),
+        licence=shown_text(licence["name"]) + (f" (<{link}>)" if link else ""),
         contact=f" Contact: {who}." if who else "",
-        published=_names(block["published"]),
-        secret=_names(block["secret"]),
-        meaning=_shown(block["meaning"]),
+        published=quoted_names(block["published"]),
+        secret=quoted_names(block["secret"]),
+        meaning=shown_text(block["meaning"]),
         scope=block["scope"],
         frequencies=block["frequencies"]["meaning"],
-        true=", ".join(f'"{_shown(value)}"' for value in protocol["inputs"]["symbols"][x]),
-        shown=", ".join(f'"{_shown(value)}"' for value in protocol["outputs"]["symbols"][y]),
-        about=round(float(probability) * 10_000),
+        reading=reading,
+        estimating=estimating,
         csv=_CSV_LINE if "data/records.csv" in paths else "",
-        noisy=_NOISY_LINE if block["frequencies"]["protection"] == "noise" else "",
+        numbers="".join(line for path, line in _NUMBER_LINES.items() if path in paths),
+        files=files,
     )
+
+
+def _readme(package: Json, protocol: Json, cells: dict[int, dict[int, Fraction]]) -> str:
+    x = _commonest(protocol)
+    (y, probability) = min(cells[x].items(), key=lambda cell: (-cell[1], cell[0]))
+    estimating = _ESTIMATING.format(
+        true=", ".join(f'"{shown_text(value)}"' for value in protocol["inputs"]["symbols"][x]),
+        shown=", ".join(f'"{shown_text(value)}"' for value in protocol["outputs"]["symbols"][y]),
+        about=round(float(probability) * 10_000),
+        steps=STEPS,
+    )
+    noisy = _NOISY_LINE if package["funnel:privacy"]["frequencies"]["protection"] == "noise" else ""
+    return readme_again(package, _READING, estimating, _FILES.format(noisy=noisy))
 
 
 def _commonest(protocol: Json) -> int:
@@ -242,7 +298,8 @@ def _printed(letter: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _described(package: Json, previous: str | None) -> str:
+def catalogue_again(package: Json, previous: str | None) -> str:
+    """What dcat.jsonld has to be, which the data package alone tells."""
     block, (name, email) = package["funnel:privacy"], _contact(package)
     about = package.get("description") or (
         f"Records with {', '.join(block['published'])}, changed at random to protect what they tell of people."

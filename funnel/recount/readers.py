@@ -9,9 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from funnel.errors import DataError
-from funnel.recount.arrow_files import arrow_cells, arrow_kinds, arrow_rows
+from funnel.recount.arrow_files import arrow_cells, arrow_kinds, arrow_names, arrow_rows
 from funnel.recount.cells import TEXT, Kind
-from funnel.recount.rows import Cells, connect, csv_cells, csv_rows, parquet_cells, parquet_kinds, parquet_rows
+from funnel.recount.rows import (
+    Cells,
+    connect,
+    csv_cells,
+    csv_names,
+    csv_rows,
+    parquet_cells,
+    parquet_kinds,
+    parquet_names,
+    parquet_rows,
+)
 from funnel.spec import ReleaseSpec
 
 if TYPE_CHECKING:
@@ -20,6 +30,9 @@ if TYPE_CHECKING:
 
 class FileReader(Protocol):
     """Reads files of one format."""
+
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        """All columns of a file, in their order."""
 
     def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
         """What columns hold, of those named that the file has."""
@@ -59,6 +72,9 @@ class _Csv:
     delimiter: str
     encoding: str
 
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        return csv_names(file, shown, self.delimiter, self.encoding)
+
     def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
         return dict.fromkeys(columns, TEXT)
 
@@ -72,6 +88,9 @@ class _Csv:
 @dataclass(frozen=True)
 class _Parquet:
     database: duckdb.DuckDBPyConnection
+
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        return parquet_names(self.database, file, shown)
 
     def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
         return parquet_kinds(self.database, file, shown, columns)
@@ -87,6 +106,9 @@ class _Parquet:
 class _Arrow:
     database: duckdb.DuckDBPyConnection
     format: str
+
+    def names(self, file: Path, shown: str) -> tuple[str, ...]:
+        return arrow_names(self.format, file, shown)
 
     def kinds(self, file: Path, shown: str, columns: Sequence[str]) -> dict[str, Kind]:
         return arrow_kinds(self.database, self.format, file, shown, columns)

@@ -83,6 +83,17 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=settings)
 
 
+def parquet_names(database: duckdb.DuckDBPyConnection, file: Path, shown: str) -> tuple[str, ...]:
+    """The columns of a parquet file, in their order.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    return tuple(name for name, _ in _top_level(_schema(database, file, shown)))
+
+
 def parquet_kinds(
     database: duckdb.DuckDBPyConnection, file: Path, shown: str, columns: Sequence[str]
 ) -> dict[str, Kind]:
@@ -122,7 +133,7 @@ def parquet_rows(
     DataError
         As `parquet_cells`.
     """
-    if only and (present := _names(database, file, shown)) != list(columns):
+    if only and (present := list(parquet_names(database, file, shown))) != list(columns):
         raise DataError(f"{shown} has the columns {', '.join(present)} rather than {', '.join(columns)}")
     chosen = _chosen(database, file, shown, columns)
     return _answers(database, file, shown, f"SELECT {', '.join(chosen)}", "")
@@ -141,6 +152,27 @@ def csv_cells(
     """
     for chunk in csv_rows(file, shown, columns, delimiter, encoding=encoding):
         yield from Counter(chunk).items()
+
+
+def csv_names(file: Path, shown: str, delimiter: str, encoding: str = "utf-8") -> tuple[str, ...]:
+    """The columns of a csv file, as its header has them.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    sentence = f"{shown} has no header that the second reader can read, so it cannot be counted again"
+    header: list[str] = []
+    before = csv.field_size_limit(_LONGEST)
+    with contextlib.suppress(UnicodeError, csv.Error, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):
+        written = "utf-8-sig" if encoding == "utf-8" else encoding
+        with _unpacked(file, shown) as packed, io.TextIOWrapper(packed, written, newline="") as stream:
+            header = next(filter(None, csv.reader(stream, delimiter=delimiter)), [])
+    csv.field_size_limit(before)
+    if not header:
+        raise DataError(sentence)
+    return tuple(header)
 
 
 def csv_rows(
@@ -212,7 +244,7 @@ def _answers(
     database: duckdb.DuckDBPyConnection, file: Path, shown: str, select: str, group: str
 ) -> Iterator[list[Any]]:
     """What a query over a parquet file answers, some rows at a time."""
-    aliases = ", ".join(f"c{k}" for k in range(len(_names(database, file, shown))))
+    aliases = ", ".join(f"c{k}" for k in range(len(parquet_names(database, file, shown))))
     # Known before: a reading that is given up may end when nothing can be imported any more.
     failed, failures = False, failure()
     try:
@@ -224,10 +256,6 @@ def _answers(
     if failed:
         # Raised outside the handler: the original message may quote a cell.
         raise DataError(f"{shown} cannot be read to its end by the second reader, so the release cannot be judged")
-
-
-def _names(database: duckdb.DuckDBPyConnection, file: Path, shown: str) -> list[str]:
-    return [name for name, _ in _top_level(_schema(database, file, shown))]
 
 
 def _schema(

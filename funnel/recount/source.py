@@ -153,6 +153,31 @@ def source_digest(spec: ReleaseSpec) -> str:
         return rows.digest()
 
 
+def source_columns(spec: ReleaseSpec) -> tuple[str, ...]:
+    """All columns of the source of a spec: those of its first file in their order, then those that folders state.
+
+    Raises
+    ------
+    DataError
+        If there is no source, or it cannot be read.
+    PipelineError
+        If DuckDB is not installed.
+    """
+    if spec.source.format == "sql":
+        with opened(spec) as rows:
+            return rows.names()
+    parts = parts_of(spec.source_address, spec.source.format)
+    first = parts.files[0]
+    with (
+        tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder,
+        file_reader(spec, Path(folder)) as reader,
+        at_hand(first, Path(folder)) as (path, _),
+    ):
+        stored = reader.names(path, first.name)
+    stated = () if parts.whole else tuple(column for column in first.stated if column not in stored)
+    return (*stored, *stated)
+
+
 def _reading(spec: ReleaseSpec, stack: ExitStack) -> _Reading:
     if spec.source.format == "sql":
         return _OfDatabase(spec, stack.enter_context(opened(spec)))

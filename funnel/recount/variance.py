@@ -51,7 +51,9 @@ def plain_variance(
 
 
 def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list[Fraction | None]:
-    """What number every category of a column stands for, by the spec: itself, or the middle of its bin.
+    """What number every category of a column stands for, by the spec: itself, or the mean of its bin.
+
+    That is as the spec has it, or the middle.
 
     Bins go from an edge to the next one, the first and the last to the ends of the range; of whole numbers to the last
     one under the next edge. None for missing and other values.
@@ -65,6 +67,9 @@ def plain_numbers(spec: ReleaseSpec, column: str, labels: Sequence[str]) -> list
     if edges_of(spec, column) and not intervals:
         raise DataError(f"the bins of {column!r} have no range, so they stand for no numbers")
     middles = {name: (low + top) / 2 for name, (low, top) in intervals.items()}
+    said = spec.numbers.get(column)
+    if said is not None and said.means is not None:
+        middles = dict(zip(intervals, (Fraction(mean) for mean in said.means), strict=True))
     none_for = {spec.source.missing_label, spec.other_label(column)}
     found: list[Fraction | None] = []
     for label in labels:
@@ -85,6 +90,15 @@ def plain_intervals(spec: ReleaseSpec, column: str) -> dict[str, tuple[Fraction,
     edges, said = edges_of(spec, column), spec.numbers.get(column)
     if not edges or said is None or said.range is None:
         return {}
-    ends = [Fraction(end) for end in (said.range[0], *edges, said.range[1])]
-    tops = [*(end - int(said.whole) for end in ends[1:-1]), ends[-1]]
-    return {name: (low, top) for name, (low, _), top in zip(bin_labels(edges), pairwise(ends), tops, strict=True)}
+    ends = [Fraction(str(end)) for end in (said.range[0], *edges, said.range[1])]
+    if said.decimals is None and not said.whole:
+        return dict(zip(bin_labels(edges), pairwise(ends), strict=True))
+    parts = 10 ** (said.decimals or 0)
+    # In parts of one, which all numbers have whole ones of: from the first that is not below, to the last that is not
+    # above; the next edge is itself no part of a bin, the end of the range is.
+    firsts = [-(-end * parts // 1) for end in ends[:-1]]
+    lasts = [*(-(-end * parts // 1) - 1 for end in ends[1:-1]), ends[-1] * parts // 1]
+    return {
+        name: (Fraction(first, parts), Fraction(last, parts))
+        for name, first, last in zip(bin_labels(edges), firsts, lasts, strict=True)
+    }

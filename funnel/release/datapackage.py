@@ -10,6 +10,7 @@ from funnel.guarantees import parse_guarantee
 from funnel.numbers import described_numbers
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import RULE, guarded
+from funnel.release.handouts.drawn_numbers import DrawnColumn, drawn_columns
 from funnel.release.privacy_block import (
     KEY,
     RECIPE,
@@ -38,6 +39,10 @@ PROTECTED = {
 SETS = (
     "sanitised: a plain value stands for itself; a value with 'or' may come from any of the values it names, and from "
     "further ones if it ends in 'or others'. protocol.json gives the probabilities."
+)
+DRAWN = (
+    "a number drawn within what the published value stands for, every one alike: it is a function of the published "
+    "values alone, made without the true number, and is not that number."
 )
 _EVERYTHING = "everything published about a person, in this version and in all versions before it about the same people"
 
@@ -72,7 +77,15 @@ def data_package(
     }
     privacy = _privacy(spec, protocol, findings, protection, files)
     return package_of(
-        spec, categories, SETS, version, created, files, privacy, lambda column: described_numbers(spec, column)
+        spec,
+        categories,
+        SETS,
+        version,
+        created,
+        files,
+        privacy,
+        lambda column: described_numbers(spec, column),
+        drawn_columns(spec, protocol),
     )
 
 
@@ -85,10 +98,12 @@ def package_of(
     files: dict[str, tuple[str, int]],
     privacy: dict[str, Any],
     numbers: Callable[[str], dict[str, Any] | None] = lambda column: None,
+    drawn: Sequence[DrawnColumn] = (),
 ) -> dict[str, Any]:
     """A package of published columns: of each all texts that it may have, and what these mean; and its privacy block.
 
-    ``numbers`` is what is told of the numbers of a column. Other parameters as `data_package` has them.
+    ``numbers`` is what is told of the numbers of a column, ``drawn`` which are drawn within intervals. Other
+    parameters as `data_package` has them.
     """
     metadata = spec.metadata
     package: dict[str, Any] = {
@@ -101,7 +116,7 @@ def package_of(
             {"name": metadata.licence, **({"path": metadata.licence_url} if metadata.licence_url else {})},
         ],
         "resources": [
-            _resource(spec, categories, meaning, path, files[path], numbers)
+            _resource(spec, categories, meaning, path, files[path], numbers, drawn)
             for path in sorted(files)
             if path.startswith("data/")
         ],
@@ -126,12 +141,14 @@ def _resource(
     path: str,
     fact: tuple[str, int],
     numbers: Callable[[str], dict[str, Any] | None],
+    drawn: Sequence[DrawnColumn],
 ) -> dict[str, Any]:
-    is_csv = path.endswith(".csv")
+    is_csv, of_numbers = path.endswith(".csv"), path.startswith("data/numbers.")
     written = guarded if is_csv else str
     digest, size = fact
+    name = f"{spec.name}-numbers" if of_numbers else spec.name
     return {
-        "name": f"{spec.name}-csv" if is_csv else spec.name,
+        "name": f"{name}-csv" if is_csv else name,
         "path": path,
         "type": "table",
         "format": "csv" if is_csv else "parquet",
@@ -141,8 +158,11 @@ def _resource(
         "hash": f"sha256:{digest}",
         "schema": {
             "fieldsMatch": "exact",
-            "fields": [_field(column, texts, meaning, written, numbers) for column, texts in categories.items()],
-            "missingValues": [],
+            "fields": [
+                *(_field(column, texts, meaning, written, numbers) for column, texts in categories.items()),
+                *(_drawn_field(spec, one, written) for one in drawn if of_numbers),
+            ],
+            "missingValues": [""] if of_numbers else [],
         },
     }
 
@@ -162,6 +182,25 @@ def _field(
         "categories": categories,
         "constraints": {"required": True, "enum": categories},
         **({} if told is None else {"funnel:numbers": told}),
+    }
+
+
+def _drawn_field(spec: ReleaseSpec, drawn: DrawnColumn, written: Callable[[str], str]) -> dict[str, Any]:
+    ranges = drawn.ranges()
+    ends = [end for of_text in ranges.values() for pair in of_text for end in pair]
+    told = described_numbers(spec, drawn.column) or {}
+    return {
+        "name": written(drawn.name),
+        "type": "number" if drawn.decimals else "integer",
+        "description": f"{drawn.column}, {DRAWN}",
+        **({"constraints": {"minimum": min(ends), "maximum": max(ends)}} if ends else {}),
+        "funnel:drawn": {
+            "rule": "funnel/drawn-numbers/1",
+            "from": drawn.column,
+            "decimals": drawn.decimals,
+            **({"unit": told["unit"]} if "unit" in told else {}),
+            "numbers": ranges,
+        },
     }
 
 
@@ -191,7 +230,7 @@ def _privacy(
         row_order="random" if spec.output.shuffle else "as in the source",
         disclosure_control=DisclosureControl(**disclosure_control(spec)),
         confidence=Confidence(alpha=findings.confidence.alpha, radius=findings.confidence.radius),
-        frequencies=_frequencies(protection, files),
+        frequencies=protected_by(protection, files),
         people="same" if history is not None else spec.history.people if spec.history is not None else None,
         versions=None if history is None else history.versions,
         scope=_EVERYTHING if history is not None else scope_alone(spec),
@@ -206,7 +245,7 @@ def disclosure_control(spec: ReleaseSpec) -> dict[str, Any]:
     return {**rules_content(asked.rules), "onBreach": "refuse" if refuses else "report"}
 
 
-def _frequencies(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
+def protected_by(protection: Protection, files: dict[str, tuple[str, int]]) -> BehindFrequencies:
     """What protects the frequencies that everything else here is made from."""
     noise = protection.protection == "noise"
     return BehindFrequencies(

@@ -15,11 +15,9 @@ import pyarrow as pa
 
 from funnel.groups import Shown
 from funnel.joint import FloatArray, IntArray
+from funnel.release.channel_rows import FEWEST, NUMBERS, TEXTS, ChannelRow
 from funnel.release.public.rounding import share_step
 
-FEWEST = 500
-"""A channel is told of inputs that so many records have: the step of its probabilities is then at most .02."""
-_TEXTS = ("first", "second", "true_first", "true_second", "published_first", "published_second")
 # What is left of all probabilities of an input is told from here on.
 _LEFT = 1e-9
 
@@ -41,12 +39,9 @@ def channels_table(shown: Shown, people: int) -> pa.Table:
     columns = shown.protocol.columns
     wanted: list[tuple[str, ...]] = [(column,) for column in columns]
     rows = [row for some in [*wanted, *combinations(columns, 2)] for row in told.rows(some)]
-    texts = [pa.array([row[j] for row in rows], pa.string()).dictionary_encode() for j in range(len(_TEXTS))]
+    texts = [pa.array([row[j] for row in rows], pa.string()).dictionary_encode() for j in range(len(TEXTS))]
     numbers = [pa.array([row[j] for row in rows], pa.float64()) for j in (6, 7)]
-    return pa.table([*texts, *numbers], names=[*_TEXTS, "share", "probability"])
-
-
-_Row = tuple[str | None, str | None, str | None, str | None, str | None, str | None, float, float]
+    return pa.table([*texts, *numbers], names=[*TEXTS, *NUMBERS])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +49,7 @@ class _Told:
     shown: Shown
     fewest: int
 
-    def rows(self, columns: tuple[str, ...]) -> Iterator[_Row]:
+    def rows(self, columns: tuple[str, ...]) -> Iterator[ChannelRow]:
         """The rows of the channel of some columns."""
         shown = self.shown
         alphabet, of_record = shown.records.read(columns)
@@ -91,11 +86,13 @@ class _Told:
 
 
 def _multiples(law: FloatArray, step: float) -> IntArray:
-    """Probabilities as the nearest multiples of a step, the largest of them lowered while they are more than one."""
+    """Probabilities as the nearest multiples of a step; where these are more than one, those that gained most lose it.
+
+    So no probability is told off by a whole step, however many there are.
+    """
     found = np.round(law / step).astype(np.int64)
-    whole = round(1 / step)
-    while found.sum() > whole:
-        found[found.argmax()] -= 1
+    excess = max(0, int(found.sum()) - round(1 / step))
+    found[np.argsort(law / step - found, kind="stable")[:excess]] -= 1
     return found
 
 

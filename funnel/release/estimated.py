@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 
-from funnel.estimation import Estimate, estimate
+from funnel.errors import DataError
+from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
 from funnel.estimation.counted import output_counts_by
+from funnel.estimation.numbers import QUARTILES
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.layout import ReleaseFolder
+from funnel.release.layout import ReleaseFolder, require_one_channel
 from funnel.release.public.rounding import share_step
+from funnel.release.reading import GroupedRelease, open_release
 
 # Values that may be more common than this are left for the records to tell.
 RARE = 0.005
@@ -24,7 +28,8 @@ def estimate_release(
     folder: ReleaseFolder,
     by: str | Sequence[str] | None = None,
     *,
-    method: Literal["em", "inverse"] = "em",
+    within: str | Sequence[str] = (),
+    method: Literal["em", "inverse"] | None = None,
     sampling: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
@@ -36,7 +41,7 @@ def estimate_release(
     Parameters
     ----------
     folder : ReleaseFolder
-    by, method, sampling, confidence
+    by, within, method, sampling, confidence
         As of `funnel.estimate`.
 
     Raises
@@ -46,16 +51,24 @@ def estimate_release(
     SpecError
         If a column is not known, or there are too many values.
     """
+    if folder.is_grouped:
+        opened = open_release(folder.root)
+        # Which of the two it is, the same file says.
+        channels = cast(GroupedRelease, opened).channels
+        return estimate(
+            folder.data, channels, by, within=within, method=method, sampling=sampling, confidence=confidence
+        )
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     counts = output_counts_by(folder.data, protocol)[()]
-    found = estimate(counts, protocol, by, method=method, sampling=sampling, confidence=confidence)
+    settings: _Settings = {"within": within, "method": method, "sampling": sampling, "confidence": confidence}
+    found = estimate(counts, protocol, by, **settings)
     if not _untold(found):
         return found
     most = published_limits(folder, protocol, int(counts.sum()))
     rare = {protocol.inputs.symbols[x]: float(most[x]) for x in np.argsort(most, kind="stable") if most[x] <= RARE}
 
     def taking(values: dict[tuple[str, ...], float]) -> Estimate:
-        return estimate(counts, protocol, by, method=method, sampling=sampling, confidence=confidence, at_most=values)
+        return estimate(counts, protocol, by, **settings, at_most=values)
 
     if not rare or sum(rare.values()) >= 1 or _untold(best := taking(rare)) >= _untold(found):
         return found
@@ -65,6 +78,116 @@ def estimate_release(
         if fewer and _untold(without := taking(fewer)) < _untold(best):
             rare, best = fewer, without
     return best
+
+
+class _Settings(TypedDict):
+    within: str | Sequence[str]
+    method: Literal["em", "inverse"] | None
+    sampling: bool
+    confidence: float
+
+
+def estimate_numbers_of(
+    folder: ReleaseFolder,
+    of: str,
+    by: str | Sequence[str] = (),
+    *,
+    quantiles: Sequence[float] = QUARTILES,
+    method: Literal["em", "inverse"] = "em",
+    sampling: bool = False,
+    confidence: float = 0.95,
+) -> NumberEstimate:
+    """`funnel.estimate_numbers` of a whole release, by the intervals that its data package tells of the column.
+
+    Values are taken to be rare as `estimate_release` takes them for shares of the same columns.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    of, by, quantiles, method, sampling, confidence
+        As of `funnel.estimate_numbers`.
+
+    Raises
+    ------
+    DataError
+        If the records are not those of the protocol, or a document cannot be read.
+    SpecError
+        If a column is not known, or its values stand for no numbers.
+    """
+    require_one_channel(folder)
+    protocol = Protocol.from_json(folder.protocol.read_bytes())
+    counts = output_counts_by(folder.data, protocol)[()]
+    columns = (by,) if isinstance(by, str) else tuple(by)
+
+    def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
+        return estimate_numbers(
+            counts,
+            protocol,
+            of,
+            columns,
+            numbers=_intervals(folder, of),
+            quantiles=quantiles,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+            at_most=rare,
+        )
+
+    found = taking({})
+    if not np.isnan(found.mean_errors).any():
+        return found
+    rare = dict(estimate_release(folder, (of, *columns), method=method, sampling=sampling).rare)
+    best = taking(rare) if rare else found
+    return best if np.isnan(best.mean_errors).sum() < np.isnan(found.mean_errors).sum() else found
+
+
+def _intervals(folder: ReleaseFolder, column: str) -> dict[str, tuple[float, float]]:
+    """The interval of every category of a column, as the data package tells it; empty where it tells none."""
+    try:
+        package = json.loads(folder.package.read_bytes())
+        fields = [field for resource in package.get("resources", []) for field in resource["schema"]["fields"]]
+        found = [field["funnel:numbers"] for field in fields if field["name"] == column and "funnel:numbers" in field]
+        intervals = found[0].get("intervals", {}) if found else {}
+        return {str(label): (float(low), float(up)) for label, (low, up) in intervals.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"the data package of {folder.root.name} cannot be read; fetch the release again") from error
+
+
+def estimate_versions(
+    folders: Sequence[ReleaseFolder],
+    by: str | Sequence[str] | None = None,
+    *,
+    within: str | Sequence[str] = (),
+    method: Literal["em", "inverse"] | None = None,
+    sampling: bool = False,
+    confidence: float = 0.95,
+) -> Trend:
+    """`funnel.estimate_trend` of several versions.
+
+    They are taken to be about different people where they are of one series, and each says so; else answers may
+    depend on each other in any way.
+
+    Parameters
+    ----------
+    folders : sequence of ReleaseFolder
+        In order of time.
+    by, within, method, sampling, confidence
+        As of `funnel.estimate`.
+
+    Raises
+    ------
+    DataError, SpecError
+        As `estimate_release` and `funnel.estimate_trend`.
+    """
+    opened = [open_release(folder.root) for folder in folders]
+    found = [
+        estimate_release(folder, by, within=within, method=method, sampling=sampling, confidence=confidence)
+        for folder in folders
+    ]
+    names = {one.package.get("name") for one in opened}
+    different = len(names) == 1 and all(one.privacy.people == "different" for one in opened)
+    versions = [one.version if len(names) == 1 else f"{one.package.get('name')} {one.version}" for one in opened]
+    return estimate_trend(found, same_people=not different, versions=versions)
 
 
 def _untold(found: Estimate) -> int:

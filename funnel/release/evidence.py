@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
+from funnel.errors import DataError
 from funnel.joint import Joint
+from funnel.release.document import dump
 from funnel.release.documents import joint_document
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec
@@ -20,7 +24,33 @@ def write_evidence(spec: ReleaseSpec, joint: Joint, folder: ReleaseFolder, first
     first : Joint, optional
         Of the first rows of units, where it is these that public counts are of.
     """
-    folder.spec.write_bytes(spec.text.encode())
+    write_spec(spec, folder)
     folder.joint.write_bytes(joint_document(joint).to_bytes())
     if first is not None:
         folder.first_rows.write_bytes(joint_document(first).to_bytes())
+
+
+def write_spec(spec: ReleaseSpec, folder: ReleaseFolder) -> None:
+    """Write the spec to the letter, and what its hierarchies came to: their tables may be gone when it is audited."""
+    folder.spec.write_bytes(spec.text.encode())
+    if spec.hierarchies:
+        folder.hierarchies.write_bytes(dump(spec.hierarchies))
+
+
+def read_spec(folder: ReleaseFolder, text: str, hierarchies: str | bytes | None) -> ReleaseSpec:
+    """The spec in an internal folder, from the texts of what `write_spec` wrote.
+
+    Raises
+    ------
+    SpecError
+        As `ReleaseSpec.parse`.
+    DataError
+        If what its hierarchies came to cannot be read.
+    """
+    if hierarchies is None:
+        return ReleaseSpec.parse(text, folder.spec)
+    try:
+        known = dict(json.loads(hierarchies))
+    except (ValueError, TypeError, RecursionError):
+        raise DataError(f"{folder.hierarchies} cannot be read; restore it from a backup") from None
+    return ReleaseSpec.parse(text, folder.spec, known)

@@ -92,7 +92,13 @@ def fetch_release(url: str, folder: Path, clock: Callable[[], float] = time.mono
         )
     local.package.write_bytes(package)
     documents = {path.name for path in (local.protocol, local.channels, local.numbers, local.report, local.signature)}
-    documents |= {local.readme.name, local.citation.name, local.catalogue.name, local.channel.name}
+    documents |= {
+        local.readme.name,
+        local.citation.name,
+        local.catalogue.name,
+        local.channel.name,
+        local.estimator.name,
+    }
     names = documents | {*_listed(package, root)}
     if len(names) > _MOST_FILES:
         raise DataError(f"{root}/datapackage.json lists more files than any release has; the release is damaged")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -9,14 +10,18 @@ import pyarrow.parquet as pq
 
 from funnel.errors import ReleaseRefused
 from funnel.groups.protocol import GroupedProtocol
-from funnel.guarantees import Guarantee
-from funnel.release.datapackage import PROTECTED, disclosure_control, package_of, scope_alone
+from funnel.guarantees import Guarantee, parse_guarantee
+from funnel.numbers import described_numbers
+from funnel.release.channel_rows import read_channel_rows
+from funnel.release.datapackage import disclosure_control, package_of, protected_by, scope_alone
 from funnel.release.document import dump
 from funnel.release.files import FileRef, write_whole
-from funnel.release.grouped_protocol_document import MECHANISM, grouped_protocol_document
+from funnel.release.grouped_privacy import RECIPE, GroupedPrivacyBlock
+from funnel.release.grouped_protocol_document import grouped_protocol_document
 from funnel.release.grouped_public import GroupedPublic
-from funnel.release.handouts.citation import citation
+from funnel.release.handouts import grouped_handouts
 from funnel.release.layout import ReleaseFolder, Version
+from funnel.release.privacy_block import DisclosureControl, Estimation, ProtocolFile, ReportFile
 from funnel.release.protection import Protection
 from funnel.release.publication import write_csv
 from funnel.source import file_digest
@@ -63,21 +68,53 @@ def write_grouped_package(
     created: str,
     folder: ReleaseFolder,
 ) -> None:
-    """Write the Data Package over the public files that are there, and how to cite it."""
+    """Write the Data Package over the public files that are there.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        With the recoding that the values were made by (`funnel.source.Codings.settled`).
+    protocol, public, protection, version, created, folder
+        As for any release.
+    """
     files = {
         path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size)
         for path in (folder.data, folder.csv, folder.protocol, folder.channels, folder.numbers, folder.report)
         if path.is_file()
     }
-    privacy = _privacy(spec, protocol, public, protection, files)
-    content = package_of(spec, protocol.labels, _MEANING, str(version), created, files, privacy)
     try:
+        privacy = _privacy(spec, protocol, public, protection, files)
+        content = package_of(
+            spec,
+            protocol.labels,
+            _MEANING,
+            str(version),
+            created,
+            files,
+            privacy,
+            lambda column: described_numbers(spec, column),
+        )
         text = dump(content)
     except ValueError:
         raise ReleaseRefused("nothing was published: a figure of datapackage.json is not a finite number") from None
     write_whole(folder.package, text)
-    # What else is handed out beside a joint release tells of its one channel.
-    write_whole(folder.citation, citation(content).encode())
+
+
+def write_grouped_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
+    """Write what is told to people and portals, from the data package and the effective channels that are there.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    previous : Version or None
+        The newest version that readers find.
+    """
+    package, channels = json.loads(folder.package.read_bytes()), read_channel_rows(folder.channels)
+    told = grouped_handouts(package, channels, None if previous is None else str(previous))
+    write_whole(folder.readme, told[folder.readme.name])
+    write_whole(folder.citation, told[folder.citation.name])
+    write_whole(folder.catalogue, told[folder.catalogue.name])
+    write_whole(folder.channel, told[folder.channel.name])
 
 
 def _privacy(
@@ -87,28 +124,28 @@ def _privacy(
     protection: Protection,
     files: dict[str, tuple[str, int]],
 ) -> dict[str, Any]:
-    def told(path: str) -> dict[str, str]:
-        return {"path": path, "hash": f"sha256:{files[path][0]}"}
+    def digest(path: str) -> str:
+        return f"sha256:{files[path][0]}"
 
-    return {
-        "guarantee": public.guarantee,
-        "level": public.level,
-        "unit": "nats",
-        "secret": list(spec.secret),
-        "published": list(spec.publish),
-        "groups": [list(group) for group in public.groups],
-        "madeFor": public.people,
-        "mechanism": MECHANISM,
-        "readsSecret": False,
-        "protocol": told("protocol.json"),
-        "protocolDigest": protocol.digest,
-        "channels": told("channels.parquet"),
-        **({"report": {**told("report.json"), "page": "report.html"}} if "report.json" in files else {}),
-        "utilityShare": public.share,
-        "records": public.rows,
-        "rowOrder": "random" if spec.output.shuffle else "as in the source",
-        "disclosureControl": disclosure_control(spec),
-        "frequencies": {"protection": protection.protection, "meaning": PROTECTED[protection.protection]},
-        **({} if spec.history is None else {"people": spec.history.people}),
-        "scope": scope_alone(spec),
-    }
+    block = GroupedPrivacyBlock(
+        guarantee=public.guarantee,
+        meaning=parse_guarantee(public.guarantee).meaning,
+        level=public.level,
+        secret=spec.secret,
+        published=spec.publish,
+        groups=public.groups,
+        made_for=public.people,
+        protocol=ProtocolFile(path="protocol.json", hash=digest("protocol.json")),
+        protocol_digest=protocol.digest,
+        channels=ProtocolFile(path="channels.parquet", hash=digest("channels.parquet")),
+        report=ReportFile(path="report.json", hash=digest("report.json"), page="report.html"),
+        estimation=Estimation(path="protocol.csv", recipe=RECIPE),
+        utility_share=public.share,
+        records=public.rows,
+        row_order="random" if spec.output.shuffle else "as in the source",
+        disclosure_control=DisclosureControl(**disclosure_control(spec)),
+        frequencies=protected_by(protection, files),
+        people=None if spec.history is None else "different",
+        scope=scope_alone(spec),
+    )
+    return block.content()

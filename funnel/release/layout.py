@@ -77,6 +77,16 @@ class ReleaseFolder:
         return self.root / "data" / "records.csv"
 
     @property
+    def drawn(self) -> Path:
+        """The same columns with a number for each record, drawn within its interval, where the spec asks for it."""
+        return self.root / "data" / "numbers.parquet"
+
+    @property
+    def drawn_csv(self) -> Path:
+        """These as csv."""
+        return self.root / "data" / "numbers.csv"
+
+    @property
     def protocol(self) -> Path:
         """Alphabets, integer weights, the guarantee with its level, utility, prior and posteriors."""
         return self.root / "protocol.json"
@@ -132,6 +142,11 @@ class ReleaseFolder:
         return self.root / "protocol.csv"
 
     @property
+    def estimator(self) -> Path:
+        """Weights that estimate shares of true values, as a csv; not where columns are published in groups."""
+        return self.root / "estimator.csv"
+
+    @property
     def audit(self) -> Path:
         """Internal evidence."""
         return self.root / "audit"
@@ -140,6 +155,11 @@ class ReleaseFolder:
     def spec(self) -> Path:
         """The spec as it was when the release was made; internal."""
         return self.audit / "spec.toml"
+
+    @property
+    def hierarchies(self) -> Path:
+        """What its hierarchies came to, where it names some; internal."""
+        return self.audit / "hierarchies.json"
 
     @property
     def joint(self) -> Path:

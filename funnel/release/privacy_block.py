@@ -18,7 +18,7 @@ RECIPE = (
 )
 
 UNPROTECTED = "not protected: all public documents are made from the exact counts, and only rounded"
-_OF_NOISE = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
+OF_NOISE = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
 
 
 class _Named(Part):
@@ -126,5 +126,5 @@ class PrivacyBlock(Document):
             **content,
             "meaning": parse_guarantee(content["guarantee"]).meaning,
             "estimation": {"path": "protocol.csv", "recipe": RECIPE},
-            "frequencies": {**dict.fromkeys(_OF_NOISE), **told},
+            "frequencies": {**dict.fromkeys(OF_NOISE), **told},
         }

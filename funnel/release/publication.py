@@ -17,6 +17,7 @@ from funnel.release.document import dump
 from funnel.release.files import FileRef
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.handouts import handouts
+from funnel.release.handouts.drawn_numbers import drawn_columns, write_drawn_numbers
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.protection import Protection
 from funnel.release.protocol_document import protocol_document
@@ -40,7 +41,8 @@ def write_documents(
 ) -> None:
     """Write the protocol as its users need it, the noisy counts it was made from, and the csv if the spec asks for it.
 
-    Without noise there are no counts to publish: rounding is all that protects the exact ones.
+    So are numbers that are drawn within intervals, by a spec with the recoding that the values were made by. Without
+    noise there are no counts to publish: rounding is all that protects the exact ones.
 
     Raises
     ------
@@ -55,6 +57,7 @@ def write_documents(
     if spec.output.csv:
         # From the released rows, so that both say the same.
         write_csv(folder)
+    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv)
 
 
 def write_package(
@@ -75,7 +78,16 @@ def write_package(
     """
     public = [
         path
-        for path in (folder.data, folder.csv, folder.protocol, folder.frequencies, folder.numbers, folder.report)
+        for path in (
+            folder.data,
+            folder.csv,
+            folder.drawn,
+            folder.drawn_csv,
+            folder.protocol,
+            folder.frequencies,
+            folder.numbers,
+            folder.report,
+        )
         if path.is_file()
     ]
     files = {path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size) for path in public}
@@ -105,6 +117,7 @@ def write_handouts(folder: ReleaseFolder, previous: Version | None) -> None:
     folder.citation.write_bytes(told[folder.citation.name])
     folder.catalogue.write_bytes(told[folder.catalogue.name])
     folder.channel.write_bytes(told[folder.channel.name])
+    folder.estimator.write_bytes(told[folder.estimator.name])
 
 
 def write_csv(folder: ReleaseFolder) -> None:

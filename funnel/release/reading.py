@@ -7,21 +7,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from funnel.errors import DataError
+from funnel.estimation import EffectiveChannels
+from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
+from funnel.release.channel_rows import FEWEST, read_channel_rows
 from funnel.release.documents import ProtocolDocument
-from funnel.release.layout import ReleaseFolder, find_release, require_one_channel
+from funnel.release.grouped_privacy import GroupedPrivacyBlock
+from funnel.release.grouped_protocol_document import GroupedProtocolDocument
+from funnel.release.layout import ReleaseFolder, find_release
 from funnel.release.privacy_block import KEY, PrivacyBlock
 from funnel.tables import open_paged
 
+if TYPE_CHECKING:
+    from funnel.estimation import Estimate, NumberEstimate
+    from funnel.estimation.weighted import WeightedEstimate
+
 
 @dataclass(frozen=True)
-class Release:
-    """A release that somebody reads.
+class OpenedRelease:
+    """What all releases are to those who read them.
 
     Attributes
     ----------
@@ -29,21 +38,10 @@ class Release:
         Where its files are.
     package : mapping
         Content of ``datapackage.json``.
-    privacy : PrivacyBlock
-        What it promises, as the newest schema has it, whichever the release was written with.
-    document : ProtocolDocument
-        Content of ``protocol.json``, likewise.
     """
 
     folder: ReleaseFolder
     package: Mapping[str, Any]
-    privacy: PrivacyBlock
-    document: ProtocolDocument
-
-    @cached_property
-    def protocol(self) -> Protocol:
-        """The channel that the records came through; shape (outputs, inputs)."""
-        return self.document.protocol
 
     @property
     def version(self) -> str:
@@ -77,14 +75,115 @@ class Release:
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.folder.data} cannot be read as parquet; the release is damaged") from error
 
+    def estimate(self, by: str | Sequence[str] | None = None, *, within: str | Sequence[str] = ()) -> Estimate:
+        """`funnel.estimate` of its records; values that are published to be rare are taken to be so where that helps.
 
-def open_release(path: str | Path) -> Release:
+        Parameters
+        ----------
+        by, within : str or sequence of str, optional
+            Columns that are crossed, and columns in every cell of which shares are estimated.
+        """
+        from funnel.release.estimated import estimate_release
+
+        return estimate_release(self.folder, by, within=within)
+
+    def estimate_numbers(self, of: str, by: str | Sequence[str] = ()) -> NumberEstimate:
+        """`funnel.estimate_numbers` of its records: mean, total and quartiles of a column, in every cell of others.
+
+        Parameters
+        ----------
+        of : str
+        by : str or sequence of str, optional
+        """
+        from funnel.release.estimated import estimate_numbers_of
+
+        return estimate_numbers_of(self.folder, of, by)
+
+
+@dataclass(frozen=True)
+class Release(OpenedRelease):
+    """A release that somebody reads, whose columns came through one channel.
+
+    Attributes
+    ----------
+    folder : ReleaseFolder
+    package : mapping
+    privacy : PrivacyBlock
+        What it promises, as the newest schema has it, whichever the release was written with.
+    document : ProtocolDocument
+        Content of ``protocol.json``, likewise.
+    """
+
+    privacy: PrivacyBlock
+    document: ProtocolDocument
+
+    def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
+        """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
+
+        Parameters
+        ----------
+        by : str or sequence of str, optional
+        """
+        from funnel.release.weighted import estimate_release_weighted
+
+        return estimate_release_weighted(self.folder, by)
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        """The channel that the records came through; shape (outputs, inputs)."""
+        return self.document.protocol
+
+
+@dataclass(frozen=True)
+class GroupedRelease(OpenedRelease):
+    """A release that somebody reads, whose columns were published in groups, one after the other.
+
+    Attributes
+    ----------
+    folder : ReleaseFolder
+    package : mapping
+    privacy : GroupedPrivacyBlock
+        What it promises, and which groups there are.
+    document : GroupedProtocolDocument
+        Content of ``protocol.json``.
+    """
+
+    privacy: GroupedPrivacyBlock
+    document: GroupedProtocolDocument
+
+    @cached_property
+    def protocol(self) -> GroupedProtocol:
+        """The channels that the records came through, group by group."""
+        return self.document.protocol
+
+    @cached_property
+    def channels(self) -> EffectiveChannels:
+        """What becomes of every column and every two of them, for `funnel.estimate`.
+
+        Raises
+        ------
+        DataError
+            If ``channels.parquet`` cannot be read, or is about other columns.
+        """
+        rows = read_channel_rows(self.folder.channels)
+        if {row[0] for row in rows} - {*self.document.columns}:
+            raise DataError(f"{self.folder.channels} is about other columns; the release is damaged")
+        fewest = max(FEWEST, self.document.people)
+        return EffectiveChannels(self.document.columns, rows, self.protocol.meant, self.privacy.records, fewest)
+
+
+def open_release(path: str | Path) -> Release | GroupedRelease:
     """Open a release that is in a folder here.
 
     Parameters
     ----------
     path : path
         Of a version, or of a series, whose latest version is meant.
+
+    Returns
+    -------
+    Release or GroupedRelease
+        The latter if its columns were published in groups.
 
     Raises
     ------
@@ -100,18 +199,26 @@ def open_release(path: str | Path) -> Release:
     funnel.errors.DataError: there is no release at releases/none-of-this-name; ...
     """
     folder = find_release(Path(path))
-    require_one_channel(folder)
+    if folder.is_grouped:
+        package, block = _package(folder)
+        told = GroupedPrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
+        return GroupedRelease(folder, package, told, GroupedProtocolDocument.read(folder.protocol))
     document = ProtocolDocument.read(folder.protocol)
-    try:
-        package = json.loads(folder.package.read_bytes())
-        block = dict(package[KEY])
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DataError(f"{folder.package} cannot be read: {reason}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{folder.package} is no data package of a release; the release is damaged") from error
+    package, block = _package(folder)
     if "schema" not in block:
         # Which set of laws a robust guarantee is over was not always named; the protocol of such a release tells.
         block["guarantee"] = document.guarantee.declared
     privacy = PrivacyBlock.from_json(json.dumps(block), f"in {folder.package}")
     return Release(folder, package, privacy, document)
+
+
+def _package(folder: ReleaseFolder) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The data package, and a copy of its block on privacy."""
+    try:
+        package = json.loads(folder.package.read_bytes())
+        return package, dict(package[KEY])
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(f"{folder.package} cannot be read: {reason}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{folder.package} is no data package of a release; the release is damaged") from error

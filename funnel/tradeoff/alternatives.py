@@ -71,7 +71,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class Table:
     """An alternative before it is known what it keeps."""
 
     said: Alternative
@@ -112,7 +112,7 @@ def alternatives(
     tuple of Alternative
         What the spec says first, then by what is kept.
     """
-    tables = [_as_it_is(joint), *_without(spec, joint), *_together(spec, joint)]
+    tables = [_as_it_is(joint), *without(spec, joint), *_together(spec, joint)]
     if utility != INFORMATION:
         tables = [table for table in tables if table.joint.inputs == joint.inputs]
     known = [table.joint if noise is None else expected(table.joint, noise) for table in tables]
@@ -139,7 +139,7 @@ def _kept(joint: Joint, text: str, seconds: float, utility: Utility = INFORMATIO
     return Kept(best.utility)
 
 
-def _told(table: _Table, found: Kept, utility: Utility) -> Alternative:
+def _told(table: Table, found: Kept, utility: Utility) -> Alternative:
     whole = utility.whole(table.joint)
     nats = found.nats if utility == INFORMATION else None
     said = {**vars(table.said), "nats": nats, "entropy": table.joint.entropy}
@@ -147,12 +147,13 @@ def _told(table: _Table, found: Kept, utility: Utility) -> Alternative:
     return Alternative(**{**said, "kept": kept})
 
 
-def _as_it_is(joint: Joint) -> _Table:
+def _as_it_is(joint: Joint) -> Table:
     said = Alternative("as it is", "", (), 0.0, False, "", None, None, 0.0)
-    return _Table(said, joint.as_published)
+    return Table(said, joint.as_published)
 
 
-def _without(spec: ReleaseSpec, joint: Joint) -> Iterator[_Table]:
+def without(spec: ReleaseSpec, joint: Joint) -> Iterator[Table]:
+    """Every published column left out, where there are several."""
     columns = joint.inputs.columns
     for j, column in enumerate(columns if len(columns) > 1 else ()):
         left = tuple(other for other in columns if other != column)
@@ -163,10 +164,10 @@ def _without(spec: ReleaseSpec, joint: Joint) -> Iterator[_Table]:
         np.add.at(counts.T, places, joint.counts.T)
         lines = f"publish = [{', '.join(map(toml_text, (one for one in spec.publish if one != column)))}]"
         said = Alternative("without", column, (), 0.0, False, lines, None, None, 0.0)
-        yield _Table(said, Joint(counts, joint.secret, Alphabet(left, tuple(symbols))))
+        yield Table(said, Joint(counts, joint.secret, Alphabet(left, tuple(symbols))))
 
 
-def _together(spec: ReleaseSpec, joint: Joint) -> Iterator[_Table]:
+def _together(spec: ReleaseSpec, joint: Joint) -> Iterator[Table]:
     table = table_of(spec, joint)
     for j, axis in enumerate(table.axes):
         counts = np.bincount(table.places[:, j], table.counts, len(axis.values))
@@ -180,7 +181,7 @@ def _together(spec: ReleaseSpec, joint: Joint) -> Iterator[_Table]:
             records = float(counts[list(places)].sum() / table.n)
             lines = found.toml.strip()
             said = Alternative("together", axis.column, values, records, axis.secret, lines, None, None, 0.0)
-            yield _Table(said, found.joint)
+            yield Table(said, found.joint)
 
 
 def _rare(axis: Axis, shares: np.ndarray) -> Iterator[tuple[int, ...]]:

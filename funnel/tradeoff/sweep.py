@@ -150,16 +150,16 @@ def sweep(
     -----
     O(mechanisms × budgets) fits of at most ``seconds`` each.
     """
-    varied = _varied(guarantee, parts)
+    budgets = varied(guarantee, parts)
     chosen = [name for name in names() if reads_secret or not mechanism(name).reads_secret]
     # Optima take longest, so they begin first.
     chosen.sort(key=lambda name: not mechanism(name).optimises)
-    tasks = [(joint, str(one), name, seconds, utility) for name in chosen for one in varied]
+    tasks = [(joint, str(one), name, seconds, utility) for name in chosen for one in budgets]
     keys = [_key(joint, *task[1:4], *utility.content) for task in tasks]
     found = remembered(_point, tasks, keys, Point, workers, cache, progress)
     order = {name: place for place, name in enumerate(names())}
     points = sorted(found, key=lambda point: (order[point.mechanism], point.budget))
-    return Sweep(str(guarantee), tuple(one.budget for one in varied), tuple(points))
+    return Sweep(str(guarantee), tuple(one.budget for one in budgets), tuple(points))
 
 
 def remembered(
@@ -231,7 +231,8 @@ def digest_of(joint: Joint) -> str:
     return digest.hexdigest()
 
 
-def _varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
+def varied(guarantee: Guarantee, parts: Sequence[float]) -> list[Guarantee]:
+    """The guarantee with parts of its budget, ascending, its own among them; as it is where it has none to vary."""
     if guarantee.is_perfect or not math.isfinite(guarantee.budget):
         return [guarantee]
     # As decimal numbers that people would write, and the one of the spec as it is.

@@ -1,11 +1,9 @@
-"""The examples of the pages and of every public name: run, and compared with what the pages say they print."""
+"""The examples of every public name: run, and compared with what they say they print."""
 
 from __future__ import annotations
 
-import contextlib
 import doctest
 import inspect
-import io
 import re
 import types
 from pathlib import Path
@@ -16,8 +14,6 @@ import pytest
 import funnel
 
 ROOT = Path(__file__).parents[2]
-FENCE = re.compile(r"^```.*$", re.MULTILINE)
-PROGRAM = re.compile(r"^```python\n(.*?)^```\n+^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def examined(text: str, name: str, shared: dict[str, Any]) -> int:
@@ -53,29 +49,10 @@ def test_measures_have_an_example_about_the_law_of_their_room(name: str) -> None
     assert examined(inspect.getdoc(getattr(funnel.measures, name)) or "", name, shared)
 
 
-@pytest.mark.parametrize("page", ["docs/side-channels.md", "docs/estimation.md"])
-def test_prompts_answer_as_printed(page: str) -> None:
-    # A fence would be taken for a part of the answer above it.
-    text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
-    assert examined(text, page, {}), f"{page} has no prompts"
-
-
-def test_the_program_of_the_readme_prints_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    found = PROGRAM.search((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert found, "README.md has no program followed by what it prints"
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(found[1], "README.md", "exec"), {"__name__": "readme"})
-    assert printed.getvalue() == found[2]
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
-def test_plans_on_pages_list_every_mechanism(page: str) -> None:
+def test_the_plans_of_the_guide_list_every_mechanism() -> None:
     """Of one bound and of several."""
-    tables = re.findall(
-        r"^mechanism  .*\n((?:[a-z-]+  .*\n)+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE
-    )
+    page = ROOT / "docs" / "guides" / "steward.md"
+    tables = re.findall(r"^mechanism  .*\n((?:[a-z-]+  .*\n)+)", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(tables) == 2
     for table in tables:
         assert sorted(line.split()[0] for line in table.splitlines()) == sorted(funnel.mechanisms.names())

@@ -11,8 +11,9 @@ import pytest
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
+from funnel.estimation.worth import estimation_worth
 from funnel.pipeline.expectations import least_squares
-from funnel.pipeline.expectations.accuracy_claims import accuracy_claims
+from funnel.pipeline.expectations.accuracy_claims import accuracy_claims, worth_of
 from funnel.protocol import DENOMINATOR
 from funnel.release.public import PublicLaws, rounded_up
 from funnel.release.public_accuracy import PublicAccuracy
@@ -107,3 +108,11 @@ def test_of_too_many_values_nothing_may_be_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(least_squares, "_MOST_WORK", 10.0)
     assert failures({"accuracy": None, "estimated": []}, protocol) == []
     assert failures(told(protocol), protocol) == ["accuracy", "estimated"]
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS, singular()], ids=lambda one: one.mechanism)
+def test_what_records_are_worth_is_what_the_choice_was_made_by(protocol: Protocol) -> None:
+    worth = estimation_worth(JOINT, protocol)
+    assert worth_of(laws_of(JOINT, protocol)) == pytest.approx(worth, abs=1e-9)
+    # Where some share cannot be told, no number of records tells it.
+    assert (worth == 0) == (protocol.mechanism in ("test", "subset-merging"))

@@ -360,7 +360,7 @@ def test_a_release_of_which_nothing_can_be_judged_fails(finished: Finished, name
     assert (failed.name, failed.description) == ("evidence", "What the release declares can be read.")
 
 
-@pytest.mark.parametrize("name", ["README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"])
+@pytest.mark.parametrize("name", ["README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv", "estimator.csv"])
 def test_one_byte_more_in_a_handout_is_found(finished: Finished, name: str) -> None:
     assert failures(finished, "handouts") == {}
     path = finished.folder.root / name

@@ -96,6 +96,17 @@ def test_a_whole_folder_meets_everything(finished: Finished) -> None:
     assert public.possible.hold(finished.recount.table(public.secret, public.inputs))
 
 
+def test_bins_under_noise_follow_from_the_range_that_is_declared(made: Made, tmp_path: Path) -> None:
+    """Edges that were found among the numbers of people would tell of them without any noise."""
+    age = '\n[recode.age]\nbins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true\n'
+    spec = ReleaseSpec.load(make_project(tmp_path, TEXT.replace('"relationship", "race"', '"age"') + age))
+    finished = Finished(spec, ReleaseFolder(made.folder), "1.0.0", made.snapshot)
+    assert finished._bins().failure is None
+    found = spec.model_copy(update={"recode": {"age": spec.recode["age"].with_edges((20, 30, 40, 50, 60, 70, 81))}})
+    wrong = replace(finished, spec=found)._bins()
+    assert (wrong.name, wrong.failure) == ("bins", "of 'age' has edges that do not follow from its range")
+
+
 @pytest.mark.parametrize(
     "change",
     [

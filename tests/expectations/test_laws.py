@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from funnel import measures
@@ -15,10 +15,11 @@ from funnel.alphabet import Alphabet
 from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.pipeline.expectations.claims import near, same
-from funnel.pipeline.expectations.laws import Laws, share_step, step_above
+from funnel.pipeline.expectations.laws import Laws, prior_law, share_step, step_above
 from funnel.protocol import Protocol
 from funnel.recount import Recount, ReleasedProtocol
 from funnel.release import public
+from funnel.release.public.rounding import law_of_rare
 from tests.strategies import joints
 
 
@@ -71,6 +72,18 @@ def test_a_step_is_the_least_above(least: float) -> None:
     assert step >= least * (1 - 1e-9)
     assert step < 2.5 * least * (1 + 1e-9)
     assert round(step / 10 ** math.floor(math.log10(step * (1 + 1e-9)))) in (1, 2, 5)
+
+
+@given(st.lists(st.integers(2, 90), max_size=3), st.integers(0, 150), st.integers(0, 2))
+@example([60], 150, 1)
+def test_the_law_of_public_shares_is_what_common_ones_leave_to_the_rare(
+    common: list[int], rare: int, never: int
+) -> None:
+    told = np.array([*common, *[1] * rare, *[0] * never, 1]) * 0.005
+    shares = {(str(x),): float(share) for x, share in enumerate(told)}
+    law = law_of_rare(told, 0.005)
+    assert list(prior_law(shares, 0.005, wide=True).values()) == pytest.approx(list(law / law.sum()), abs=1e-12)
+    assert list(prior_law(shares, 0.005, wide=False).values()) == pytest.approx(list(told / told.sum()), abs=1e-12)
 
 
 @pytest.mark.parametrize(

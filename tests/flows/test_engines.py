@@ -1,4 +1,4 @@
-"""The release flow with every engine: whoever counts and draws, the same is published, also after deaths on the way."""
+"""Releases with every engine: whoever counts and draws, the same is published, also after deaths on the way."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from distributed import Client
 
 from funnel.errors import OutputError, PipelineError
-from funnel.pipeline.flows.release import release
+from funnel.pipeline.flows.way import go
 from funnel.pipeline.tasks.step import listening
 from funnel.release.layout import ReleaseFolder, versions
 from funnel.sampling import partition_groups, plan_rows
 from funnel.source import file_digest
-from tests.projects import ADULT, ROOT, make_project
+from funnel.spec import ReleaseSpec
+from tests.projects import ROOT, adult_rows, make_project
 
 SECRET = "ADULT_SECRET"
 PROCESSES = "workers = 2"
@@ -55,16 +56,17 @@ for place, value in tests.flows.test_engines.SMALL.items():
 funnel.pipeline.tasks.sanitise.tell = tell
 main(prog_name="funnel")
 """
-# The sample in nine partitions and sixteen parts, as a release of many millions of people would be.
+# A quarter of the sample in nine partitions and sixteen parts, as a release of many millions of people would be.
+PEOPLE = 12_200
 SMALL = {
-    "funnel.release.snapshot.GROUP_ROWS": 3000,
-    "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=6000),
-    "funnel.release.rows.plan_rows": partial(plan_rows, partition_rows=6000, part_rows=4000),
+    "funnel.release.snapshot.GROUP_ROWS": 750,
+    "funnel.pipeline.tasks.estimate.partition_groups": partial(partition_groups, partition_rows=1500),
+    "funnel.release.rows.plan_rows": partial(plan_rows, partition_rows=1500, part_rows=1000),
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_partitions(in_process: None) -> Iterator[None]:
+def small_partitions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, value in SMALL.items():
             patch.setattr(place, value)
@@ -75,8 +77,8 @@ def small_partitions(in_process: None) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def adult() -> pa.Table:
-    """The embedded sample, with a number for every person."""
-    table = pq.read_table(ADULT)
+    """The beginning of the embedded sample, with a number for every person."""
+    table = adult_rows(0, PEOPLE)
     return table.append_column("id", pa.array([i * 7919 % 100003 for i in range(table.num_rows)]))
 
 
@@ -84,8 +86,12 @@ def adult() -> pa.Table:
 def expected(small_partitions: None, adult: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What one worker publishes."""
     spec = project(tmp_path_factory.mktemp("one"), adult)
-    assert release(str(spec))["fresh"]
+    assert release(spec)["fresh"]
     return digests(spec)
+
+
+def release(spec: Path) -> dict[str, Any]:
+    return go(ReleaseSpec.load(spec), False, False)[0]
 
 
 def project(folder: Path, adult: pa.Table, engine: str = "") -> Path:
@@ -107,7 +113,8 @@ def project(folder: Path, adult: pa.Table, engine: str = "") -> Path:
         r"^\[frequencies\].*\n(?:.+\n)+", '[frequencies]\nprotection = "none"\n', text, flags=re.MULTILINE
     )
     assert found == 1
-    return make_project(folder, f"{text}\n[engine]\n{engine}\n", adult)
+    # Some values are rare in a part of the sample.
+    return make_project(folder, f'{text}\n[disclosure]\non_breach = "report"\n\n[engine]\n{engine}\n', adult)
 
 
 def published(spec: Path) -> ReleaseFolder:
@@ -193,10 +200,10 @@ def test_a_full_disk_under_the_workers_is_told_and_the_next_run_succeeds(
 
         def fill(what: str, done: int, total: int | None) -> None:
             if what == "drawing" and not done:
-                stack.enter_context(files_of_at_most(40_000))
+                stack.enter_context(files_of_at_most(10_000))
 
         with listening(fill), pytest.raises(OutputError) as caught:
-            release(str(spec))
+            release(spec)
     folder = next(rows_folder(spec).iterdir())
     assert str(caught.value) == (
         f"cannot write or read {folder}: File too large; make room or give permission, then run the release again"
@@ -205,7 +212,7 @@ def test_a_full_disk_under_the_workers_is_told_and_the_next_run_succeeds(
     assert worker_processes() == []
     assert list(published(spec).root.parent.iterdir()) == []
     by_one_worker(spec)
-    release(str(spec))
+    release(spec)
     assert digests(spec) == expected
 
 
@@ -224,7 +231,7 @@ def test_processes_and_dask_publish_the_same_though_a_worker_is_killed(
             workers[0].kill()
 
     with listening(kill):
-        release(str(spec))
+        release(spec)
     assert killed
     assert digests(spec) == expected
     assert worker_processes() == []
@@ -238,7 +245,7 @@ def test_an_existing_scheduler_counts_and_draws_and_its_death_is_told(
         spec = project(tmp_path / "same", adult, engine)
         with Client(address, set_as_default=False) as client:
             client.get_task_stream()
-            release(str(spec))
+            release(spec)
             done = [(task["key"].split("-")[1], task["worker"]) for task in client.get_task_stream()]
         assert digests(spec) == expected
         # All of the work, by both of its workers.
@@ -255,19 +262,18 @@ def test_an_existing_scheduler_counts_and_draws_and_its_death_is_told(
                 process.wait()
 
         with listening(kill), pytest.raises(PipelineError) as caught:
-            release(str(spec))
+            release(spec)
         assert str(caught.value).startswith("the Dask scheduler is gone")
         assert "\n" not in str(caught.value)
     taken_up(spec, expected)
 
 
 def test_what_was_drawn_before_the_command_was_killed_is_taken_up(
-    tmp_path: Path, adult: pa.Table, expected: dict[str, str], server: dict[str, str]
+    tmp_path: Path, adult: pa.Table, expected: dict[str, str]
 ) -> None:
     spec = project(tmp_path, adult, PROCESSES)
     process = subprocess.Popen(
         [sys.executable, "-c", DIES, "release", str(spec)],
-        env={**os.environ, **server},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -300,7 +306,7 @@ def taken_up(spec: Path, expected: dict[str, str]) -> None:
             found.update(written(spec))
 
     with listening(look):
-        assert release(str(spec))["status"] == "published"
+        assert release(spec)["status"] == "published"
     assert {name: found[name] for name in kept} == kept
     assert digests(spec) == expected
     assert not rows_folder(spec).exists()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from frictionless import Package
 
 import funnel
 from funnel.cli import main
@@ -58,8 +60,8 @@ def test_a_grouped_release_is_made_once_and_its_rows_are_taken_over(tmp_path: Pa
             "protocol.json",
             "channels.parquet",
             "datapackage.json",
-            "CITATION.cff",
         ),
+        *("README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv", "report.html", "report.json"),
         *("signature.json", "audit/records.parquet", "audit/draws.parquet", "audit/draws.json", "audit/words.json"),
         *("audit/findings.json", "audit/verdict.json", "audit/release.json", "audit/spec.toml"),
     }
@@ -77,10 +79,16 @@ def test_a_grouped_release_is_made_once_and_its_rows_are_taken_over(tmp_path: Pa
         assert figure == pytest.approx(round(figure / step) * step, abs=1e-12)
     assert GroupedDraws.read(first).n == 1500
 
+    # Both tables and the package are what the standard asks for.
+    report = Package(str(first.package)).validate()
+    assert report.flatten(["name", "type", "message"]) == []
+    assert [(task.place, task.stats["rows"]) for task in report.tasks] == [
+        ("data/records.csv", 1500),
+        ("data/records.parquet", 1500),
+    ]
     # What takes one channel for all columns says that there is none.
-    assert CliRunner().invoke(main, ["estimate", str(first.root)]).exit_code == DataError.exit_code
     with pytest.raises(DataError, match=r"published in groups, .* channels\.parquet has the probabilities"):
-        funnel.open_release(first.root)
+        funnel.draw_within(first.root, "race")
     assert CliRunner().invoke(main, ["audit", str(first.root)]).exit_code == 0
 
     before = tree(first.root)
@@ -182,7 +190,17 @@ def test_a_plan_says_groups_and_what_becomes_of_every_column(tmp_path: Path) -> 
     assert plan["groups"] == [["sex"], ["relationship"], ["race"]]
     assert plan["level"] <= 1.0
     assert [one["column"] for one in plan["columns"]] == ["sex", "relationship", "race"]
-    for wrong in (["--all"], ["--suggest"], ["--page", str(tmp_path / "p.html")]):
+    # Its page needs nothing else, and is the same when it is made of what is remembered.
+    page = (tmp_path / ".funnel" / "people" / "plan.html").read_text()
+    assert not re.search(r"<script|src=|href=\"http|url\(", page)
+    for said in ("groups of the spec", "every column by itself (GRR), at most", "leave out <bdi", "19.0"):
+        assert said in page, said
+    assert page.count('<svg class="tradeoff"') == 1
+    there = tmp_path / "p.html"
+    assert CliRunner().invoke(main, ["plan", str(path), "--page", str(there)]).exit_code == 0
+    assert there.read_text().replace(str(there), "") == page
+    assert told["page"] is None
+    for wrong in (["--all"], ["--suggest"], ["--frequencies"]):
         assert CliRunner().invoke(main, ["plan", str(path), *wrong]).exit_code == SpecError.exit_code
 
 

@@ -52,6 +52,7 @@ def test_a_release_appears_whole_with_what_a_data_user_needs(tmp_path: Path) -> 
         "CITATION.cff",
         "dcat.jsonld",
         "protocol.csv",
+        "estimator.csv",
         "audit/report.html",
         "audit/report.json",
         "audit/joint.json",

@@ -123,7 +123,7 @@ def test_appended_rows_start_a_run_that_publishes_the_next_version(
     assert (package["version"], package["funnel:privacy"]["records"]) == ("1.1.0", 3400)
 
 
-def test_four_triggered_runs_keep_one_bound_over_five_waves(
+def test_triggered_runs_keep_one_bound_over_three_waves(
     deployed: Deployed, server: dict[str, str], served: Stage
 ) -> None:
     project = deployed.folder
@@ -131,7 +131,7 @@ def test_four_triggered_runs_keep_one_bound_over_five_waves(
     spec.write_text(PANEL)
     pq.write_table(wave(WAVES[0], PEOPLE), project / "panel.parquet")
     assert served.run("release", spec, "--json").said["version"] == "1.0.0"
-    for number, year in enumerate(WAVES[1:], start=1):
+    for number, year in enumerate(WAVES[1:3], start=1):
         pq.write_table(wave(year, PEOPLE), project / "coming.parquet")
         (project / "coming.parquet").replace(project / "panel.parquet")
         assert served.run("watch", spec, "--once", "--json").said["status"] == "changed"
@@ -144,38 +144,29 @@ def test_four_triggered_runs_keep_one_bound_over_five_waves(
     ).json()
     # The schedule of the deployment has planned others, of the coming months.
     triggered = [run for run in runs if not run["auto_scheduled"] and run["parameters"]["spec"].endswith("panel.toml")]
-    assert len(triggered) == len(WAVES) - 1
-    record = Record.read(ReleaseFolder(project / "releases" / "panel" / f"1.{len(WAVES) - 1}.0").record)
+    assert len(triggered) == 2
+    record = Record.read(ReleaseFolder(project / "releases" / "panel" / "1.2.0").record)
     assert record.history is not None
-    assert (record.history.people, record.history.ordinal) == ("same", len(WAVES) - 1)
+    assert (record.history.people, record.history.ordinal) == ("same", 2)
     assert record.history.level <= 1.0
     audited = served.run("audit", project / "releases" / "panel" / "latest")
     assert audited.status == 0, audited.stdout + audited.stderr
 
 
-def test_watching_without_a_server_says_what_to_do(tmp_path: Path) -> None:
-    spec = make_project(tmp_path)
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    done = subprocess.run(
-        [sys.executable, "-m", "funnel", "watch", str(spec), "--once"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
-    assert done.returncode == 12
+def test_watching_without_a_server_says_what_to_do(tmp_path: Path, stage: Stage) -> None:
+    done = stage.run("watch", make_project(tmp_path), "--once")
+    assert done.status == 12
     assert "PREFECT_API_URL" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_server_that_does_not_answer_loses_no_change(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_loses_no_change(tmp_path: Path, stage: Stage) -> None:
     spec = make_project(tmp_path)
     nobody = {"PREFECT_API_URL": "http://127.0.0.1:9/api"}
-    assert run_funnel("watch", spec, "--once", environment=nobody).returncode == 0
+    assert stage.run("watch", spec, "--once", environment=nobody).status == 0
     pq.write_table(adult_rows(0, 2000), tmp_path / "people.parquet")
     for _ in range(2):
-        failed = run_funnel("watch", spec, "--once", environment=nobody)
-        assert failed.returncode == 12
+        failed = stage.run("watch", spec, "--once", environment=nobody)
+        assert failed.status == 12
         assert "did not take the event" in failed.stderr
         assert "Traceback" not in failed.stderr

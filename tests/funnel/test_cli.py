@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console as RichConsole
 
-from funnel import LIP, Joint, estimate, fit
+from funnel import LIP, Joint, estimate, estimate_numbers, fit
 from funnel.cli import main
 from funnel.console import Console, frequencies_line
 from funnel.frequencies import Frequencies
@@ -294,6 +294,15 @@ def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path
     assert str(expected) in funnel("estimate", tmp_path).stdout
     sampled = json.loads(funnel("estimate", tmp_path, "--sampling", "--method", "inverse", "--json").stdout)
     assert (sampled["sampling"], sampled["method"]) == (True, "inverse")
+    numbers = estimate_numbers(np.array([430, 570]), protocol, "X", numbers={"u": 1.0, "v": 3.0}, quantiles=[0.5])
+    release.package.write_text(
+        '{"resources": [{"schema": {"fields": [{"name": "X", "funnel:numbers": '
+        '{"whole": false, "intervals": {"u": [1, 1], "v": [3, 3]}}}]}}]}'
+    )
+    found = funnel("estimate", tmp_path, "--of", "X", "--quantile", "0.5", "--json").stdout
+    assert json.loads(found) == numbers.to_dict()
+    failed(funnel("estimate", tmp_path, "--quantile", "0.5"), 3, "goes with --of")
+    failed(funnel("estimate", tmp_path, "--of", "X", "--within", "X"), 3, "named with --by")
     failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
     failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,40 @@ def test_a_plan_compares_by_what_is_explained() -> None:
             assert row.utility <= best.bound
             assert row.mechanism == "optimal" or row.bound is None
     assert too_few(joint, funnel.RLIP(0.01), rows, useful) is None
+
+
+class TestMeansAndWeights:
+    GIVEN: Mapping[str, Any] = {
+        "publish": ["x", "z"],
+        "weight": "x",
+        "recode": {"x": {"bins": [10, 20]}},
+        "numbers": {"x": {"range": [0, 30], "whole": True, "means": [4, 15.5, 21]}},
+    }
+
+    def test_bins_stand_for_their_means_in_both_computations(self) -> None:
+        spec = spec_of("t.csv", ".", **self.GIVEN)
+        labels = spec.recode["x"].bin_labels
+        assert numbers_of(spec, "x", labels) == (4, 15.5, 21)
+        assert plain_numbers(spec, "x", labels) == [4, Fraction(31, 2), 21]
+        told = described_numbers(spec, "x")
+        assert told is not None
+        assert told["means"] == dict(zip(labels, (4, 15.5, 21), strict=True))
+        assert told["surveyWeight"] is True
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"numbers": {"x": {"range": [0, 30], "means": [4, 15]}}}, "2 means and 3 bins"),
+            ({"numbers": {"x": {"range": [0, 30], "means": [4, 21, 25]}}}, "a mean of 21 for its bin from 10 to 20"),
+            ({"numbers": {"x": {"range": [0, 30], "means": []}}}, "must be a list with a number for every bin"),
+            ({"numbers": {"x": {"means": [4, 15, 21]}}, "weight": None}, "within a range"),
+            ({"publish": ["z", "y"], "recode": {}, "numbers": {}}, "'x', which is not published"),
+            ({"publish": ["x"]}, "the only published column"),
+            ({"numbers": {"x": {"whole": True}}}, "nearly unique is a name"),
+            ({"numbers": {"x": {"range": [-5, 30]}}}, "its range begins below 0"),
+            ({"publish": [["x"], ["z"]], "numbers": {"x": {"range": [0, 30]}}}, "not there yet for groups"),
+        ],
+    )
+    def test_what_a_spec_cannot_say_is_one_sentence(self, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(SpecError, match=message):
+            spec_of("t.csv", ".", **{**self.GIVEN, **change})

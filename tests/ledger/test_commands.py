@@ -91,7 +91,7 @@ def test_a_tampered_ledger_ends_with_the_status_of_ledgers(spec: Path, tmp_path:
     (line,) = done.stderr.splitlines()
     assert "entry 2 of the ledger" in line
     assert "(published people/1.0.0) does not fit: its content is not what its SHA-256 was taken of" in line
-    told = json.loads(run_funnel("ledger", "verify", spec, "--json").stdout)
+    told = json.loads(ran("verify", spec, "--json").stdout)
     assert (told["status"], told["exit_code"]) == ("failed", 9)
 
 

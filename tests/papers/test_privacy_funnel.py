@@ -7,18 +7,18 @@ import pytest
 from scipy.optimize import linprog
 
 import funnel
-from benchmarks.ldp_polytope import direct
 from funnel import LDP, LIP, Joint, measures
 from funnel.mechanisms import calibrate
 from funnel.mechanisms.conditional_reporting import conditional_reporting_matrix
 from funnel.mechanisms.grr import grr_matrix
+from funnel.papers.theorem_2 import best_vertex
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_ldp_by_the_cone_is_ldp_by_the_polytope_of_channels(seed: int) -> None:
     """PF theorem 2 lists the vertices of all channels; theorem 3's way reaches the same optimum."""
     joint = Joint.from_counts(np.random.default_rng(seed).integers(1, 1000, size=(2, 3)))
-    assert funnel.optimal(joint, LDP(0.5)).utility == pytest.approx(direct(joint, 0.5)[0], abs=1e-6)
+    assert funnel.optimal(joint, LDP(0.5)).utility == pytest.approx(best_vertex(joint, 0.5)[0], abs=1e-6)
 
 
 def jeffreys_laws(number: int) -> list[Joint]:

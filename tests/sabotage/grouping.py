@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import GROUPED, GROUPED_ANEW, GROUPED_KEPT, GROUPED_UNORDERED
+from tests.sabotage.scenes import GROUPED, GROUPED_ALL, GROUPED_ANEW, GROUPED_KEPT, GROUPED_UNORDERED
 
 GROUPING = [
     Mutant(
@@ -229,6 +229,42 @@ GROUPING = [
         "return rounded(math.sqrt(share * (1 - share) / people), _DIGITS) if 0 < share < 1 else 0.0",
         "return rounded(share * (1 - share) / people, _DIGITS) if 0 < share < 1 else 0.0",
         "expect_report_to_follow_recount",
+        GROUPED,
+    ),
+    Mutant(
+        "a column that is forgotten",
+        "fewer columns are published than the spec asks for",
+        "funnel.source.columns",
+        "columns = tuple(name for name in names if name not in kept_back)",
+        'columns = tuple(name for name in names if name not in kept_back and name != "race")',
+        "expect_source_to_equal_snapshot",
+        GROUPED_ALL,
+    ),
+    Mutant(
+        "probabilities of other texts in the channel table of groups",
+        "whoever estimates by hand finds other shares",
+        "funnel.release.handouts.grouped_channel_table",
+        "for text in (column, true, shown))",
+        "for text in (column, shown, true))",
+        "expect_handouts_to_follow_documents",
+        GROUPED,
+    ),
+    Mutant(
+        "every column in the first group of the README",
+        "readers take columns to be drawn together that are not",
+        "funnel.release.handouts.grouped_readme",
+        "listed(group) for group in privacy",
+        "listed(group[:1]) for group in privacy",
+        "expect_handouts_to_follow_documents",
+        GROUPED,
+    ),
+    Mutant(
+        "no units in the package of groups",
+        "nobody knows what numbers are",
+        "funnel.release.grouped_publication",
+        "lambda column: described_numbers(spec, column),",
+        "lambda column: None,",
+        "expect_package_to_describe_release",
         GROUPED,
     ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import COUNTED, EXPLAINED, FORGED_PROTOCOL, OTHER_BOUND
+from tests.sabotage.scenes import COUNTED, DRAWN, EXPLAINED, FORGED_PROTOCOL, OTHER_BOUND, WEIGHTED
 
 PUBLISHING = [
     Mutant(
@@ -239,6 +239,43 @@ PUBLISHING = [
         "{label: [interval[0], interval[1] + 1] for label, interval",
         "expect_package_to_describe_release",
         EXPLAINED,
+    ),
+    Mutant(
+        "means of weights that the spec does not give",
+        "weighted estimates of another population",
+        "funnel.numbers",
+        "return dict(zip(recode.bin_labels, numbers.means, strict=True))",
+        "return dict(zip(recode.bin_labels, [mean + 1 for mean in numbers.means], strict=True))",
+        "expect_package_to_describe_release",
+        WEIGHTED,
+    ),
+    Mutant(
+        "true numbers in place of drawn ones",
+        "the number of every person",
+        "funnel.release.publication",
+        "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv)",
+        "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv); "
+        f"{TOOLS}.write_true_numbers(folder)",
+        "expect_numbers_to_follow_records",
+        DRAWN,
+    ),
+    Mutant(
+        "numbers in the middle of their interval",
+        "numbers of another law than the one that is promised",
+        "funnel.release.handouts.drawn_numbers",
+        "chosen = _parts(words, sizes.astype(np.uint64)).astype(np.int64)",
+        "chosen = sizes // 2",
+        "expect_numbers_to_follow_records",
+        DRAWN,
+    ),
+    Mutant(
+        "numbers of another interval",
+        "numbers that the published interval does not hold",
+        "funnel.release.handouts.drawn_numbers",
+        "of_label.setdefault(group_of.get(label, label), set()).add((first, last))",
+        "of_label.setdefault(group_of.get(label, label), set()).add((first - 1, last))",
+        "expect_numbers_to_follow_records",
+        DRAWN,
     ),
     Mutant(
         "bins that were not found in the source",

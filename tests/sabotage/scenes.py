@@ -79,11 +79,22 @@ EXPLAINED_SPEC = (
     .replace("bins = [30, 50]", 'bins = "auto"\n\n[numbers.age]\nrange = [17, 90]\nwhole = true')
     .replace("guarantee", 'utility = "variance"\nguarantee', 1)
 )
+DRAWN_SPEC = EXPLAINED_SPEC.replace("whole = true", 'whole = true\ndraw = "within"').replace(
+    'utility = "variance"\n', "", 1
+)
+WEIGHTED_SPEC = SPEC.replace("guarantee", 'weight = "age"\nguarantee', 1).replace(
+    "[output]", "[numbers.age]\nrange = [17, 90]\nmeans = [24, 39, 60]\n\n[output]"
+)
 GROUPS = (
     SPEC.replace('publish = ["workclass", "age"]', 'publish = [["workclass"], ["relationship", "race"], ["age"]]')
     .replace('["marital-status", "sex"]', '["sex"]')
     .replace("lip:1.0", "lip:0.6")
-    .replace("csv = true", "csv = false")
+    .replace("csv = true", 'csv = false\n\n[numbers.age]\nunit = "years"\nrange = [17, 90]\nwhole = true')
+)
+ALL_GROUPS = GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]', '"auto"').replace(
+    "[metadata]",
+    '[groups]\nwithout = ["fnlwgt", "education", "education-num", "marital-status", "occupation", "income", '
+    '"capital-gain", "capital-loss", "hours-per-week", "native-country", "id"]\n\n[metadata]',
 )
 KEYED_GROUPS = GROUPS.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
 UNSHUFFLED_GROUPS = GROUPS.replace("csv = false", "csv = false\nshuffle = false")
@@ -283,6 +294,8 @@ DROPPING = Scene("incomplete records are left out", DROPPED, fresh=True)
 PLAIN = Scene("a first release")
 COUNTED = Scene("a first release of counts that are there", change=forget_protocol)
 EXPLAINED = Scene("a first release of numbers by variance", EXPLAINED_SPEC, fresh=True)
+DRAWN = Scene("a first release with numbers drawn within intervals", DRAWN_SPEC, fresh=True)
+WEIGHTED = Scene("a first release with classes of weights", WEIGHTED_SPEC, fresh=True)
 PARTITIONED = Scene("a first release in several partitions", partitioned=True)
 PROTECTED = Scene("a first release of frequencies with noise", NOISY, change=forget_frequencies)
 KEPT = Scene("a first release with record keys", KEYED)
@@ -298,6 +311,7 @@ GROUPED = Scene("a first release of groups", GROUPS)
 GROUPED_ANEW = Scene("a first release of groups whose protocol is made", GROUPS, change=forget_protocol)
 GROUPED_KEPT = Scene("a first release of groups with record keys", KEYED_GROUPS)
 GROUPED_UNORDERED = Scene("a first release of groups in the order of the source", UNSHUFFLED_GROUPS)
+GROUPED_ALL = Scene("a first release of all columns in groups", ALL_GROUPS, fresh=True)
 HONEST = (
     FRESH,
     DROPPING,

@@ -10,6 +10,7 @@ import pytest
 
 from funnel.errors import ReleaseRefused, SpecError
 from funnel.guarantees import LIP
+from funnel.history.drift import drift_between
 from funnel.joint import Joint
 from funnel.measures.utilities import INFORMATION
 from funnel.pipeline.flows import look
@@ -41,6 +42,23 @@ def test_a_version_without_counts_tells_of_no_drift() -> None:
     one = earlier(origin_of(False), "1.0.0")
     assert follow._drift_of_others([one], JOINT) is None
     assert follow._drift_of_others([], JOINT) is None
+
+
+def test_first_rows_are_compared_with_those_of_the_newest_version_of_the_same_name(tmp_path: Path) -> None:
+    other = Joint.from_counts([[30, 900, 10], [800, 25, 35]], ["yes", "no"], ["a", "b", "c"])
+    entries = [
+        SimpleNamespace(series="test", joint=other, first_rows=other),
+        SimpleNamespace(series="test", joint=other, first_rows=JOINT),
+        SimpleNamespace(series="another", joint=other, first_rows=other),
+    ]
+    register, spec = cast("Any", SimpleNamespace(entries=entries)), spec_of("x.parquet", tmp_path)
+    assert follow._drift_of_units(spec, register, JOINT) == drift_between(JOINT, JOINT)
+    # Of a version whose units had one row each, that is all there is.
+    entries[1].first_rows = None
+    assert follow._drift_of_units(spec, register, JOINT) == drift_between(other, JOINT)
+    assert drift_between(other, JOINT) != drift_between(JOINT, JOINT)
+    del entries[:2]
+    assert follow._drift_of_units(spec, register, JOINT) is None
 
 
 def test_the_first_version_leaves_the_reserve_to_later_ones(tmp_path: Path) -> None:

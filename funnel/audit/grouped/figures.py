@@ -169,11 +169,11 @@ def _one_channel(
         size_step = step_of(sizes[true])
         if abs(sum(of_input.values()) + rest - 1) > 1e-6:
             yield "has probabilities of an input that do not add up to one"
-        # Where nearest steps add up to more than one, the largest are lowered, some more than once.
+        # Where nearest steps add up to more than one, some that were rounded up are lowered by a step.
         excess = max(0, _multiples(law[true].values(), size_step) - round(1 / size_step))
         for shown in {*of_input, *law[true]}:
             exact, said = law[true].get(shown, 0.0), of_input.get(shown, 0.0)
-            lowered = excess * size_step if shown in of_input else 0.0
+            lowered = size_step / 2 if excess else 0.0
             if not -size_step / 2 - _NOISE <= exact - said <= size_step / 2 + _NOISE + lowered:
                 yield f"tells a probability as {said!r}, which is not the one that follows"
         if any(abs(p / size_step - round(p / size_step)) > 1e-6 for p in of_input.values()):

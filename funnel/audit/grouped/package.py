@@ -18,6 +18,7 @@ from funnel.audit.package import (
     scope_of,
     unfit,
 )
+from funnel.guarantees import parse_guarantee
 from funnel.recount.grouped_text import GroupedText
 
 _FIELD = (
@@ -25,6 +26,14 @@ _FIELD = (
     "it names or leaves, and 'any' from all. protocol.json says how it was drawn, and channels.parquet how probable it "
     "is."
 )
+_RECIPE = (
+    "Of one column at a time: of all shares p of true values those are the likeliest that this ends at, from equal "
+    "ones on: multiply every p(x) by the sum over published values y of q(y) P(y|x) / r(y), again and again, where "
+    "q(y) is the share of records with y, P(y|x) is in protocol.csv, and r(y) is the sum of P(y|x) p(x) over true "
+    "values x; published values that have no line there are one. P(y|x) is an average over all records of this "
+    "release, and holds for no part of them. channels.parquet has the same of every two columns."
+)
+_NOISY = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
 
 
 def check_grouped_package(package: dict[str, Any], text: GroupedText, facts: Facts, rows: int | None) -> Check:
@@ -51,14 +60,22 @@ def _expected(
 ) -> dict[str, Any]:
     """The package as it should be; what cannot be told from public files is taken from the package itself."""
     promise, content = text.content["guarantee"], text.content
+    # Releases from before the block was a document of its own leave out what is not known of them.
+    dated = "schema" not in privacy
     given = {key: package[key] for key in (*FREE, "version", "created") if key in package}
     tables = [path for path in sorted(facts) if path.startswith("data/")]
+    values = {
+        column: set(of_column)
+        for stage in text.stages
+        for column, of_column in zip(stage.columns, stage.values, strict=True)
+    }
     return {
         **given,
         "$schema": PROFILE,
         "name": name,
-        "resources": [resource_of(name, path, facts[path], text.texts, _FIELD, package) for path in tables],
+        "resources": [resource_of(name, path, facts[path], text.texts, _FIELD, package, values) for path in tables],
         "funnel:privacy": {
+            **({} if dated else _told_since(promise["declared"])),
             "guarantee": promise["declared"],
             "level": promise["level"],
             "unit": "nats",
@@ -76,9 +93,23 @@ def _expected(
             "records": privacy.get("records") if rows is None else rows,
             "rowOrder": privacy.get("rowOrder"),
             "disclosureControl": rules_of(privacy.get("disclosureControl")),
-            "frequencies": {"protection": "none", "meaning": PROTECTED["none"]},
+            "frequencies": {
+                "protection": "none",
+                "meaning": PROTECTED["none"],
+                **({} if dated else dict.fromkeys(_NOISY)),
+            },
             **scope_of(privacy),
         },
+    }
+
+
+def _told_since(declared: str) -> dict[str, Any]:
+    """What the block says since it has a schema."""
+    return {
+        "schema": "funnel/grouped-privacy/1",
+        "meaning": parse_guarantee(declared).meaning,
+        "estimation": {"path": "protocol.csv", "recipe": _RECIPE},
+        "people": None,
     }
 
 

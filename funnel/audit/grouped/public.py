@@ -106,16 +106,17 @@ def _means(
     """Of every text the least and the largest mean probability that the public channel of its column leaves open."""
     step = step_of(n)
     inputs = {true: share for true, _, share, _ in rows}
+    # One step is told of whatever is less, too.
+    least = {true: share - step / 2 if share > 1.5 * step else 0.0 for true, share in inputs.items()}
     told = {(true, shown): p for true, shown, _, p in rows}
     # Who has an input that is not told may be published as anything.
-    rest = min(1.0, max(0.0, 1 - sum(max(0.0, share - step / 2) for share in inputs.values())))
+    rest = min(1.0, max(0.0, 1 - sum(least.values())))
     for label in texts:
         low = high = 0.0
         for true, share in inputs.items():
-            finest = step_of(max(1, int(max(share - step / 2, 1 / n) * n)))
+            finest = step_of(max(1, int(least[true] * n)))
             p = told.get((true, (label, None)), 0.0)
-            low += max(0.0, share - step / 2) * max(0.0, p - finest / 2)
-            # The largest of an input may have been lowered until all of them add up to one.
-            lowered = finest * len(texts) if p else 0.0
-            high += (share + step / 2) * min(1.0, p + finest / 2 + lowered)
+            low += least[true] * max(0.0, p - finest / 2)
+            # Some may have been lowered by a step so that all of them add up to one.
+            high += (share + step / 2) * min(1.0, p + finest)
         yield label, low, float(np.clip(high + rest, 0.0, 1.0))

@@ -22,11 +22,13 @@ from funnel.audit.grouped.bounds import (
 )
 from funnel.audit.grouped.draws import Cells, draw_test, path_complaints, table_complaints
 from funnel.audit.grouped.figures import channel_complaints, finding_complaints, told_complaints
+from funnel.audit.grouped.handouts import handout_complaints
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.package import check_grouped_package
 from funnel.audit.grouped.probe import expected_probe
 from funnel.audit.grouped.public import check_public_frequencies, check_public_numbers, check_public_promise
 from funnel.audit.grouped.table import table_test
+from funnel.audit.handouts import HANDOUTS
 from funnel.audit.history import check_kept, check_versions, file_complaints, find_records
 from funnel.audit.package import Facts, check_texts, said_texts
 from funnel.audit.page import check_rendered, check_report
@@ -35,9 +37,9 @@ from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
 from funnel.recount.grouped_text import SILENT, GroupedText
-from funnel.recount.handouts import citation_again
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
+from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
@@ -58,7 +60,7 @@ _NEEDED = (
     "report.json",
     "data/records.parquet",
 )
-_POSSIBLE = {*_NEEDED, "data/records.csv", "signature.json"}
+_POSSIBLE = {*_NEEDED, *HANDOUTS, "data/records.csv", "signature.json"}
 
 T = TypeVar("T", bound=Document)
 
@@ -106,7 +108,7 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     promise = text.content["guarantee"]
     checks += [
         check_grouped_package(package, text, facts, rows),
-        judged("handouts", _citation_complaints(folder, package, public), "what the data package makes of them"),
+        judged("handouts", handout_complaints(folder, package, facts), "what the data package and the channels make"),
         check_versions(folder, package, in_place=not told.fetched),
         check_public_promise(text),
         judged("groups", form_complaints(text), f"{len(text.stages)} groups, all of what they hold is drawn by"),
@@ -124,17 +126,6 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     if not told.public:
         checks += _internal(folder, text, package, facts, table, told)
     return checks
-
-
-def _citation_complaints(folder: ReleaseFolder, package: dict[str, Any], public: set[str]) -> list[str]:
-    """Whether CITATION.cff is, to the byte, what follows; that it is missing is told with the other files."""
-    if folder.citation.name not in public:
-        return []
-    try:
-        right = read_document(folder.citation) == citation_again(package)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        return ["CITATION.cff cannot be told from this data package"]
-    return [] if right else ["CITATION.cff is not what the data package makes"]
 
 
 def _unreachable(text: GroupedText, counted: Mapping[tuple[str, ...], int]) -> Iterator[str]:
@@ -190,7 +181,8 @@ class GroupedEvidence:
 def _read_evidence(folder: ReleaseFolder, text: GroupedText) -> tuple[Check, GroupedEvidence | None]:
     """Read all of ``audit/``; None with a failed check where a part is missing, damaged or open to others."""
     try:
-        spec = ReleaseSpec.parse(read_document(folder.spec).decode("utf-8"), folder.spec)
+        known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
+        spec = read_spec(folder, read_document(folder.spec).decode("utf-8"), known)
         _document(GroupedDrawsDocument, folder.draws)
         joint = read_records(folder.counted, tuple(text.content["guarantee"]["secret"]))
         if joint.inputs.columns != text.columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from funnel.release.handouts.channel_table import likely_pairs
@@ -13,11 +13,14 @@ from funnel.release.privacy_block import KEY
 # What Markdown, or the HTML in it, would take for more than a letter.
 _MARKS = re.compile(r"([\\`*_\[\]<>#|~&!])")
 # So many records of one true value are followed in the example.
-_EXAMPLE = 10_000
-_FILES = {
+EXAMPLE = 10_000
+FILES = {
     "data/records.parquet": "the records",
     "data/records.csv": "the same for spreadsheets; datapackage.json says which values have an apostrophe before them",
+    "data/numbers.parquet": "the records with a number for each, drawn within its interval; it is not the true one",
+    "data/numbers.csv": "the same for spreadsheets",
     "protocol.csv": "the probability of every published value for every true one",
+    "estimator.csv": "weights by which published shares add up to true ones",
     "protocol.json": "the same as whole numbers, with the bound, and with what a published value tells",
     "frequencies.json": "the noisy counts that all of this is made from",
     "report.html": "what is promised, what an observer learns, and how well shares can be estimated: for reading",
@@ -27,6 +30,47 @@ _FILES = {
     "CITATION.cff": "how to cite this release",
     "signature.json": "the digests of all these files, signed by the publisher",
 }
+
+
+NO_SPLIT = (
+    "Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not "
+    "share it out. Estimate."
+)
+STEPS = (
+    "Give every true value the same share to begin with.",
+    "For every published value add up, over the true values, share times probability: its expected share.",
+    "For every true value add up, over the published values, published share times probability divided by "
+    "expected share; multiply its share by that.",
+    "Repeat 3 and 4 until the shares stand still in the digits that you need.",
+)
+
+_BY_WEIGHTS = """\
+Or in one step: `estimator.csv` has weights for every true value that the records can tell. Its share is the sum, over \
+its lines, of the weight times the published share. Such shares are right on average, and those of rare values may \
+come out below zero. In Python:"""
+_PANDAS = """\
+```python
+import pandas as pd
+
+records = pd.read_csv("data/records.csv", dtype=str, keep_default_na=False)
+weights = pd.read_csv("estimator.csv", dtype=str, keep_default_na=False)
+seen = records.add_prefix("published ").value_counts(normalize=True).rename("seen").reset_index()
+lines = weights.merge(seen)
+true = [name for name in weights if name.startswith("true ")]
+print((lines["weight"].astype(float) * lines["seen"]).groupby([lines[name] for name in true]).sum())
+```"""
+_R = """\
+```r
+read <- function(file) read.csv(file, check.names = FALSE, colClasses = "character", na.strings = character())
+records <- read("data/records.csv")
+weights <- read("estimator.csv")
+seen <- prop.table(table(do.call(paste, c(unname(records), sep = "\\t"))))
+published <- weights[startsWith(names(weights), "published ")]
+share <- as.numeric(seen[do.call(paste, c(unname(published), sep = "\\t"))])
+share[is.na(share)] <- 0
+print(tapply(as.numeric(weights$weight) * share, weights[startsWith(names(weights), "true ")], sum))
+```"""
+_PARQUET = "Without `data/records.csv`, read `data/records.parquet` (`pd.read_parquet`, or `arrow::read_parquet` in R)."
 
 
 def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
@@ -40,8 +84,13 @@ def readme(package: Mapping[str, Any], protocol: Mapping[str, Any]) -> str:
     parts = [f"# {plain(package['title'])}"]
     if package.get("description"):
         parts.append(plain(package["description"]))
-    parts += [_imprint(package), "## What this is", *_promise(package[KEY]), "## How to read a value", *_reading()]
-    parts += ["## How to estimate from it", *_estimating(package[KEY], protocol), "## Files", _table(package)]
+    parts += [imprint(package), "## What this is", *promise(package[KEY]), "## How to read a value", *_reading()]
+    parts += [
+        "## How to estimate from it",
+        *_estimating(package[KEY], protocol),
+        "## Files",
+        file_table(package, FILES),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -50,7 +99,8 @@ def plain(text: str) -> str:
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def _imprint(package: Mapping[str, Any]) -> str:
+def imprint(package: Mapping[str, Any]) -> str:
+    """Version, day, records, licence and contact."""
     (licence, *_), contact = package["licenses"], publisher(package)
     said = [
         f"Version {package['version']}, made on {package['created'][:10]}, {package[KEY]['records']:,} records.",
@@ -74,8 +124,9 @@ def _in_brackets(text: str | None) -> str:
     return f" ({text})" if text else ""
 
 
-def _promise(privacy: Mapping[str, Any]) -> Iterator[str]:
-    published, secret = _listed(privacy["published"]), _listed(privacy["secret"])
+def promise(privacy: Mapping[str, Any]) -> Iterator[str]:
+    """What the records are, what is promised of them, and what protects the frequencies."""
+    published, secret = listed(privacy["published"]), listed(privacy["secret"])
     yield (
         f"Records about people, one a line. What stands under {published} need not be true: before it was published "
         f"every record was changed at random, with known probabilities, to protect the secret: {secret}."
@@ -89,10 +140,7 @@ def _reading() -> Iterator[str]:
         'A plain value stands for itself. A value with "or" may come from any of the values it names, and from further '
         'ones if it ends in "or others".'
     )
-    yield (
-        "Such a value is no answer that is split evenly: do not count it as the first value that it names, and do not "
-        "share it out. Estimate."
-    )
+    yield NO_SPLIT
 
 
 def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iterator[str]:
@@ -101,22 +149,23 @@ def _estimating(privacy: Mapping[str, Any], protocol: Mapping[str, Any]) -> Iter
         f"become, with the probability of that. {_example(protocol)}"
     )
     yield "The shares of true values follow by arithmetic that any spreadsheet can do:"
-    yield "\n".join(
-        (
-            "1. Count every published value, and divide by the number of records: its published share.",
-            "2. Give every true value the same share to begin with.",
-            "3. For every published value add up, over the true values, share times probability: its expected share.",
-            "4. For every true value add up, over the published values, published share times probability divided by "
-            "expected share; multiply its share by that.",
-            "5. Repeat 3 and 4 until the shares stand still in the digits that you need.",
-        )
-    )
+    yield steps("Count every published value, and divide by the number of records: its published share.")
     yield (
         "These are the likeliest shares of all; `funnel estimate` gives the same with standard errors. For a part of "
         "the records, such as those of one region that you know from elsewhere, count only these. Where two true "
         "values have the same probabilities, only what both have together can be told. `report.html` says how far "
         "estimates are off."
     )
+    yield _BY_WEIGHTS
+    yield _PANDAS
+    yield "In R:"
+    yield _R
+    yield _PARQUET
+
+
+def steps(first: str) -> str:
+    """The arithmetic as a numbered list, with another first step."""
+    return "\n".join(f"{number}. {step}" for number, step in enumerate((first, *STEPS), 1))
 
 
 def _example(protocol: Mapping[str, Any]) -> str:
@@ -131,24 +180,27 @@ def _example(protocol: Mapping[str, Any]) -> str:
         key=lambda pair: (pair[1], -pair[0]),
     )
     return (
-        f"Of {_EXAMPLE:,} records that are truly {_named(symbols[x])}, about {round(probability * _EXAMPLE):,} are "
-        f"published as {_named(protocol['outputs']['symbols'][y])}."
+        f"Of {EXAMPLE:,} records that are truly {named(symbols[x])}, about {round(probability * EXAMPLE):,} are "
+        f"published as {named(protocol['outputs']['symbols'][y])}."
     )
 
 
-def _named(symbol: tuple[str, ...]) -> str:
+def named(symbol: Sequence[str]) -> str:
+    """The values of a symbol, in quotation marks."""
     return ", ".join(f'"{plain(value)}"' for value in symbol)
 
 
-def _table(package: Mapping[str, Any]) -> str:
+def file_table(package: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """What every file holds, of those that are there."""
     there = {resource["path"] for resource in package["resources"]}
     if package[KEY]["frequencies"]["path"] is not None:
         there.add("frequencies.json")
-    optional = {"data/records.parquet", "data/records.csv", "frequencies.json"}
-    lines = [f"| {path} | {what} |" for path, what in _FILES.items() if path in there or path not in optional]
+    optional = {path for path in files if path.startswith("data/")} | {"frequencies.json"}
+    lines = [f"| {path} | {what} |" for path, what in files.items() if path in there or path not in optional]
     return "\n".join(("| file | what it holds |", "| --- | --- |", *lines))
 
 
-def _listed(columns: tuple[str, ...]) -> str:
-    named = [f'"{plain(column)}"' for column in columns]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+def listed(columns: Sequence[str]) -> str:
+    """Names of columns, in quotation marks."""
+    names = [f'"{plain(column)}"' for column in columns]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

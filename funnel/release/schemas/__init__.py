@@ -15,6 +15,7 @@ from funnel.release.findings import FindingsDocument
 from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.grouped_draws import GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_privacy import GroupedPrivacyBlock
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
 from funnel.release.internal_report import InternalReport
@@ -41,6 +42,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     InternalReport,
     JointDocument,
     Outcome,
+    GroupedPrivacyBlock,
     PrivacyBlock,
     ProtocolDocument,
     PublicReport,

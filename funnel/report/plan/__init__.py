@@ -112,7 +112,7 @@ def _part(joint: Joint, one: PlannedBound, utility: str) -> _Part:
         one.sweep.guarantee,
         tradeoff_chart(one.sweep, guarantee.budget, utility),
         one.sweep,
-        tuple(_budget(joint, one.sweep, guarantee, budget) for budget in one.sweep.budgets),
+        tuple(budget_of(joint, one.sweep, guarantee, budget) for budget in one.sweep.budgets),
         tuple(other for other in one.alternatives if other.kind != "as it is"),
         next((other for other in one.alternatives if other.kind == "as it is"), None),
         one.notes,
@@ -120,7 +120,8 @@ def _part(joint: Joint, one: PlannedBound, utility: str) -> _Part:
     )
 
 
-def _budget(joint: Joint, sweep: Sweep, guarantee: Guarantee, budget: float) -> Budget:
+def budget_of(joint: Joint, sweep: Sweep, guarantee: Guarantee, budget: float) -> Budget:
+    """What is told of one budget of a sweep."""
     named = next(point.guarantee for point in sweep.at(budget))
     here = parse_guarantee(named)
     limits = here.lift_limits

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from funnel.estimation import ExpectedErrors
 from funnel.guarantees import Guarantee
@@ -20,6 +21,8 @@ from funnel.spec import ReleaseSpec
 from funnel.tradeoff import alternatives, sweep
 
 PAGE = "plan.html"
+
+T = TypeVar("T")
 
 
 def page_of(spec: ReleaseSpec) -> Path:
@@ -62,7 +65,6 @@ def write_plan(
     joint, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
     useful = utility_for(found.settled or spec, joint)
     cache = Cache(private_folder(spec.workspace_folder / spec.name) / "tradeoff")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def looked_at(workers: Workers) -> list[PlannedBound]:
         reads = spec.mechanism.reads_secret
@@ -78,12 +80,17 @@ def write_plan(
             for bound, notes, errors in bounds
         ]
 
-    if cores > 1:
-        with Processes(cores) as processes:
-            planned = looked_at(processes)
-    else:
-        planned = looked_at(OneWorker())
+    planned = on_all_cores(looked_at)
     path = page_of(spec) if path is None else path
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, render_plan(spec, joint, planned, frequencies, software_name()).encode())
     return path
+
+
+def on_all_cores(look: Callable[[Workers], T]) -> T:
+    """What is looked at by as many processes as there are cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if cores == 1:
+        return look(OneWorker())
+    with Processes(cores) as processes:
+        return look(processes)

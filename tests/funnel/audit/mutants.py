@@ -538,6 +538,7 @@ for what, name, old, new in (
     ("another author in the citation", "CITATION.cff", "Office", "Jane"),
     ("another digest in the catalogue", "dcat.jsonld", '"@type": "xsd:hexBinary",', '"@type": "xsd:string",'),
     ("another probability in the csv of the protocol", "protocol.csv", "0.833740234375", "0.933740234375"),
+    ("another column in the csv of weights", "estimator.csv", '"weight"', '"share"'),
 ):
     add(what, told(name, old, new), "handouts", "handouts", covered=False)
 EARLIER = '   "dcat:prev": {\n    "@id": "../0.9.0/"\n   },\n'

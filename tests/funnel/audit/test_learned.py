@@ -7,7 +7,14 @@ import sys
 import numpy as np
 import pytest
 
+from funnel.audit import learned
 from funnel.audit.learned import learn
+from tests import forest
+
+
+@pytest.fixture(autouse=True)
+def all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned, "_TREES", forest.ALL)
 
 
 def people(records: int = 2000) -> np.ndarray:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import funnel
 from funnel.audit.check import State, overall
 from funnel.audit.recheck import Told
 from funnel.release.document import dump
@@ -115,6 +116,10 @@ def _lower(content: dict[str, Any]) -> None:
     content["guarantee"]["level"] = 0.5
 
 
+def _in_furlongs(content: dict[str, Any]) -> None:
+    content["resources"][0]["schema"]["fields"][-1]["funnel:numbers"]["intervals"]["30 to under 50"] = [50, 30]
+
+
 def _rolled(table: pa.Table) -> pa.Table:
     column = table.column(1).combine_chunks()
     return table.set_column(1, table.field(1), pa.concat_arrays([column[1:], column[:1]]))
@@ -180,7 +185,10 @@ def test_what_is_changed_is_noticed(change: Change, name: str, folder: ReleaseFo
     ("change", "name"),
     [
         (lambda folder: folder.citation.write_text("cff-version: 1.2.0\n"), "handouts"),
+        (lambda folder: folder.readme.write_text("# Another\n"), "handouts"),
+        (lambda folder: folder.channel.write_text(folder.channel.read_text().replace("0.", "1.", 1)), "handouts"),
         (lambda folder: folder.citation.unlink(), "files"),
+        (lambda folder: folder.catalogue.unlink(), "handouts"),
         (_protocol(_swapped), "labels"),
         (_protocol(_idle), "groups"),
         (_protocol(_lower), "guarantee"),
@@ -190,6 +198,7 @@ def test_what_is_changed_is_noticed(change: Change, name: str, folder: ReleaseFo
         (_parquet("data/records.parquet", _another_text), "values"),
         (_parquet("data/records.parquet", lambda table: table), "parquet"),
         (_document("datapackage.json", lambda content: content["funnel:privacy"].update(madeFor=500)), "package"),
+        (_document("datapackage.json", _in_furlongs), "package"),
         (_document("report.json", lambda content: content.update(made_for=500)), "report page"),
         (lambda folder: (folder.root / "more.json").write_text("{}"), "files"),
     ],
@@ -205,3 +214,22 @@ def test_rows_that_no_way_leads_to_are_noticed(folder: ReleaseFolder) -> None:
     content["stages"][0]["classes"][0][1][0] = -1
     folder.protocol.write_bytes(redigested(content))
     assert "records" in failed(folder, public=True)
+
+
+def test_releases_from_before_there_were_more_handouts_are_read_and_lack_nothing(
+    folder: ReleaseFolder,
+) -> None:
+    for path in (folder.readme, folder.channel, folder.catalogue):
+        path.unlink()
+    content = json.loads(folder.package.read_bytes())
+    block = content["funnel:privacy"]
+    for key in ("schema", "meaning", "estimation"):
+        del block[key]
+    block["frequencies"] = {key: value for key, value in block["frequencies"].items() if value is not None}
+    folder.package.write_bytes(dump(content))
+    assert not failed(folder, public=True) & {"files", "handouts", "package"}
+    opened = funnel.open_release(folder.root)
+    assert opened.privacy.estimation.path == "protocol.csv"
+    # What says that it is of today has all of today.
+    folder.package.write_bytes(dump({**content, "funnel:privacy": {**block, "schema": "funnel/grouped-privacy/1"}}))
+    assert "package" in failed(folder, public=True)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from funnel.alphabet import Alphabet
 from funnel.disclosure import Disclosure
 from funnel.disclosure.naming import group_names
-from funnel.disclosure.suggest import Suggestion, suggest
+from funnel.disclosure.suggest import Suggestion, made_one, suggest
 from funnel.joint import Joint
 from funnel.progress import quiet
 from funnel.source import count_joint
@@ -98,6 +99,21 @@ def test_rarer_values_join_a_group_by_their_common_name(tmp_path: Path) -> None:
     assert found.recode["x"].groups == {"d or Other": ("d", "Other")}
     assert same_counts(found.joint, after)
     assert Disclosure(after, spec_of("t", tmp_path).disclosure.rules).passes
+
+
+def test_numbers_of_which_some_have_no_name_become_a_group_and_no_bins(tmp_path: Path) -> None:
+    """Under noise rare values are told together: those are no interval, so there is no edge beside them."""
+    spec = spec_of("t.parquet", tmp_path, frequencies={"protection": "noise"}, disclosure={})
+    inputs = ["1", "2", "3", "Other"]
+    joint = Joint.from_counts(
+        [[40, 30, 9, 20], [30, 40, 8, 30]], Alphabet(("s",), (("a",), ("b",))), Alphabet(("x",), tuple(zip(inputs)))
+    )
+    found = made_one(spec, joint, "x", ["3", "Other"])
+    assert found.toml == '[recode.x.groups]\n"3 or Other" = ["3", "Other"]\n'
+    assert found.joint.counts.tolist() == [[40, 30, 29], [30, 40, 38]]
+    # Without them, numbers are put into bins.
+    plain = Joint(joint.counts[:, :3], joint.secret, Alphabet(("x",), tuple(zip(inputs[:3]))))
+    assert made_one(spec, plain, "x", ["2", "3"]).recode["x"].bins == (2,)
 
 
 def test_nothing_to_group(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel import LDP, DataError, Estimate, Joint, Protocol, SpecError, estimate, fit
+from funnel import LDP, DataError, Estimate, Joint, Protocol, SolverError, SpecError, estimate, fit
 from funnel.alphabet import Alphabet
 from funnel.estimation import expected_errors
 from funnel.estimation.likelihood import likeliest_shares, on_simplex
@@ -221,3 +221,61 @@ def test_its_arrays_are_in_the_order_of_the_protocol() -> None:
     assert [len(part) for part in (found.frequencies, found.errors, found.lower, found.upper)] == [6] * 4
     assert int(DENOMINATOR) == GRR.denominator
     assert (found.lower <= found.upper).all()
+
+
+def test_shares_within_a_part_are_of_its_records_and_their_intervals_hold_them() -> None:
+    random, held = np.random.default_rng(6), []
+    parts = PEOPLE.reshape(2, 3)
+    truth = (parts / parts.sum(axis=1, keepdims=True)).ravel()
+    for _ in range(300):
+        found = estimate(drawn(GRR, random), GRR, "n", within="x")
+        held.append((found.lower <= truth) & (truth <= found.upper))
+        assert ((found.lower <= found.frequencies) & (found.frequencies <= found.upper)).all()
+        assert found.frequencies.reshape(2, 3).sum(axis=1) == pytest.approx(1)
+    assert (found.columns, found.given, found.cells) == (("x", "n"), ("x",), INPUTS.symbols)
+    # Four standard deviations of 300.
+    assert np.mean(held, axis=0) == pytest.approx(0.95, abs=0.05)
+    counts = drawn(GRR, random)
+    whole, inside = estimate(counts, GRR), estimate(counts, GRR, within="x")
+    sums = whole.frequencies.reshape(2, 3).sum(axis=1)
+    assert inside.frequencies == pytest.approx(whole.frequencies / np.repeat(sums, 3))
+    together = estimate(counts, GRR, within="x", simultaneous=True)
+    assert (together.upper - together.lower >= inside.upper - inside.lower).all()
+    np.testing.assert_array_equal(together.errors, inside.errors)
+
+
+def test_shares_within_groups_of_another_column_are_those_of_each_group() -> None:
+    random = np.random.default_rng(14)
+    counts = drawn(GRR, random), drawn(GRR, random)
+    tables = [
+        pd.DataFrame(list(GRR.outputs.symbols), columns=list(GRR.outputs.columns)).loc[np.repeat(np.arange(6), some)]
+        for some in counts
+    ]
+    both = pd.concat([tables[0].assign(region="north"), tables[1].assign(region="south")])
+    found = estimate(both, GRR, ["n", "region"], within="x")
+    alone = estimate(counts[1], GRR, "n", within="x")
+    assert found.given == ("region", "x")
+    assert found.cells[6] == ("a", "1", "south")
+    np.testing.assert_allclose(found.frequencies[6:], alone.frequencies)
+    np.testing.assert_allclose(found.upper[6:], alone.upper)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"within": "region"}, "'region' is no column"),
+        ({"by": "n", "within": "n"}, "name columns once each"),
+        ({"within": ("x", "n")}, "name columns once each"),
+        ({"within": "x", "bootstrap": 200}, "leave out the bootstrap"),
+    ],
+)
+def test_parts_that_make_no_sense_are_refused(settings: dict[str, object], reason: str) -> None:
+    with pytest.raises(SpecError, match=reason):
+        estimate(PEOPLE, GRR, **settings)  # type: ignore[arg-type]
+
+
+def test_a_fit_that_is_not_found_is_refused_and_another_method_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("funnel.estimation.likelihood._MOST_STEPS", 3)
+    with pytest.raises(SolverError, match=r'not found in 3 steps.*method="inverse"'):
+        estimate(PEOPLE[::-1].copy(), GRR)
+    assert estimate(PEOPLE[::-1].copy(), GRR, method="inverse").frequencies.sum() == pytest.approx(1)

@@ -77,3 +77,6 @@ def test_tables_that_do_not_fit_are_refused() -> None:
     table, other = np.zeros((2, 3), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)
     with pytest.raises(SpecError, match="do not fit one another"):
         UnitCounts(Joint.from_counts([[1, 0, 0], [0, 0, 1]]), table, other, np.zeros(4, dtype=np.int64))
+    for noisy in ((table, other, np.zeros(4)), (table[0], table[0], np.zeros(4)), (table, table, np.zeros((1, 4)))):
+        with pytest.raises(SpecError, match="do not fit one another"):
+            NoisyRows(0.25, *noisy)

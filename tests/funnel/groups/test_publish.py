@@ -11,6 +11,7 @@ import pytest
 
 import funnel
 from funnel.groups import GroupedSolution, Schedule, Shown
+from funnel.groups.effective import EffectiveChannel
 from funnel.recount.grouped import record_level
 
 GROUPS = [["x"], ["y"], ["z"]]
@@ -167,6 +168,13 @@ def test_funnel_chooses_groups_of_a_flat_list_in_its_order_and_of_auto_in_any(bi
     every = funnel.publish_groups(binary, "auto", funnel.LIP(0.7), people=30, schedule=Schedule(0.8, 2))
     assert sorted(itertools.chain(*every.groups)) == ["x", "y", "z"]
     assert every.protocol.columns == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("off", [1e-16, -1e-15, 3e-16])
+def test_of_a_column_with_one_value_there_is_nothing_to_know(off: float) -> None:
+    channel = EffectiveChannel(("x",), (("u",),), (("u",),), np.ones((1, 1)), np.array([1 + off]))
+    assert channel.entropy == 0
+    assert channel.information == pytest.approx(0, abs=1e-12)
 
 
 def test_what_breaks_no_bound_is_published_as_it_is() -> None:

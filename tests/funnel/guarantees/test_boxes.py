@@ -130,6 +130,36 @@ def channels(draw: st.DrawFn, a: int) -> WeightArray:
     return weights_of(table.tolist())
 
 
+@given(st.lists(st.integers(0, 4), min_size=12, max_size=12), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_what_is_said_of_a_wider_secret_is_said_of_all_within_it(parts: list[int], room: list[int]) -> None:
+    """A search leaves the narrower ones of such secrets out."""
+    least = np.array(parts).reshape(3, 4) * (UNIT // 16)
+    lower, upper = least, np.minimum(least + np.array(room)[:, None] * (UNIT // 8), UNIT)
+    # Laws are there where limits leave room for one.
+    lower = np.where(lower.sum(axis=1, keepdims=True) <= UNIT, lower, 0)
+    upper = np.where(upper.sum(axis=1, keepdims=True) >= UNIT, upper, UNIT)
+    box = LawBox(lower, upper, np.zeros(3, dtype=np.int64), np.full(3, UNIT))
+    rows = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.3, 0.7, 1.0], [0.2, 0.9, 0.1, 0.4]])
+    high, low = box.given(rows[:, None, :])
+    wider = box.wider
+    assert wider.diagonal().all()
+    for s, t in zip(*np.nonzero(wider), strict=True):
+        assert (lower[s] <= lower[t]).all()
+        assert (upper[t] <= upper[s]).all()
+        assert (high[:, t] <= high[:, s] + 1e-12).all()
+        assert (low[:, s] <= low[:, t] + 1e-12).all()
+    # And none is left out that lies within: two secrets alike are within each other.
+    alike = LawBox(lower[[0, 0]], upper[[0, 0]], np.zeros(2, dtype=np.int64), np.full(2, UNIT))
+    assert alike.wider.all()
+
+
+def test_of_other_sets_only_a_secret_itself_is_known_to_be_within_it() -> None:
+    bounds = Bounds(np.array([[1, 0], [1, 0]]), np.array([[1, 0], [1, 1]]), np.array([[1, 1], [1, 2]]), 0.01)
+    joint = Joint.from_counts([[1, 0], [1, 1]])
+    box = count_box.count_box(Joint(joint.counts, joint.secret, joint.inputs, bounds))
+    assert (box.wider == np.eye(2, dtype=bool)).all()
+
+
 @pytest.mark.parametrize("reading", [False, True])
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data())

@@ -193,7 +193,10 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_new_guarantee_brings_its_own_settings(said: str, meant: Toy, tmp_path: Path) -> None:
     spec = ReleaseSpec.load(spec_file(tmp_path, said))
-    assert funnel.parse_guarantee(spec.guarantee.canonical) == meant
+    read = funnel.parse_guarantee(spec.guarantee.canonical)
+    assert read == meant
+    # What nobody put into words of its own is said by its name.
+    assert read.meaning == f"The declared bound is toy:{meant.order},{meant.slack} (a toy)."
     assert spec.guarantee.model_dump() == {"kind": "toy", "order": meant.order, "slack": meant.slack}
 
 

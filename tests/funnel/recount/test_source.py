@@ -30,6 +30,7 @@ from funnel.errors import PipelineError
 from funnel.progress import quiet
 from funnel.recount import Recount, recount
 from funnel.recount.rows import csv_cells
+from funnel.recount.source import source_columns
 from funnel.recount.zones import zones_of
 from funnel.source import count_joint, formats, open_source
 from funnel.source.formats.parquet import Parquet
@@ -627,3 +628,25 @@ class TestTables:
         (tmp_path / "t.csv").write_text("s,u\na,1\nb,2\n")
         with pytest.raises(DataError):
             recount(spec_of(tmp_path, "t.csv")).table(secret, [("1",), ("2",)])
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.csv.gz", "x.feather", "x.orc", "year=1990/x.parquet"])
+def test_the_second_reader_names_all_columns_as_the_first_does(tmp_path: Path, name: str) -> None:
+    table = pa.table({"u": ["a", "b"], "s": ["c", "d"], "Ä 'x'": ["1", "2"]})
+    path = tmp_path / "data" / name
+    path.parent.mkdir(parents=True)
+    written = io.StringIO()
+    csv.writer(written).writerows([table.column_names, *zip(*table.to_pydict().values(), strict=True)])
+    if name.endswith((".csv", ".gz")):
+        text = written.getvalue().encode()
+        path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    else:
+        write = {".parquet": pq.write_table, ".feather": feather.write_feather, ".orc": orc.write_table}[path.suffix]
+        write(table, path)
+    folder = "year" in name
+    spec = spec_of(tmp_path, "data" if folder else f"data/{name}")
+    names = (*table.column_names, *(["year"] if folder else []))
+    assert source_columns(spec) == open_source(spec).names == names
+    path.write_bytes(b"")
+    with pytest.raises(DataError):
+        source_columns(spec)

@@ -62,6 +62,9 @@ def test_a_release_is_found_by_its_version_or_its_series(tmp_path: Path) -> None
         ('{"format": "funnel-protocol/1"}', False),
         # A value that is called like the format of another kind.
         ('{"format": "funnel-protocol/1", "symbols": [["funnel-grouped-protocol/1"]]}', False),
+        # One that comes before it in the alphabet, and none at all.
+        ('{"format": "blind/1", "symbols": [["funnel-grouped-protocol/1"]]}', False),
+        ('{"name": "funnel-grouped-protocol/1"}', False),
         ('["funnel-grouped-protocol/1"]', False),
         ('{"format": "funnel-grouped-protocol/1"', False),
         ("[" * 100_000 + '"funnel-grouped-protocol/1"', False),

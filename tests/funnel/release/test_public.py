@@ -15,13 +15,17 @@ from hypothesis import strategies as st
 from funnel import ALIP, LDP, LIP, Guarantee, Joint, MutualInformation, Protocol, fit
 from funnel.audit import Audited, audit_release
 from funnel.audit.consistency import Consistency
+from funnel.protocol import DENOMINATOR
 from funnel.release import public
 from funnel.release.protocol_document import protocol_document
 from funnel.release.public import PublicFindings, PublicLaws
 from funnel.release.public.comparison import weighed
+from funnel.release.public.laws import SparsePosterior
 from funnel.release.public.rounding import law_of_rare
 from funnel.release.public_report import Contact, Judged, Licence
 from funnel.report import MechanismNote, ReportContent, SourceNote, public_report, render_public
+from funnel.sparse_weights import SparseWeights
+from tests.funnel.test_sparse_weights import channels
 from tests.public import UNPROTECTED, counted, public_of
 
 COUNTS = [[400_410, 150_320, 90_430], [101_240, 302_150, 251_160]]
@@ -246,3 +250,16 @@ def test_rare_values_share_what_common_ones_leave_where_that_is_less_than_a_step
     found = law_of_rare(np.array(shares), 0.01)
     np.testing.assert_allclose(found, law, rtol=1e-12)
     assert found.sum() == pytest.approx(1, abs=1e-12)
+
+
+@given(channels())
+def test_the_posterior_of_a_wide_table_is_that_of_its_weights_and_shares(channel: tuple[Joint, np.ndarray]) -> None:
+    joint, weights = channel
+    posterior, outputs = SparsePosterior.of(SparseWeights.of(weights), joint.p_input)
+    masses = weights / DENOMINATOR * joint.p_input
+    assert outputs == pytest.approx(masses.sum(axis=1))
+    for y, row in enumerate(masses):
+        inputs, shares = posterior.row(y)
+        # Nothing is told of an output that nobody has.
+        assert inputs.tolist() == np.flatnonzero(row).tolist()
+        assert shares == pytest.approx(row[inputs] / max(row.sum(), 1e-300))

@@ -44,15 +44,26 @@ SOURCES = {
 }
 # Every file of a version but its internal folder and what is inside that.
 HANDOUTS = {"readme", "citation", "catalogue", "channel"}
-_FILES = {"data", "csv", "protocol", "channels", "frequencies", "package", "report", "numbers", "signature"}
+_FILES = {
+    "data",
+    "csv",
+    "protocol",
+    "channels",
+    "frequencies",
+    "package",
+    "report",
+    "numbers",
+    "signature",
+    "estimator",
+}
 PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 # Which module writes which public files. The rows are drawn from what is exact, and nothing else is.
 WRITERS = {
     "funnel.release.rows": {"data"},
-    "funnel.release.publication": {"csv", "protocol", "frequencies", "package", *HANDOUTS},
+    "funnel.release.publication": {"csv", "protocol", "frequencies", "package", "estimator", *HANDOUTS},
     # Of columns in groups.
     "funnel.release.grouped_rows": {"data"},
-    "funnel.release.grouped_publication": {"protocol", "channels", "package", "citation"},
+    "funnel.release.grouped_publication": {"protocol", "channels", "package", *HANDOUTS},
     "funnel.report.grouped.writing": {"numbers", "report"},
     "funnel.release.signature": {"signature"},
     "funnel.report.writing": {"numbers", "report"},
@@ -70,7 +81,12 @@ MAKERS = (
     "funnel.release.handouts.catalogue",
     "funnel.release.handouts.channel_table",
     "funnel.release.handouts.citation",
+    "funnel.release.handouts.estimator_table",
+    "funnel.release.handouts.grouped_channel_table",
+    "funnel.release.handouts.grouped_readme",
     "funnel.release.handouts.readme",
+    "funnel.release.channel_rows",
+    "funnel.release.grouped_privacy",
     "funnel.release.privacy_block",
     "funnel.release.remote",
     "funnel.pipeline.flows.artifacts",
@@ -103,8 +119,9 @@ READING = {
     *("output_counts_by", "read_table"),
     # What judges reads files by other means.
     *("estimate", "first_csv_difference", "recount_published", "_json", "Evidence", "reread"),
+    *("opened", "first_difference"),
     *("check_texts_table", "check_public_frequencies", "channel_complaints", "read_table"),
-    *("grouped_report_claims", "_bytes", "estimate"),
+    *("grouped_report_claims", "_bytes", "estimate", "read_channels", "read_channel_rows"),
 }
 WRITING_MODES = set("wax+")
 

@@ -228,7 +228,7 @@ def whole(series: Series) -> None:
     folder = series.folder(version)
     files = series.record(version).files
     documents = {"protocol.json", "report.json", "report.html", "datapackage.json", "signature.json"}
-    documents |= {"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv"}
+    documents |= {"README.md", "CITATION.cff", "dcat.jsonld", "protocol.csv", "estimator.csv"}
     public = {"data/records.parquet"} | documents
     assert set(files) == public | ({"data/records.csv"} if folder.csv.exists() else set())
     for name in files:

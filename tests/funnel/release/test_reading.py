@@ -13,6 +13,7 @@ import pytest
 import funnel
 from funnel.errors import DataError
 from funnel.release.document import dump
+from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
 from funnel.release.layout import ReleaseFolder
 
 
@@ -101,3 +102,43 @@ def test_a_package_that_the_system_does_not_give_is_told_with_its_reason(
     monkeypatch.setattr(Path, "read_bytes", refused)
     with pytest.raises(DataError, match=rf"datapackage\.json cannot be read: {said}$"):
         funnel.open_release(published.root)
+
+
+def test_a_release_estimates_from_itself(published: ReleaseFolder) -> None:
+    released = funnel.open_release(published.root)
+    found = released.estimate("relationship", within="sex")
+    assert found.given == ("sex",)
+    assert found.to_dict() == estimate_release(published, "relationship", within="sex").to_dict()
+    with pytest.raises(funnel.SpecError, match="no value of 'sex' stands for a number"):
+        released.estimate_numbers("sex")
+
+
+def test_versions_of_a_series_are_compared_as_their_promises_say(copy: ReleaseFolder) -> None:
+    second = ReleaseFolder(copy.root.parent / "1.1.0")
+    shutil.copytree(copy.root, second.root)
+    changed(second, version="1.1.0")
+    trend = estimate_versions([copy, second], "sex")
+    assert (trend.versions, trend.same_people) == (("1.0.0", "1.1.0"), False)
+    assert trend.whole.values == pytest.approx(0)
+    assert (trend.whole.errors > 0).all()
+    # Another series, or one about the same people, may have answers that depend on these.
+    changed(second, name="elsewhere")
+    other = estimate_versions([copy, second], "sex")
+    assert (other.versions[1], other.same_people) == ("elsewhere 1.1.0", True)
+    assert (other.whole.errors > trend.whole.errors).all()
+    changed(second, name=json.loads(copy.package.read_bytes())["name"])
+    assert not estimate_versions([copy, second], "sex").same_people
+    package = json.loads(second.package.read_bytes())
+    package["funnel:privacy"]["people"] = "same"
+    second.package.write_bytes(dump(package))
+    assert estimate_versions([copy, second], "sex").same_people
+
+
+def changed(folder: ReleaseFolder, **to: str) -> None:
+    folder.package.write_bytes(dump({**json.loads(folder.package.read_bytes()), **to}))
+
+
+def test_a_data_package_that_tells_no_intervals_is_refused(copy: ReleaseFolder) -> None:
+    changed(copy, resources="none")
+    with pytest.raises(DataError, match=r"data package of 1\.0\.0 cannot be read"):
+        estimate_numbers_of(copy, "sex")

@@ -83,6 +83,29 @@ def test_numbers_of_all_kinds_lie_in_their_interval() -> None:
     assert set(Interval(-3, 4, True).drawn(4000, words)) == set(range(-3, 5))
 
 
+def test_values_that_are_numbers_are_drawn_as_they_are_also_where_one_is_never_published(
+    tmp_path: Path,
+) -> None:
+    """Without intervals, in a table where nobody is published as the last value."""
+    joint = funnel.Joint.from_counts([[300, 100, 20], [100, 300, 30]], inputs=["0.5", "-7", "(missing)"])
+    protocol = funnel.fit("grr", joint, funnel.LIP(0.5))
+    folder = ReleaseFolder(tmp_path / "1.0.0")
+    folder.data.parent.mkdir(parents=True)
+    public = public_of(joint, protocol, funnel.LIP(0.5))
+    folder.protocol.write_bytes(protocol_document(protocol, funnel.LIP(0.5), public, UNPROTECTED).to_bytes())
+    shown = [text for (text,) in protocol.outputs.symbols[:2]]
+    pq.write_table(pa.table({"X": shown * 1000}), folder.data)
+    folder.package.write_text(json.dumps({"resources": [{"schema": {"fields": [{"name": "X"}]}}]}))
+    table = draw_within(folder.root, words=words)
+    posterior = {entry["output"][0]: entry["inputs"] for entry in json.loads(folder.protocol.read_text())["posterior"]}
+    assert len(posterior) == 3
+    drawn = Counter(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+    for text in shown:
+        for label, number in (("0.5", 0.5), ("-7", -7.0), ("(missing)", None)):
+            assert drawn.pop((text, number)) / 1000 == pytest.approx(posterior[text][label], abs=0.07)
+    assert not drawn
+
+
 def test_what_cannot_be_drawn_is_one_sentence(release: ReleaseFolder, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="one of X"):
         draw_within(release.root, "Z")

@@ -1,0 +1,190 @@
+"""Numbers drawn within intervals, made again from the published records: all numbers and all bytes of their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from funnel.audit.check import Check, State, judged
+from funnel.audit.encoding import Compared, encoding_check
+from funnel.audit.files import opened
+from funnel.audit.package import TABLES
+from funnel.audit.pages import Layout, walk_pages
+from funnel.errors import DataError
+from funnel.recount.drawn_numbers import CHUNK, ToldNumbers, csv_cells_again, parsed_numbers, seed_again
+from funnel.recount.published import in_csv
+from funnel.release.documents import ProtocolDocument
+from funnel.release.layout import ReleaseFolder
+from funnel.tables import open_paged
+
+# How funnel writes the table, said here again.
+_WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
+
+
+def check_drawn_numbers(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any]) -> list[Check]:
+    """Whether numbers are what the published records make, and whether their tables are what funnel writes of them.
+
+    Nothing of the source is needed: each number is a function of the published records and of the intervals that the
+    data package tells.
+
+    Notes
+    -----
+    O(rows) time for each column of numbers; memory for one row group.
+    """
+    try:
+        told = _told(package, document)
+        wrong = [said for one in told for said in _unlike_bins(package, one)]
+        if wrong:
+            return [judged("drawn numbers", wrong, "")]
+        layout, difference, differs = _difference(folder, document.outputs.columns, told)
+    except DataError as error:
+        return [Check("drawn numbers", State.FAILED, str(error))]
+    except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
+        return [Check("drawn numbers", State.FAILED, f"their table cannot be read ({type(error).__name__})")]
+    columns = ", ".join(one.name for one in told)
+    if difference is not None:
+        return [judged("drawn numbers", [difference], "")]
+    why = f"every one of {columns} is what the published records make; none was taken from the source"
+    return [judged("drawn numbers", [], why), encoding_check("drawn numbers table", differs, layout)]
+
+
+def told_numbers(field: Any, document: ProtocolDocument) -> ToldNumbers:
+    """What a field of a data package says of drawn numbers.
+
+    Raises
+    ------
+    DataError
+        If it is of no published column, or not well-formed.
+    """
+    drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
+    column, columns = drawn.get("from") if isinstance(drawn, dict) else None, document.outputs.columns
+    if column not in columns:
+        raise DataError("the data package says of numbers that they are drawn of a column that is not published")
+    place = columns.index(column)
+    return parsed_numbers(field, list(dict.fromkeys(symbol[place] for symbol in document.outputs.symbols)))
+
+
+def _told(package: dict[str, Any], document: ProtocolDocument) -> list[ToldNumbers]:
+    try:
+        (resource,) = (one for one in package["resources"] if one["path"] == TABLES[0])
+        fields = resource["schema"]["fields"][len(document.outputs.columns) :]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError("the data package does not describe the table of numbers") from error
+    if not fields:
+        raise DataError("the data package tells of no column of numbers")
+    return [told_numbers(field, document) for field in fields]
+
+
+def _unlike_bins(package: dict[str, Any], told: ToldNumbers) -> Iterator[str]:
+    """Where what texts stand for is not made of the bins that the data package tells."""
+    (fields,) = (one["schema"]["fields"] for one in package["resources"] if one["path"] == TABLES[0])
+    bins = next((field.get("funnel:numbers") for field in fields if field.get("name") == told.column), None) or {}
+    intervals = bins.get("intervals", {})
+    known = [list(map(float, ends)) for ends in intervals.values()]
+    for text, ranges in told.ranges.items():
+        found = [list(map(float, ends)) for ends in ranges]
+        if text in intervals and found != [list(map(float, intervals[text]))]:
+            yield f"{told.name} of {text!r} are not those of its bin"
+        elif any(ends not in known for ends in found):
+            yield f"{told.name} of {text!r} are of no bins"
+
+
+def _difference(
+    folder: ReleaseFolder, columns: Sequence[str], told: Sequence[ToldNumbers]
+) -> tuple[Layout, str | None, int | None]:
+    """How the table is laid out; where its cells differ from those that follow, in words; and where its bytes do."""
+    seeds = [seed_again(one.column, chain.from_iterable(_codes(folder, one))) for one in told]
+    names = [*columns, *(one.name for one in told)]
+    with ExitStack() as files:
+        records, file, again = (files.enter_context(opened(path)) for path in (folder.data, folder.drawn, folder.drawn))
+        copy = files.enter_context(opened(folder.drawn_csv)) if folder.drawn_csv.exists() else None
+        layout = walk_pages(file, 1 << 26)
+        file.seek(0)
+        sink = Compared(again)
+        table, numbers = files.enter_context(open_paged(records)), files.enter_context(open_paged(file))
+        fields = [pa.field(one.name, pa.float64() if one.decimals else pa.int64()) for one in told]
+        schema = pa.schema([*table.schema_arrow, *fields])
+        if not numbers.schema_arrow.equals(schema):
+            return layout, "the table of numbers has other columns, or types, than the data package tells", None
+        theirs = _chunks(numbers)
+        if copy is not None and not _reads(copy, _line([in_csv(name) for name in names])):
+            return layout, "the header of the csv is not that of the table", None
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **_WRITTEN) as writer:
+            for chunk, ours in enumerate(_chunks(table)):
+                steps = [
+                    one.steps(_positions(ours[one.column], one), seed, chunk)
+                    for one, seed in zip(told, seeds, strict=True)
+                ]
+                made, found = _made(ours, told, steps, schema), next(theirs, None)
+                where = f"from record {chunk * CHUNK + 1:,} on"
+                if found is None or not _same(found, made):
+                    return layout, f"{where} numbers are others than the published records make", None
+                if copy is not None and not all(_reads(copy, line) for line in _lines(ours, told, steps)):
+                    return layout, f"{where} the csv is not what the table says", None
+                writer.write_table(made)
+        if next(theirs, None) is not None or (copy is not None and copy.read(1)):
+            return layout, "there are numbers of more records than are published", None
+        return layout, None, sink.difference()
+
+
+def _made(
+    records: pa.Table, told: Sequence[ToldNumbers], steps: Sequence[Sequence[int | None]], schema: pa.Schema
+) -> pa.Table:
+    made: list[pa.Array] = [column.combine_chunks() for column in records.columns]
+    for one, of_one in zip(told, steps, strict=True):
+        kind = pa.float64() if one.decimals else pa.int64()
+        made.append(pa.array([None if step is None else one.number(step) for step in of_one], kind))
+    return pa.Table.from_arrays(made, schema=schema)
+
+
+def _lines(records: pa.Table, told: Sequence[ToldNumbers], steps: Sequence[Sequence[int | None]]) -> Iterator[bytes]:
+    rows = zip(*(column.to_pylist() for column in records.columns), strict=True)
+    for texts, of_row in zip(rows, zip(*steps, strict=True), strict=True):
+        yield _line(csv_cells_again(texts, of_row, told))
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    """A line of the csv: a cell that is empty is one without a value, since no text is."""
+    quoted = (cell.replace('"', '""') for cell in cells)
+    return (",".join(f'"{cell}"' if cell else "" for cell in quoted) + "\n").encode()
+
+
+def _reads(file: IO[bytes], line: bytes) -> bool:
+    return file.read(len(line)) == line
+
+
+def _same(found: pa.Table, made: pa.Table) -> bool:
+    return found.num_rows == made.num_rows and all(
+        theirs.to_pylist() == ours.to_pylist() for theirs, ours in zip(found.columns, made.columns, strict=True)
+    )
+
+
+def _codes(folder: ReleaseFolder, told: ToldNumbers) -> Iterator[list[int]]:
+    with opened(folder.data) as records, open_paged(records) as table:
+        for batch in table.iter_batches(CHUNK, columns=[told.column]):
+            yield _positions(batch.column(0), told)
+
+
+def _positions(column: pa.Array | pa.ChunkedArray, told: ToldNumbers) -> list[int]:
+    place: Mapping[str, int] = {text: code for code, text in enumerate(told.intervals)}
+    try:
+        return [place[text] for text in column.to_pylist()]
+    except KeyError:
+        raise DataError("a record has a text of which the data package tells no numbers") from None
+
+
+def _chunks(file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """The rows of a file, as many at a time as words are made for."""
+    held: pa.Table | None = None
+    for batch in file.iter_batches(CHUNK):
+        held = pa.concat_tables([*([held] if held is not None else []), pa.Table.from_batches([batch])])
+        while held.num_rows >= CHUNK:
+            yield held.slice(0, CHUNK)
+            held = held.slice(CHUNK)
+    if held is not None and held.num_rows:
+        yield held

@@ -1,0 +1,261 @@
+"""Weighted frequencies: shares of the population that survey weights stand for, from released classes of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from funnel.errors import SpecError
+from funnel.estimation.counted import Released, output_counts_by
+from funnel.estimation.fit import Fit, normal_quantile, too_many
+from funnel.estimation.information import MOST_WORK
+from funnel.estimation.rare import AtMost, RareValues
+from funnel.estimation.ratio import ratio
+from funnel.joint import FloatArray
+from funnel.protocol import Protocol
+
+WeightClasses = Mapping[str, tuple[float, float, float]]
+"""Of every class of weights its mean, and its least and its largest weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedEstimate:
+    """Estimated weighted shares of true values, ``Σ_k w_k f(x, k) / Σ_k w_k f(k)`` over the classes k of weights.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        What is estimated; the column of weights is none of them.
+    weight : str
+        The column of weights.
+    cells : tuple of tuple of str
+        Their values.
+    frequencies : ndarray, shape (cells,)
+        Weighted shares; nan where the records cannot tell.
+    errors : ndarray, shape (cells,)
+        Standard errors by the delta method, for the means of the classes as they are given.
+    lower, upper : ndarray, shape (cells,)
+        Intervals for these means.
+    least, largest : ndarray, shape (cells,)
+        What the estimated shares become if the weights within each class are as unlike their mean as they can be: the
+        one for a value's records, the other for all other records. No error of the estimate is in them.
+    unweighted : ndarray, shape (cells,)
+        Shares of the records.
+    records : int
+    sampling : bool
+    confidence : float
+        Of each interval by itself.
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> symbols = (("a", "low"), ("a", "high"), ("b", "low"), ("b", "high"))
+    >>> inputs = funnel.Alphabet(("job", "weight"), symbols)
+    >>> joint = funnel.Joint.from_counts([[300, 100, 100, 50], [100, 100, 100, 150]], inputs=inputs)
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(2.0))
+    >>> classes = {"low": (1, 0, 2), "high": (3, 2, 4)}
+    >>> found = funnel.estimate_weighted(np.array([380, 210, 200, 210]), protocol, "weight", classes)
+    >>> bool((found.least < found.frequencies).all()), bool((found.frequencies < found.largest).all())
+    (True, True)
+    """
+
+    columns: tuple[str, ...]
+    weight: str
+    cells: tuple[tuple[str, ...], ...]
+    frequencies: FloatArray
+    errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    least: FloatArray
+    largest: FloatArray
+    unweighted: FloatArray
+    records: int
+    sampling: bool
+    confidence: float
+
+    @property
+    def about(self) -> str:
+        """What errors are of, and what is not in them."""
+        randomness = (
+            "errors are of the random answers and of drawing these records, with their weights"
+            if self.sampling
+            else "errors are of the random answers alone: the estimates are about these records"
+        )
+        return (
+            f"{self.records:,} records, weighted by {self.weight}; {randomness}; intervals at {self.confidence:.0%}; "
+            "every class of weights stands for its mean: least and largest are what shares are if weights within the "
+            "classes are as far from it as they can be"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready values; what cannot be told is None."""
+
+        def told(value: float) -> float | None:
+            return None if np.isnan(value) else float(value)
+
+        names = ("frequency", "error", "lower", "upper", "least", "largest", "unweighted")
+        figures = zip(*self._figures, strict=True)
+        return {
+            "columns": list(self.columns),
+            "weight": self.weight,
+            "records": self.records,
+            "sampling": self.sampling,
+            "confidence": self.confidence,
+            "cells": [
+                {"values": list(cell), **dict(zip(names, map(told, row), strict=True))}
+                for cell, row in zip(self.cells, figures, strict=True)
+            ],
+        }
+
+    @property
+    def _figures(self) -> tuple[FloatArray, ...]:
+        return (
+            self.frequencies,
+            self.errors,
+            self.lower,
+            self.upper,
+            self.least,
+            self.largest,
+            self.unweighted,
+        )
+
+    def __str__(self) -> str:
+        rows = [(*self.columns, "weighted", "error", "from", "to", "least", "largest", "of records")]
+        for cell, figures in zip(self.cells, zip(*self._figures, strict=True), strict=True):
+            rows.append((*cell, *("–" if np.isnan(one) else f"{one:.4f}" for one in figures)))
+        k = len(self.columns)
+        widths = [min(60, max(len(row[i]) for row in rows)) for i in range(k + 7)]
+        lines = [
+            "  ".join(
+                text.ljust(width) if i < k else text.rjust(width)
+                for i, (text, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        return "\n".join([*lines, self.about])
+
+
+def estimate_weighted(
+    released: Released,
+    protocol: Protocol,
+    weight: str,
+    classes: WeightClasses,
+    by: str | Sequence[str] | None = None,
+    *,
+    sampling: bool = False,
+    confidence: float = 0.95,
+    at_most: AtMost | None = None,
+) -> WeightedEstimate:
+    """Estimate how common true values are in the population that survey weights stand for.
+
+    The weights themselves are never published, since one that is nearly unique is a name; their classes are a published
+    column like any other, under the bound. Every class stands for one number.
+
+    Parameters
+    ----------
+    released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
+        As of `funnel.estimate`.
+    protocol : Protocol
+    weight : str
+        The column of the classes, one that the protocol reads.
+    classes : mapping of str to (mean, least, largest)
+        Of the weights of every class, none below 0. A class that is not there, such as that of missing weights, counts
+        nothing.
+    by : str or sequence of str, optional
+        Columns to estimate, crossed; by default all that the protocol reads but the weights.
+    sampling, confidence, at_most
+        As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
+        strata and clusters of a survey are not known here.
+
+    Returns
+    -------
+    WeightedEstimate
+
+    Raises
+    ------
+    DataError
+        If records and protocol do not belong together, or there are none.
+    SpecError
+        If a column or a class is not known, no class has a weight, or there are too many values.
+
+    Notes
+    -----
+    A weighted share is a ratio of two linear functions of the shares p of true values, ``Σ_j w_j 1[j in x] p_j`` over
+    ``Σ_j w_j p_j``: its error is that of the delta method, its interval Fieller's (`funnel.estimation.ratio`).
+
+    Examples
+    --------
+    >>> import funnel, numpy as np
+    >>> symbols = (("a", "low"), ("a", "high"), ("b", "low"), ("b", "high"))
+    >>> inputs = funnel.Alphabet(("job", "weight"), symbols)
+    >>> joint = funnel.Joint.from_counts([[300, 100, 100, 50], [100, 100, 100, 150]], inputs=inputs)
+    >>> protocol = funnel.fit("grr", joint, funnel.LIP(2.0))
+    >>> counts = np.array([380, 210, 200, 210])
+    >>> found = funnel.estimate_weighted(counts, protocol, "weight", {"low": (1, 0, 2), "high": (3, 2, 4)})
+    >>> found.cells, bool(abs(found.frequencies.sum() - 1) < 1e-9)
+    ((('a',), ('b',)), True)
+    """
+    inputs = protocol.inputs
+    if weight not in inputs.columns:
+        raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")
+    if not 0 < confidence < 1:
+        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    others = tuple(column for column in inputs.columns if column != weight)
+    columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):
+        raise SpecError(f"name columns once each, of {', '.join(others)}; {weight!r} is what they are weighted by")
+    if protocol.is_sparse or float(len(inputs)) * len(protocol.outputs) * min(protocol.size) > MOST_WORK:
+        raise too_many(len(inputs), len(protocol.outputs))
+    of_class = [symbol[inputs.columns.index(weight)] for symbol in inputs.symbols]
+    numbers = np.array(_numbers(classes, of_class)).T
+    if not (heaviest := float(numbers.max())) > 0:
+        raise SpecError(f"no class of {weight!r} that is given has a weight")
+    means, low, high = numbers / heaviest
+    places = [inputs.columns.index(column) for column in columns]
+    known: dict[tuple[str, ...], int] = {}
+    cell_of = np.array([known.setdefault(tuple(s[i] for i in places), len(known)) for s in inputs.symbols])
+    members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
+    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
+    counts = output_counts_by(released, protocol)[()]
+    aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
+    told = Fit(rare, cell_of, len(known), "em").aimed(counts, aims, sampling)
+    _, plain, light, most, (_, lightest, most_of_all) = np.split(told.fitted, np.arange(1, 5) * len(known))
+    z, c = normal_quantile(confidence), len(known)
+    ratios = [ratio(told, x, 4 * c, z, 0.0, 1.0) for x in range(c)]
+    shares, errors, lower, upper = np.array(ratios).T
+    return WeightedEstimate(
+        columns,
+        weight,
+        tuple(known),
+        shares,
+        errors,
+        lower,
+        upper,
+        _share(light, most_of_all - most) + 0 * shares,
+        _share(most, lightest - light) + 0 * shares,
+        np.where(told.told[c : 2 * c], plain, np.nan),
+        int(counts.sum()),
+        sampling,
+        confidence,
+    )
+
+
+def _numbers(classes: WeightClasses, of_class: Sequence[str]) -> list[tuple[float, float, float]]:
+    """Mean, least and largest weight of every input."""
+    if unknown := [label for label in classes if label not in of_class]:
+        raise SpecError(f"{unknown[0]!r} is no class of weights that the protocol reads")
+    for label, (mean, low, high) in classes.items():
+        if not 0 <= low <= mean <= high < np.inf:
+            raise SpecError(f"the weights of the class {label!r} are from {low} to {high}, with a mean of {mean}")
+    return [classes.get(label, (0.0, 0.0, 0.0)) for label in of_class]
+
+
+def _share(part: FloatArray, rest: FloatArray) -> FloatArray:
+    """A part of the whole; all of it where there is no rest."""
+    # Functions that were fitted may be a rounding below zero.
+    part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
+    whole = part + rest
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)

@@ -1,0 +1,295 @@
+"""Numbers within intervals, made a second time from the published records, one by one and in whole numbers.
+
+Nothing of `funnel.release.handouts` is used here, and nothing of a source is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, islice, pairwise, zip_longest
+from pathlib import Path
+from typing import Any
+
+from funnel.errors import DataError
+from funnel.recount.cells import groups_of
+from funnel.recount.published import in_csv
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.rows import connect, csv_rows, parquet_kinds, parquet_rows
+from funnel.recount.sparse_row import entries_of
+from funnel.recount.variance import plain_intervals
+from funnel.spec import ReleaseSpec
+
+# As documented.
+_RULE = "funnel/drawn-numbers/1"
+CHUNK = 1 << 16
+
+Cells = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class ToldNumbers:
+    """The column of numbers of a published column, as it has to be.
+
+    Attributes
+    ----------
+    column : str
+    decimals : int
+    intervals : mapping of text to list of (first, last)
+        In units of the last decimal, rising; of all texts that may be published, in the order of the outputs.
+    """
+
+    column: str
+    decimals: int
+    intervals: Mapping[str, Sequence[tuple[int, int]]]
+
+    @property
+    def name(self) -> str:
+        """Of the column of numbers."""
+        return self.column + " (number)"
+
+    def number(self, step: int) -> int | float:
+        """What stands in the table for so many units."""
+        return float(Fraction(step, 10**self.decimals)) if self.decimals else step
+
+    @property
+    def ranges(self) -> dict[str, list[list[int | float]]]:
+        """The least and the largest number of every interval of every text."""
+        return {
+            text: [[self.number(end) for end in ends] for ends in intervals]
+            for text, intervals in self.intervals.items()
+        }
+
+    def steps(self, codes: Sequence[int], seed: bytes, chunk: int) -> list[int | None]:
+        """The numbers of a chunk of records, in units of the last decimal, by the positions of their texts."""
+        of_code = [
+            (intervals, sum(last - first + 1 for first, last in intervals)) for intervals in self.intervals.values()
+        ]
+        text = hashlib.shake_256(seed + struct.pack("<Q", chunk)).digest(8 * len(codes))
+        found: list[int | None] = []
+        for code, word in zip(codes, struct.unpack(f"<{len(codes)}Q", text), strict=True):
+            intervals, number = of_code[code]
+            found.append(_of_number(intervals, word * number >> 64) if number else None)
+        return found
+
+
+def _of_number(intervals: Sequence[tuple[int, int]], place: int) -> int:
+    for first, last in intervals:
+        if place <= last - first:
+            return first + place
+        place -= last - first + 1
+    raise AssertionError("a place is below their number")
+
+
+def seed_again(column: str, codes: Iterable[int]) -> bytes:
+    """SHA-256 of the rule, the column's name and the positions of the texts of all records, as 32 bits each."""
+    found = hashlib.sha256(f"{_RULE}\n{column}\n".encode())
+    stream = iter(codes)
+    while some := list(islice(stream, CHUNK)):
+        found.update(struct.pack(f"<{len(some)}I", *some))
+    return found.digest()
+
+
+def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Iterable[str]) -> list[ToldNumbers]:
+    """What the spec and the published weights say of the numbers of columns.
+
+    A text that names a bin, or a group of bins, has its numbers; another one has those of every bin from which it can
+    be published.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+        With the recoding that the published values were made by.
+    protocol : ReleasedProtocol
+    columns : iterable of str
+
+    Raises
+    ------
+    DataError
+        If a bin holds no number of the declared decimals.
+    """
+    return [_declared(spec, protocol, column) for column in columns]
+
+
+def _declared(spec: ReleaseSpec, protocol: ReleasedProtocol, column: str) -> ToldNumbers:
+    decimals = spec.numbers[column].decimals or 0
+    group_of, named = groups_of(spec, column), dict[str, list[tuple[int, int]]]()
+    for label, (low, top) in plain_intervals(spec, column).items():
+        first, last = low * 10**decimals, top * 10**decimals
+        if last < first or first.denominator != 1 or last.denominator != 1:
+            raise DataError(f"a bin of {column!r} holds no number of {decimals} decimals")
+        named.setdefault(group_of.get(label, label), []).append((int(first), int(last)))
+    read, shown = protocol.input_columns.index(column), protocol.output_columns.index(column)
+    intervals: dict[str, set[tuple[int, int]]] = {}
+    for symbol, row in zip(protocol.outputs, protocol.weights, strict=True):
+        text = symbol[shown]
+        own = intervals.setdefault(text, set(named.get(text, [])))
+        if text not in named:
+            for x, weight in entries_of(row):
+                if weight:
+                    own.update(named.get(protocol.inputs[x][read], []))
+    return ToldNumbers(column, decimals, {text: sorted(ends) for text, ends in intervals.items()})
+
+
+def parsed_numbers(field: Any, texts: Sequence[str]) -> ToldNumbers:
+    """What a field of a data package says of the numbers of a column of these texts.
+
+    Raises
+    ------
+    DataError
+        If it is not well-formed: other texts, intervals that meet, or ends of more decimals.
+    """
+    try:
+        told = field["funnel:drawn"]
+        column, decimals, of_text = told["from"], told["decimals"], told["numbers"]
+        if set(told) - {"unit"} != {"rule", "from", "decimals", "numbers"} or told["rule"] != _RULE:
+            raise ValueError
+        if not isinstance(column, str) or type(decimals) is not int or not 0 <= decimals <= 9:
+            raise ValueError
+        if not isinstance(told.get("unit", ""), str) or set(of_text) != set(texts):
+            raise ValueError
+        intervals = {text: [_parsed(ends, decimals) for ends in of_text[text]] for text in texts}
+        for of_one in intervals.values():
+            bounds = [end for ends in of_one for end in ends]
+            if bounds != sorted(bounds) or any(a[1] >= b[0] for a, b in pairwise(of_one)):
+                raise ValueError
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise DataError("what the data package says of drawn numbers cannot be read") from None
+    return ToldNumbers(column, decimals, intervals)
+
+
+def _parsed(ends: Any, decimals: int) -> tuple[int, int]:
+    found = [round(Fraction(end) * 10**decimals) for end in ends if type(end) in (int, float)]
+    same = len(found) == len(ends) == 2 and all(
+        float(Fraction(one, 10**decimals)) == end for one, end in zip(found, ends, strict=True)
+    )
+    if not same:
+        raise ValueError
+    return found[0], found[1]
+
+
+def field_again(told: ToldNumbers, unit: str | None, written: Any) -> dict[str, Any]:
+    """The field of a data package that describes the column of numbers; ``written`` is how names are."""
+    ends = [end for ranges in told.ranges.values() for pair in ranges for end in pair]
+    return {
+        "name": written(told.name),
+        "type": "number" if told.decimals else "integer",
+        "description": (
+            f"{told.column}, a number drawn within what the published value stands for, every one alike: it is a "
+            "function of the published values alone, made without the true number, and is not that number."
+        ),
+        **({"constraints": {"minimum": min(ends), "maximum": max(ends)}} if ends else {}),
+        "funnel:drawn": {
+            "rule": _RULE,
+            "from": told.column,
+            "decimals": told.decimals,
+            **({} if unit is None else {"unit": unit}),
+            "numbers": told.ranges,
+        },
+    }
+
+
+def first_difference(
+    records: Path, table: Path, copy: Path | None, columns: Sequence[str], told: Sequence[ToldNumbers]
+) -> str | None:
+    """Where a table of numbers is not what follows from the records, in words; None if it is.
+
+    Parameters
+    ----------
+    records, table : Path
+        Parquet: the published records, and the same with their numbers.
+    copy : Path or None
+        The csv of these.
+    columns : sequence of str
+        The published ones.
+    told : sequence of ToldNumbers
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, or a record has a text that cannot be published.
+
+    Notes
+    -----
+    O(rows) time for each column of numbers; memory for some rows at a time.
+    """
+    names = [*columns, *(one.name for one in told)]
+    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
+        kinds = parquet_kinds(database, table, table.name, names)
+        for one in told:
+            if one.name not in kinds or kinds[one.name].name != ("float" if one.decimals else "whole"):
+                return f"have no column {one.name!r} of their type"
+
+        def codes(one: ToldNumbers) -> Iterator[int]:
+            place = {text: code for code, text in enumerate(one.intervals)}
+            for rows in parquet_rows(database, records, records.name, [one.column]):
+                for (text,) in rows:
+                    if text not in place:
+                        raise DataError(f"{records.name} has a text that the protocol cannot publish")
+                    yield place[text]
+
+        expected = _expected(records, columns, told, [seed_again(one.column, codes(one)) for one in told])
+        theirs = _flat(parquet_rows(database, table, table.name, names, only=True))
+        copied = None if copy is None else _flat(csv_rows(copy, copy.name, [*map(in_csv, names)], only=True))
+        for number, (row, found) in enumerate(zip_longest(expected, theirs), start=1):
+            cells = None if copied is None else next(copied, None)
+            if row is None or found is None or not _is_row(row, found, told):
+                return f"differ from those that follow from the records, first in row {number}"
+            if copied is not None and cells != csv_cells_again(row[0], row[1], told):
+                return f"differ in the csv, first in row {number}"
+        if copied is not None and next(copied, None) is not None:
+            return "are more in the csv than in the parquet file"
+    return None
+
+
+Row = tuple[Cells, tuple[int | None, ...]]
+
+
+def _expected(
+    records: Path, columns: Sequence[str], told: Sequence[ToldNumbers], seeds: Sequence[bytes]
+) -> Iterator[Row]:
+    """Every record with its numbers."""
+    places = [columns.index(one.column) for one in told]
+    codes: list[dict[str | None, int]] = [{text: code for code, text in enumerate(one.intervals)} for one in told]
+    with tempfile.TemporaryDirectory(prefix="funnel-recount-") as folder, connect(Path(folder)) as database:
+        stream = _flat(parquet_rows(database, records, records.name, columns))
+        for chunk in count():
+            if not (rows := list(islice(stream, CHUNK))):
+                return
+            steps = [
+                one.steps([of_text[row[place]] for row in rows], seed, chunk)
+                for one, place, of_text, seed in zip(told, places, codes, seeds, strict=True)
+            ]
+            yield from zip(rows, zip(*steps, strict=True), strict=True)
+
+
+def _flat(chunks: Iterator[list[Any]]) -> Iterator[Any]:
+    for chunk in chunks:
+        yield from chunk
+
+
+def _is_row(row: Row, found: Cells, told: Sequence[ToldNumbers]) -> bool:
+    texts, steps = row
+    numbers = [
+        None if cell is None else (float(cell) if one.decimals else int(cell))
+        for one, cell in zip(told, found[len(texts) :], strict=True)
+    ]
+    right = [None if step is None else one.number(step) for one, step in zip(told, steps, strict=True)]
+    return found[: len(texts)] == texts and numbers == right
+
+
+def csv_cells_again(texts: Cells, steps: Sequence[int | None], told: Sequence[ToldNumbers]) -> tuple[str, ...]:
+    """The cells of a record in the csv; those of numbers that are not there are empty."""
+    return (*(in_csv(str(text)) for text in texts), *(_text(one, step) for one, step in zip(told, steps, strict=True)))
+
+
+def _text(told: ToldNumbers, step: int | None) -> str:
+    """A number with all of its decimals; nothing where there is none."""
+    if step is None or not told.decimals:
+        return "" if step is None else str(step)
+    digits = str(abs(step)).rjust(told.decimals + 1, "0")
+    return f"{'-' * (step < 0)}{digits[: -told.decimals]}.{digits[-told.decimals :]}"

@@ -1,0 +1,78 @@
+"""What `funnel estimate` is asked about releases, and which estimate answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from funnel.errors import SpecError
+from funnel.estimation import Estimate, NumberEstimate, Trend
+from funnel.estimation.numbers import QUARTILES
+from funnel.estimation.weighted import WeightedEstimate
+from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
+from funnel.release.layout import ReleaseFolder, require_one_channel
+from funnel.release.weighted import estimate_release_weighted
+
+Answer = Estimate | NumberEstimate | Trend | WeightedEstimate
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of one release or of several.
+
+    Attributes
+    ----------
+    by : tuple of str
+        Columns that are crossed; all without any.
+    within : tuple of str
+        Columns in every cell of which shares are asked for.
+    of : str or None
+        A column of numbers, whose mean, total and quantiles are asked for.
+    quantiles : tuple of float
+        Quartiles without any.
+    weighted : bool
+        Whether the population is meant that the published classes of weights stand for.
+    sampling : bool
+    method : "em", "inverse" or None
+        Of shares; None for the usual one.
+    """
+
+    by: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    of: str | None = None
+    quantiles: tuple[float, ...] = ()
+    weighted: bool = False
+    sampling: bool = False
+    method: Literal["em", "inverse"] | None = None
+
+    def answer(self, folders: Sequence[ReleaseFolder]) -> Answer:
+        """The estimate that answers it.
+
+        Raises
+        ------
+        SpecError
+            If what is asked does not go together, or a column is not known.
+        DataError
+            If a release cannot be read.
+        """
+        if self.of is None and self.quantiles:
+            raise SpecError("--quantile goes with --of COLUMN: it asks for quantiles of a column of numbers")
+        if self.of is not None and (self.within or self.weighted or len(folders) > 1):
+            raise SpecError("--of is about the records of one release, and its cells are named with --by")
+        if self.weighted and (self.within or len(folders) > 1):
+            raise SpecError("--weighted is about one release, and shares of all of its population")
+        if self.weighted and self.method == "inverse":
+            raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
+        method, by = self.method, self.by or None
+        if self.of is not None:
+            quantiles = self.quantiles or QUARTILES
+            return estimate_numbers_of(
+                folders[0], self.of, self.by, quantiles=quantiles, method=method or "em", sampling=self.sampling
+            )
+        if self.weighted:
+            require_one_channel(folders[0])
+            return estimate_release_weighted(folders[0], by, sampling=self.sampling)
+        if len(folders) > 1:
+            return estimate_versions(folders, by, within=self.within, method=method, sampling=self.sampling)
+        return estimate_release(folders[0], by, within=self.within, method=method, sampling=self.sampling)

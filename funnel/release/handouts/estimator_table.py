@@ -1,0 +1,104 @@
+"""estimator.csv: weights by which the shares of published values add up to estimates of the shares of true ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from funnel.estimation.linear import aimed_weights
+from funnel.estimation.rare import RareValues
+from funnel.joint import FloatArray
+from funnel.release.csv_cells import guarded
+from funnel.release.handouts.channel_table import likely_pairs
+
+WEIGHT = "weight"
+# Values that are published to be more common than this are left for the records to tell.
+RARE = 0.0025
+# Of values times outputs times the fewer of both; above it there are no lines.
+LARGEST = 1e7
+_EXACT = 1e-10
+
+
+def estimator_table(protocol: Mapping[str, Any]) -> str:
+    """The weights as a csv: the share of a true value is the sum of weight times published share over its lines.
+
+    Columns as those of ``protocol.csv``, with ``weight`` for the probability, to twelve digits. The estimates are the
+    unbiased least squares ones with all values alike, of every true value that released records can tell. Where values
+    hardly occur and keep others from being told, these are taken to have their published share: then that is their
+    weight in all lines.
+
+    Parameters
+    ----------
+    protocol : JSON object
+        Content of ``protocol.json``.
+
+    Notes
+    -----
+    O(a b min(a, b)), at most `LARGEST`.
+    """
+    inputs, outputs = protocol["inputs"], protocol["outputs"]
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    names = [*(f"true {name}" for name in inputs["columns"]), *(f"published {name}" for name in outputs["columns"])]
+    writer.writerow([guarded(name) for name in (*names, WEIGHT)])
+    a, b = len(inputs["symbols"]), len(outputs["symbols"])
+    if float(a) * b * min(a, b) <= LARGEST:
+        weights = estimator_weights(protocol)
+        true, published = ([[guarded(c) for c in symbol] for symbol in part["symbols"]] for part in (inputs, outputs))
+        for x, y in np.argwhere(weights != 0).tolist():
+            writer.writerow([*true[x], *published[y], float(weights[x, y])])
+    return written.getvalue()
+
+
+def estimator_weights(protocol: Mapping[str, Any]) -> FloatArray:
+    """The weights (a, b); a row of zeros for a value that the records cannot tell."""
+    a, b = len(protocol["inputs"]["symbols"]), len(protocol["outputs"]["symbols"])
+    channel = np.zeros((b, a))
+    for x, y, probability in likely_pairs(protocol):
+        channel[y, x] = probability
+    prior = _prior(protocol)
+    candidates = np.array([x for x in np.argsort(prior, kind="stable") if prior[x] <= RARE], dtype=np.int64)
+    weights, told = _with_rare(channel, prior, candidates[:0])
+    if not told.all() and 0 < len(candidates) < a:
+        rare, best = candidates, _with_rare(channel, prior, candidates)
+        for x in candidates[::-1]:
+            fewer = rare[rare != x]
+            without = _with_rare(channel, prior, fewer)
+            if without[1].sum() >= best[1].sum():
+                rare, best = fewer, without
+        if best[1].sum() > told.sum():
+            weights = best[0]
+    rounded = np.array([float(f"{weight:.12g}") for weight in weights.ravel()]).reshape(a, b)
+    rounded[np.abs(rounded) < 1e-12] = 0.0
+    return rounded
+
+
+def _with_rare(
+    channel: FloatArray, prior: FloatArray, rare: npt.NDArray[np.int64]
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Weights (a, b) with some values taken to have their published share, and whether each value is told (a,)."""
+    values = RareValues(channel, rare, 2 * prior[rare])
+    seen, others = values.seen, values.others
+    alike = np.full(len(others), 1 / len(others))
+    drawn = (outputs := seen @ alike) > 0
+    weights, told = np.zeros(channel.T.shape), np.zeros(channel.shape[1], dtype=np.bool_)
+    found, some = aimed_weights(seen[drawn], outputs[drawn], alike, np.eye(len(others)))
+    # What is told but for a part that would be lost in the errors of an estimate is not told by weights alone.
+    off = np.abs(found @ seen[drawn] - np.eye(len(others))).max(axis=1)
+    told[others] = some & (off <= _EXACT * np.maximum(1.0, np.abs(found).sum(axis=1)))
+    weights[np.ix_(others, drawn)] = values.left * found * told[others, np.newaxis]
+    weights[rare], told[rare] = prior[rare, np.newaxis], True
+    return weights, told
+
+
+def _prior(protocol: Mapping[str, Any]) -> FloatArray:
+    """Published shares of the inputs (a,); one where there are none, since the protocol reads the secret too."""
+    prior, inputs = protocol["prior"], protocol["inputs"]
+    known = dict(zip(map(tuple, prior["symbols"]), prior["probabilities"], strict=True))
+    same = prior["columns"] == inputs["columns"]
+    return np.array([known.get(tuple(symbol), 1.0) if same else 1.0 for symbol in inputs["symbols"]])

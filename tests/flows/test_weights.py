@@ -1,0 +1,90 @@
+"""A release with classes of survey weights: judged, told, audited, and weighted estimates made from its files alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from funnel.audit.check import State, overall
+from funnel.cli import main
+from funnel.errors import SpecError
+from funnel.pipeline.flows.release import release
+from funnel.release.layout import ReleaseFolder
+from funnel.release.reading import Release, open_release
+from funnel.release.weighted import weight_classes
+from tests.audits import recheck
+from tests.projects import SPEC, adult_rows, make_project
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+WEIGHTED = (
+    SPEC.replace('["marital-status"]', '["income"]')
+    .replace('["relationship"]', '["sex", "fnlwgt"]\nweight = "fnlwgt"')
+    .replace("[metadata]", '[mechanism]\nname = "grr"\n\n[metadata]')
+    + """
+[recode.fnlwgt]
+bins = [100000, 180000, 240000]
+
+[numbers.fnlwgt]
+range = [10000, 1500000]
+means = [60000, 145000, 205000, 320000]
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
+    spec = make_project(tmp_path_factory.mktemp("weights"), WEIGHTED)
+    release(str(spec))
+    return ReleaseFolder((spec.parent / "releases" / "people" / "latest").resolve())
+
+
+def test_classes_are_told_and_every_file_passes(folder: ReleaseFolder) -> None:
+    name, classes = weight_classes(folder)
+    assert name == "fnlwgt"
+    assert classes["180000 to under 240000"] == (205_000, 180_000, 240_000)
+    assert overall(recheck(folder)) == State.PASSED
+    # The weights themselves are nowhere.
+    weights = {str(weight) for weight in adult_rows()["fnlwgt"].to_pylist()}
+    for path in (folder.package, folder.protocol, folder.numbers):
+        assert not weights & set(path.read_text().replace(",", " ").split())
+
+
+def test_weighted_shares_are_those_of_the_classes(folder: ReleaseFolder) -> None:
+    rows = adult_rows()
+    means = np.array([60_000, 145_000, 205_000, 320_000])
+    weights = means[np.searchsorted([100_000, 180_000, 240_000], rows["fnlwgt"].to_numpy(), side="right")]
+    women = np.array(rows["sex"].to_pylist()) == "Female"
+    opened = open_release(folder.root)
+    assert isinstance(opened, Release)
+    found = opened.estimate_weighted()
+    place = found.cells.index(("Female",))
+    right = weights[women].sum() / weights.sum()
+    # Six standard errors: this release is one drawing.
+    assert abs(found.frequencies[place] - right) < 6 * found.errors[place] + 1e-9
+    assert found.least[place] < right < found.largest[place]
+
+
+def test_the_command_tells_them(folder: ReleaseFolder) -> None:
+    shown = CliRunner().invoke(main, ["estimate", str(folder.root), "--weighted"])
+    assert shown.exit_code == 0
+    assert "3,000 records, weighted by fnlwgt" in shown.output
+    told = CliRunner().invoke(main, ["estimate", str(folder.root), "--weighted", "--by", "sex", "--json"])
+    assert {tuple(cell["values"]) for cell in json.loads(told.stdout)["cells"]} == {("Female",), ("Male",)}
+    wrong = CliRunner().invoke(main, ["estimate", str(folder.root), "--weighted", "--method", "inverse"])
+    assert isinstance(wrong.exception, SystemExit | SpecError)
+
+
+def test_a_release_without_weights_says_so(folder: ReleaseFolder, tmp_path: Path) -> None:
+    other = ReleaseFolder(tmp_path / "1.0.0")
+    other.root.mkdir()
+    package = json.loads(folder.package.read_text())
+    for field in package["resources"][-1]["schema"]["fields"]:
+        field.pop("funnel:numbers", None)
+    other.package.write_text(json.dumps(package))
+    with pytest.raises(SpecError, match="no column of survey weights"):
+        weight_classes(other)

@@ -1,0 +1,13 @@
+"""A forest of few trees: every release trains two for its internal report, and few tests look at what they learn."""
+
+from __future__ import annotations
+
+from funnel.audit import learned
+
+ALL = learned._TREES
+FEW = 4
+
+
+def plant(trees: int) -> None:
+    """From now on a forest in this process has so many trees."""
+    learned._TREES = trees

@@ -1,0 +1,128 @@
+"""Weighted frequencies: right without noise, right on average with it, with intervals that hold, and honest limits."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import funnel
+from funnel.errors import DataError, SpecError
+from funnel.estimation.weighted import estimate_weighted
+from funnel.joint import FloatArray, IntArray
+
+VALUES, CLASSES = ("a", "b", "c"), ("low", "middle", "high")
+NUMBERS = {"low": (1.0, 0.5, 1.5), "middle": (2.5, 1.5, 3.0), "high": (6.0, 3.0, 10.0)}
+COUNTS = np.array([[900, 100, 500, 300, 100, 30, 60, 50, 90], [300, 200, 900, 100, 400, 60, 20, 80, 40]])
+MEANS = np.array([NUMBERS[k][0] for k in CLASSES])
+
+
+@pytest.fixture(scope="module")
+def joint() -> funnel.Joint:
+    symbols = tuple(product(VALUES, CLASSES))
+    return funnel.Joint.from_counts(COUNTS, inputs=funnel.Alphabet(("x", "weight"), symbols))
+
+
+def truth(counts: IntArray) -> FloatArray:
+    table = counts.sum(axis=0).reshape(3, 3) @ MEANS
+    return np.asarray(table / table.sum())
+
+
+def drawn(joint: funnel.Joint, protocol: funnel.Protocol, random: np.random.Generator) -> IntArray:
+    channel = protocol.matrix / protocol.matrix.sum(axis=0)
+    people = joint.counts.sum(axis=0)
+    return np.asarray(random.multinomial(people, channel.T).sum(axis=0))
+
+
+def test_of_records_as_they_are_it_is_the_weighted_share(joint: funnel.Joint) -> None:
+    protocol = funnel.fit("optimal", joint, funnel.LIP(20.0))
+    assert protocol.size == (9, 9)
+    order = [protocol.outputs.symbols.index(symbol) for symbol in joint.inputs.symbols]
+    counts = np.zeros(9, dtype=np.int64)
+    counts[order] = joint.counts.sum(axis=0)
+    found = estimate_weighted(counts, protocol, "weight", NUMBERS)
+    assert found.cells == (("a",), ("b",), ("c",))
+    assert found.frequencies == pytest.approx(truth(COUNTS), abs=1e-6)
+    assert found.errors == pytest.approx(0, abs=1e-9)
+    # By hand: the value as heavy as its classes allow, all others as light.
+    table = COUNTS.sum(axis=0).reshape(3, 3)
+    low, high = (np.array([NUMBERS[k][place] for k in CLASSES]) for place in (1, 2))
+    largest = table[0] @ high / (table[0] @ high + table[1:].sum(axis=0) @ low)
+    assert found.largest[0] == pytest.approx(largest, abs=1e-6)
+    # Weights as they may be in truth are never outside.
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        totals = (table * random.uniform(low, high, (3, 3))).sum(axis=1)
+        assert (found.least - 1e-9 <= totals / totals.sum()).all()
+        assert (totals / totals.sum() <= found.largest + 1e-9).all()
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_errors_are_those_of_repeated_releases_and_intervals_hold(joint: funnel.Joint, rare: bool) -> None:
+    protocol = funnel.fit("grr", joint, funnel.LIP(0.2))
+    random = np.random.default_rng(7)
+    right, held, found = truth(COUNTS), [], []
+    at_most = {("c", "low"): 0.03} if rare else None
+    for _ in range(200):
+        one = estimate_weighted(drawn(joint, protocol, random), protocol, "weight", NUMBERS, at_most=at_most)
+        found.append(one)
+        held.append((one.lower <= right) & (right <= one.upper))
+    shares = np.array([one.frequencies for one in found])
+    errors = np.array([one.errors for one in found]).mean(axis=0)
+    if not rare:
+        assert np.abs(shares.mean(axis=0) - right).max() < 4 * errors.max() / np.sqrt(200)
+        assert shares.std(axis=0) == pytest.approx(errors, rel=0.2)
+        assert np.mean(held) == pytest.approx(0.95, abs=0.035)
+    else:
+        # Of what may be that rare nothing is told, and every interval has room for it.
+        assert np.mean(held) > 0.93
+
+
+def test_equal_weights_are_no_weights(joint: funnel.Joint) -> None:
+    protocol = funnel.fit("grr", joint, funnel.LIP(0.2))
+    counts = drawn(joint, protocol, np.random.default_rng(3))
+    alike = dict.fromkeys(CLASSES, (2.0, 2.0, 2.0))
+    for sampling in (False, True):
+        weighted = estimate_weighted(counts, protocol, "weight", alike, sampling=sampling)
+        plain = funnel.estimate(counts, protocol, "x", sampling=sampling)
+        for name in ("frequencies", "errors", "lower", "upper"):
+            assert getattr(weighted, name) == pytest.approx(getattr(plain, name), abs=1e-4)
+        assert weighted.unweighted == pytest.approx(plain.frequencies, abs=1e-9)
+        assert weighted.least == pytest.approx(weighted.frequencies, abs=1e-9)
+
+
+def test_classes_that_outputs_do_not_tell_apart_are_not_told() -> None:
+    symbols = tuple(product(("a", "b"), ("low", "high")))
+    inputs = funnel.Alphabet(("x", "weight"), symbols)
+    # Values are told, classes are not: the same column for both.
+    whole = 2**63
+    weights = [[whole // 4 * 3] * 2 + [whole // 4] * 2, [whole // 4] * 2 + [whole // 4 * 3] * 2]
+    outputs = funnel.Alphabet(("x", "weight"), (("a", "any"), ("b", "any")))
+    marginal = np.array([whole // 2] * 2, dtype=np.uint64)
+    protocol = funnel.Protocol(np.array(weights, dtype=np.uint64), marginal, inputs, outputs)
+    found = estimate_weighted(np.array([500, 500]), protocol, "weight", {"low": (1, 0, 2), "high": (3, 2, 4)})
+    assert np.isnan(found.frequencies).all()
+    assert found.lower.tolist() == [0, 0]
+    assert found.upper.tolist() == [1, 1]
+    assert found.to_dict()["cells"][0]["error"] is None
+    assert "–" in str(found)
+    alike = estimate_weighted(np.array([500, 500]), protocol, "weight", dict.fromkeys(("low", "high"), (1, 0, 2)))
+    assert alike.frequencies == pytest.approx([0.5, 0.5])
+
+
+def test_what_cannot_be_asked_is_one_sentence(joint: funnel.Joint) -> None:
+    protocol, counts = funnel.fit("grr", joint, funnel.LIP(0.2)), np.full(9, 100)
+    for message, arguments in (
+        ("no column that the protocol reads", {"weight": "z"}),
+        ("what they are weighted by", {"by": "weight"}),
+        ("between 0 and 1", {"confidence": 1.0}),
+        ("no class of weights", {"classes": {"huge": (1, 0, 2)}}),
+        ("from 2 to 4, with a mean of 1", {"classes": {"low": (1, 2, 4)}}),
+        ("no class of 'weight' that is given has a weight", {"classes": {"low": (0, 0, 0)}}),
+    ):
+        given = {"weight": "weight", "classes": NUMBERS, **arguments}
+        with pytest.raises(SpecError, match=message):
+            funnel.estimate_weighted(counts, protocol, **given)  # type: ignore[arg-type]
+    with pytest.raises(DataError):
+        estimate_weighted(np.zeros(9, dtype=np.int64), protocol, "weight", NUMBERS)

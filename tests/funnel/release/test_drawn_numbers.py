@@ -1,0 +1,182 @@
+"""Drawn numbers: their law counted exactly, made alike by both computations, and what a spec may ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import funnel
+from funnel.errors import DataError, SpecError
+from funnel.numbers import intervals_of
+from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers, field_again, parsed_numbers, seed_again
+from funnel.recount.released import ReleasedProtocol
+from funnel.recount.variance import plain_intervals
+from funnel.release.handouts import drawn_numbers
+from funnel.release.handouts.drawn_numbers import DrawnColumn, NumbersOf, drawn_columns, seed_of
+from tests.projects import spec_of
+
+ASKED: dict[str, Any] = {
+    "recode": {"x": {"bins": [10, 20]}},
+    "numbers": {"x": {"range": [0, 30], "whole": True, "draw": "within"}},
+}
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> DrawnColumn:
+    """Texts with rising intervals that do not meet, some of them with none."""
+    steps = {}
+    for k in range(draw(st.integers(1, 4))):
+        gaps = draw(st.lists(st.integers(1, 2**40), min_size=0, max_size=6).map(lambda g: g[: len(g) // 2 * 2]))
+        ends = (np.cumsum([draw(st.integers(-(2**42), 2**42)), *gaps]) if gaps else np.array([])).tolist()[1:]
+        steps[f"t{k}"] = tuple(zip(ends[::2], ends[1::2], strict=True))
+    return DrawnColumn("x", draw(st.integers(0, 9)), steps)
+
+
+def told(column: DrawnColumn) -> ToldNumbers:
+    return ToldNumbers(column.column, column.decimals, {text: list(steps) for text, steps in column.steps.items()})
+
+
+@settings(max_examples=60)
+@given(columns(), st.data())
+def test_both_computations_make_the_same_numbers(column: DrawnColumn, data: st.DataObject) -> None:
+    codes = data.draw(st.lists(st.integers(0, len(column.steps) - 1), min_size=1, max_size=50))
+    array = np.array(codes)
+    seed = seed_of("x", iter([array[:7], array[7:]]))
+    assert seed == seed_again("x", codes)
+    maker = NumbersOf(column, seed)
+    for chunk in range(2):
+        steps, none = maker.next(array)
+        mine = [None if nothing else step for step, nothing in zip(steps.tolist(), none.tolist(), strict=True)]
+        assert mine == told(column).steps(codes, seed, chunk)
+        for step, code in zip(mine, codes, strict=True):
+            within = [low <= step <= high for low, high in column.steps[f"t{code}"]] if step is not None else []
+            assert sum(within) == (step is not None)
+            assert (step is None) == (not column.steps[f"t{code}"])
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 7, 10, 64])
+def test_all_numbers_have_as_many_words_but_for_one(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Words of so few bits that all can be tried: the law of 64 bits is the same function of a finer grid.
+    column = DrawnColumn(
+        "x", 0, {"t": ((5, 4 + number - number // 2), (100, 99 + number // 2))} if number > 1 else {"t": ((5, 5),)}
+    )
+    words = [w << 52 for w in range(1 << 12)]
+    monkeypatch.setattr(drawn_numbers, "_words", lambda *_: np.array(words, dtype="<u8").tobytes())
+    steps, _ = NumbersOf(column, b"").next(np.zeros(len(words), dtype=np.int64))
+    counts = Counter(steps.tolist())
+    assert len(counts) == number
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_a_known_answer() -> None:
+    """Whoever makes numbers by the rule in the manual gets these."""
+    column = DrawnColumn("age", 0, {"under 25": ((17, 24),), "25 and over": ((25, 90),)})
+    codes = np.array([0, 1, 1, 0, 1])
+    seed = seed_of("age", iter([codes]))
+    assert seed.hex().startswith("24d151ac3860f0f1")
+    assert NumbersOf(column, seed).next(codes)[0].tolist() == [20, 33, 31, 19, 25]
+
+
+def protocol_of(labels: Sequence[str], bound: float = 0.5) -> funnel.Protocol:
+    counts = [[300, 100, 50], [100, 300, 200]]
+    return funnel.fit("optimal", funnel.Joint.from_counts(counts, inputs=list(labels)), funnel.LIP(bound))
+
+
+def test_a_mixed_text_stands_for_the_numbers_of_all_that_it_can_come_from() -> None:
+    spec = spec_of("t.csv", ".", publish=["X"], **_of("X"))
+    protocol = protocol_of(spec.recode["X"].bin_labels)
+    (found,) = drawn_columns(spec, protocol)
+    released = ReleasedProtocol.parse(protocol.to_json())
+    (again,) = declared_numbers(spec, released, ["X"])
+    assert again == told(found).__class__("X", 0, {text: list(steps) for text, steps in found.steps.items()})
+    mixed = next(text for text in found.steps if " or " in text)
+    assert len(found.steps[mixed]) > 1
+    field = field_again(again, "years", str)
+    assert parsed_numbers(field, list(found.steps)) == again
+
+
+def _of(column: str) -> dict[str, Any]:
+    return {section: {column: of["x"]} for section, of in ASKED.items()}
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"rule": "another"},
+        {"from": 3},
+        {"decimals": -1},
+        {"decimals": True},
+        {"unit": 4},
+        {"more": 1},
+        {"numbers": {"a": [[1, 2]]}},
+        {"numbers": {"a": [[1, 2]], "b": [[3, 2]]}},
+        {"numbers": {"a": [[1, 2]], "b": [[3, 5], [5, 6]]}},
+        {"numbers": {"a": [[1, 2]], "b": [[0.123, 2]]}},
+        {"numbers": {"a": [[1, 2]], "b": [["1", 2]]}},
+    ],
+)
+def test_what_is_not_well_formed_is_not_read(spoilt: Mapping[str, Any]) -> None:
+    right = {"rule": "funnel/drawn-numbers/1", "from": "x", "decimals": 2, "numbers": {"a": [[1, 2]], "b": []}}
+    assert parsed_numbers({"funnel:drawn": right}, ["a", "b"]).intervals == {"a": [(100, 200)], "b": []}
+    with pytest.raises(DataError, match="drawn numbers cannot be read"):
+        parsed_numbers({"funnel:drawn": {**right, **spoilt}}, ["a", "b"])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 999), min_size=1, max_size=5, unique=True).map(sorted), st.integers(0, 2))
+def test_intervals_of_decimals_end_at_the_last_number_below(edges: list[int], decimals: int) -> None:
+    spec = spec_of(
+        "t.csv",
+        ".",
+        recode={"x": {"bins": [edge / 10 for edge in edges]}},
+        numbers={"x": {"range": [0, 100], "decimals": decimals}},
+    )
+    found = intervals_of(spec, "x")
+    assert {label: tuple(map(float, ends)) for label, ends in plain_intervals(spec, "x").items()} == found
+    pairs = list(found.values())
+    parts = 10**decimals
+    assert pairs[0][0] == 0
+    assert pairs[-1][1] == 100
+    for (_, last), (first, _), edge in zip(pairs, pairs[1:], edges, strict=False):
+        assert round(first * parts) - round(last * parts) == 1
+        assert last < edge / 10 <= first
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"numbers": {"x": {"draw": "within", "range": [0, 30]}}}, "needs to know which numbers there are"),
+        ({"numbers": {"x": {"draw": "within", "whole": True}}}, "needs to know which numbers there are"),
+        ({"numbers": {"x": {"whole": True, "decimals": 2}}}, "whole numbers with 2 decimals"),
+        ({"numbers": {"x": {"draw": "within", "range": [0, 1e12], "decimals": 9}}}, "more numbers than can be drawn"),
+        ({"recode": {}}, "draws within the bins of a column, and it has none"),
+        ({"publish": ["x", "x (number)"]}, "makes a column 'x \\(number\\)', and there is one already"),
+        ({"publish": [["x"], ["z"]]}, "not there yet for groups"),
+        ({"publish": ["z"], "secret": ["x"]}, "that column is secret"),
+    ],
+)
+def test_what_a_spec_cannot_ask_for_is_one_sentence(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        spec_of("t.csv", ".", **{**ASKED, **change})
+
+
+def test_a_bin_without_a_number_is_refused() -> None:
+    spec = spec_of(
+        "t.csv",
+        ".",
+        **{
+            **ASKED,
+            "publish": ["X"],
+            "recode": {"X": {"bins": [10.2, 10.7]}},
+            **{"numbers": {"X": ASKED["numbers"]["x"]}},
+        },
+    )
+    protocol = protocol_of(spec.recode["X"].bin_labels)
+    with pytest.raises(SpecError, match=r"no number with the declared decimals is in the bin '10\.2 to under 10\.7'"):
+        drawn_columns(spec, protocol)
