@@ -255,6 +255,13 @@ class PosteriorGuarantee(ConeGuarantee):
     def posterior_cone(self, prior: FloatArray) -> FloatArray:
         """Rows M, shape (m, c), such that an output meets the guarantee iff M P(S|y) <= 0; prior: shape (c,), > 0."""
 
+    def levelled_cone(self, prior: FloatArray) -> FloatArray | None:
+        """The same cone by fewer conditions and a level between 0 and 1, shape (m', c + 1); None where there is none.
+
+        A posterior meets the guarantee iff some level, the last coordinate, meets these conditions with it.
+        """
+        return None
+
     def cone(self, joint: Joint) -> FloatArray:
         """The cone on the posterior, seen by a row T of the channel through ``P(y) P(s|y) = Σ_x p(s, x) T_x``."""
         seen = joint.p_secret > 0

@@ -68,6 +68,18 @@ class LDP(OneBudget, Sided):
         first, second = np.array(pairs).T
         return np.asarray(lifts[first] - capped_exp(self.epsilon) * lifts[second])
 
+    def levelled_cone(self, prior: FloatArray) -> FloatArray | None:
+        """Rows of ``m <= π_s/p_s <= e^ε m`` with the least lift m as the level: 2c of them (METHOD section 9).
+
+        The lifts average to 1 under the prior, so the least is between 0 and 1. None for fewer than four secrets, of
+        which there are no more pairs, and for a budget of 0, where all conditions are equations.
+        """
+        c = len(prior)
+        if c * (c - 1) <= 2 * c or self.epsilon == 0:
+            return None
+        lifts, level = np.diag(1 / prior), np.ones((c, 1))
+        return np.vstack([np.hstack([-lifts, level]), np.hstack([lifts, -capped_exp(self.epsilon) * level])])
+
     def worst(self, joint: Joint, weights: WeightArray) -> Witness:
         """Largest P(y|s)/P(y|s'), exactly; O(a b c) in floats, and integers for the outputs that come close."""
         comparisons = secret_comparisons(joint)

@@ -50,6 +50,8 @@ _ROUNDING_SHARE = 0.05
 _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 # The same, before a search over protocols that read the secret: the optimum without, the joint ascent.
 _BLIND, _ASCENT = 0.3, 0.2
+# For the bound by events of secrets, which is to be there whatever the rest of a wide table took.
+_EVENTS = 0.02
 # The largest share of all records that noise may have made up, of inputs which are then not told apart.
 _MADE_UP = 0.05
 # Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
@@ -292,14 +294,14 @@ def _wide(
         weights, bound, done, size, finished = found.weights, found.bound, "pairs", found.columns, found.finished
         ended = None if finished else budget.ended_by
     else:
-        narrowed, finishing = Narrowed.of(seen), budget.reserve(_FINISHING)
+        narrowed, finishing, events = Narrowed.of(seen), budget.reserve(_FINISHING), budget.reserve(_EVENTS)
         best = _in_table(
             narrowed.merged.joint, guarantee, gap, budget, method, progress, False, "inputs", time.perf_counter()
         )
         weights = narrowed.widened(best.protocol, guarantee, finishing)
         bound, done, size = narrowed.told_besides + best.bound, best.method, best.vertices
         if bound - best.utility - narrowed.told_besides > gap and isinstance(guarantee, Sided):
-            bound = min(bound, bound_by_events(seen, guarantee, gap / 10, finishing))
+            bound = min(bound, bound_by_events(seen, guarantee, gap / 10, events))
         finished, ended = best.finished, _ENDED.get(best.status)
     if needs_no_table(joint):
         protocol = _sparse_protocol(seen, guarantee, weights)
@@ -385,7 +387,7 @@ def _over_cone(
             if len(problem.law) >= _PEELED and goal is ENTROPY:
                 starts.append(peeled(problem.rows, problem.law, budget.part(_PEELING)))
         searching = budget.part(_SEARCHING)
-        search = ColumnGeneration(problem.region, searching)
+        search = ColumnGeneration(problem.priced, searching)
         for start in starts:
             search.start_from(start)
         mixture = search.run((1 - _ROUNDING_SHARE) * gap, trace)

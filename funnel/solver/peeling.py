@@ -29,6 +29,8 @@ _ROUNDS, _FEWER, _LAYERS, _STARTS = 24, 16, 6, 64
 # A rest of so little mass, or of so few inputs, stays as it is.
 _REST, _FEW = 0.01, 10
 _UNUSED = 1e-9
+# How far a posterior may be outside the region, of the size of the terms of a condition.
+_OUTSIDE = 1e-8
 # Units of work of an iteration of the programme, by its rows and columns.
 _BY_ENTRY = 2.0
 
@@ -56,6 +58,8 @@ def peeled(rows: FloatArray, law: FloatArray, budget: Budget) -> FloatArray:
             split = _layer(rows[:, support], part, _FEWER if layer else _ROUNDS, budget)
         except SolverError:
             break
+        if split is not None:
+            split = _without_dust(split, rows[:, support])
         if split is None or len(split.mass) < 2:
             break
         whole = np.zeros((len(split.mass), len(law)))
@@ -64,6 +68,17 @@ def peeled(rows: FloatArray, law: FloatArray, budget: Budget) -> FloatArray:
         found += [row for y, row in enumerate(whole) if y != last]
         rest, left = whole[last], left * float(split.mass[last])
     return np.array([*found, rest])
+
+
+def _without_dust(split: Split, rows: FloatArray) -> Split:
+    """The same split without outputs of no mass to speak of, whose posteriors a programme's tolerance leaves anywhere.
+
+    A column generation that took one from outside the region could give it any mass.
+    """
+    sizes = np.maximum(split.posteriors @ np.abs(rows).T, 1e-300)
+    outside = (split.posteriors @ rows.T > _OUTSIDE * sizes).any(axis=1)
+    kept = (split.mass > _UNUSED) & ~outside
+    return Split(split.posteriors[kept], split.mass[kept], split.value, split.bound)
 
 
 def _layer(rows: FloatArray, law: FloatArray, rounds: int, budget: Budget) -> Split | None:
@@ -91,7 +106,7 @@ def _layer(rows: FloatArray, law: FloatArray, rounds: int, budget: Budget) -> Sp
     kept = mass > _UNUSED
     # The rest has all inputs; how much of it there is follows.
     masses = np.append(mass[kept], 1e-3)
-    posteriors = np.vstack([master.posteriors[kept], law])
+    posteriors = np.vstack([master.posteriors[: len(mass)][kept], law])
     return repaired(Split(posteriors, masses / masses.sum(), 0.0, 0.0), law, rows, None, budget)
 
 

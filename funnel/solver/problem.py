@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -93,6 +94,18 @@ class Problem:
     def law(self) -> FloatArray:
         """Probabilities of the merged inputs."""
         return self.merged.joint.p_input
+
+    @cached_property
+    def priced(self) -> Region:
+        """The region, by the conditions that pricing takes: those with a level, if they are fewer."""
+        if not isinstance(self.guarantee, PosteriorGuarantee):
+            return self.region
+        joint = self.merged.joint
+        levelled = self.guarantee.levelled_cone(joint.p_secret)
+        if levelled is None:
+            return self.region
+        rows = np.hstack([levelled[:, :-1] @ joint.secret_given_input, levelled[:, -1:]])
+        return Region.with_levels(rows, self.region.law, 1, self.region.image, self.region.goal)
 
     def tightened(self, margin: float) -> FloatArray:
         """`rows` for a budget smaller by a relative margin."""

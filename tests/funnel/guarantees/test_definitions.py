@@ -308,3 +308,30 @@ def test_limits_on_beliefs_where_a_secret_never_occurs() -> None:
     low, high = ALIP(INF, 0.5).posterior_limits(np.array([0.5, 0.5, 0.0]))
     assert low.tolist() == pytest.approx([1 - 0.5 * math.exp(0.5)] * 2 + [0.0])
     assert high.tolist() == pytest.approx([0.5 * math.exp(0.5)] * 2 + [0.0])
+
+
+@pytest.mark.parametrize("secrets", [4, 7])
+def test_the_cone_with_a_level_is_that_of_all_pairs(secrets: int) -> None:
+    random = np.random.default_rng(secrets)
+    prior, guarantee = random.dirichlet(np.ones(secrets)), LDP(0.7)
+    levelled = guarantee.levelled_cone(prior)
+    assert levelled is not None
+    assert len(levelled) == 2 * secrets
+    near = prior * np.exp(random.uniform(-0.4, 0.4, size=(400, secrets)))
+    posteriors = near / near.sum(axis=1, keepdims=True)
+    allowed = (posteriors @ guarantee.posterior_cone(prior).T <= 1e-12).all(axis=1)
+    least = (posteriors / prior).min(axis=1, keepdims=True)
+    assert (np.hstack([posteriors, least]) @ levelled.T <= 1e-12).all(axis=1).tolist() == allowed.tolist()
+    assert 0 < allowed.sum() < len(allowed)
+    # No other level does where the least lift does not.
+    levels = np.linspace(0, 1, 101)
+    outside = posteriors[~allowed][:20]
+    for posterior in outside:
+        tried = np.hstack([np.tile(posterior, (101, 1)), levels[:, None]])
+        assert (tried @ levelled.T > 0).any(axis=1).all()
+
+
+def test_few_secrets_and_a_budget_of_nothing_have_no_level() -> None:
+    assert LDP(0.7).levelled_cone(np.full(3, 1 / 3)) is None
+    assert LDP(0.0).levelled_cone(np.full(5, 0.2)) is None
+    assert LIP(0.7).levelled_cone(np.full(5, 0.2)) is None

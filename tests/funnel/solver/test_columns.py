@@ -20,6 +20,7 @@ from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import negative_entropy
 from funnel.solver.master import best_split
 from funnel.solver.optimum import optimal
+from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.termination import Terminated, terminable
 
@@ -306,3 +307,21 @@ def test_empty_boxes_are_proven_empty() -> None:
     assert answers.empty[0]
     assert proven_empty(region, answers.duals, lower, upper)[0]
     assert not proven_empty(region, answers.duals, 0 * lower, upper)[0]
+
+
+@pytest.mark.parametrize("reads_secret", [False, True])
+def test_pricing_pairs_of_secrets_by_their_least_lift_is_the_same_optimum(reads_secret: bool) -> None:
+    random = np.random.default_rng(4)
+    for _ in range(2 if reads_secret else 12):
+        c, a = (4, 2) if reads_secret else (random.integers(4, 7), random.integers(3, 7))
+        joint = funnel.Joint.from_counts(random.integers(1, random.choice([5, 500]), size=(c, a)))
+        problem = Problem.of(joint, funnel.LDP(float(random.choice([0.2, 0.5, 1.5]))), reads_secret)
+        assert problem.priced.levels == 1
+        assert len(problem.priced.rows) < len(problem.rows)
+        found = ColumnGeneration(problem.priced).run(1e-4)
+        known = ColumnGeneration(problem.region).run(1e-4)
+        assert found.finished
+        assert found.split.bound >= known.split.value - 1e-12
+        assert known.split.bound >= found.split.value - 1e-12
+        # Every posterior it took meets the conditions on pairs.
+        assert (found.split.posteriors @ problem.region.rows.T <= 1e-8).all()
