@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,19 @@ class CountBox(Laws):
     def possible(self) -> npt.NDArray[np.bool_]:
         """Secrets that some table has."""
         return np.asarray(self.most > 0)
+
+    @property
+    def conceivable(self) -> npt.NDArray[np.bool_]:
+        """Those that may have a record."""
+        return np.asarray((self.upper > 0) & self.possible[:, None])
+
+    def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:
+        """With none in them, in totals that the other cells can have."""
+        upper = np.where(entries, 0, self.upper)
+        most = np.minimum(self.most, upper.sum(axis=1))
+        if (self.lower > upper).any() or (most < self.least).any() or not most.any():
+            return None
+        return replace(self, upper=upper, most=most)
 
     @cached_property
     def _occurring(self) -> IntArray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,17 @@ class LawBox(Laws):
     def possible(self) -> npt.NDArray[np.bool_]:
         """Secrets that may occur."""
         return np.asarray(self.prior_upper > 0)
+
+    @property
+    def conceivable(self) -> npt.NDArray[np.bool_]:
+        """Those whose upper limit is not 0."""
+        return np.asarray((self.upper > 0) & self.possible[:, None])
+
+    def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:
+        """With an upper limit of 0 for them."""
+        upper = np.where(entries, 0, self.upper)
+        empty = ((self.lower > upper).any(axis=1) | (upper.sum(axis=1) < UNIT)) & self.possible
+        return None if empty.any() else replace(self, upper=upper)
 
     @property
     def wider(self) -> npt.NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,15 @@ class Laws(ABC):
     @abstractmethod
     def possible(self) -> npt.NDArray[np.bool_]:
         """The secrets (c,) that occur under some law of the set; the others set no condition."""
+
+    @property
+    @abstractmethod
+    def conceivable(self) -> npt.NDArray[np.bool_]:
+        """The entries (c, u) that some law of the set may have; a superset will do."""
+
+    @abstractmethod
+    def without(self, entries: npt.NDArray[np.bool_]) -> Self | None:
+        """The laws of the set under which nobody has these entries (c, u); None where there are none."""
 
     @property
     def wider(self) -> npt.NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,55 @@ def optimum_over_laws(
         If a linear programme fails.
     """
     finishing = budget.reserve(_FINISHING)
+    found = _searched(read, guarantee, gap, budget, image, trace, start, seen, goal)
+    weights = _weights(found.cuts, found.split, found.inside, gap, finishing)
+    return RobustOptimum(weights, found.bound, found.finished, finishing.fell_short, found.rounds, len(found.cuts))
+
+
+def bound_over_laws(
+    read: Joint,
+    guarantee: SetGuarantee,
+    gap: float,
+    budget: Budget,
+    image: Callable[[Places], FloatArray | None],
+    start: WeightArray,
+    seen: Flags,
+    goal: Callable[[Places], Goal] | None = None,
+) -> tuple[float, bool]:
+    """The bound of `optimum_over_laws` alone, and whether it is as close as was asked for: no weights are made.
+
+    Raises
+    ------
+    SolverError
+        If a linear programme fails.
+    """
+    found = _searched(read, guarantee, gap, budget, image, None, start, seen, goal)
+    return found.bound, found.finished
+
+
+class _Found(NamedTuple):
+    """What the rounds came to."""
+
+    cuts: Cuts
+    split: Split
+    inside: _Inside
+    bound: float
+    finished: bool
+    rounds: int
+
+
+def _searched(
+    read: Joint,
+    guarantee: SetGuarantee,
+    gap: float,
+    budget: Budget,
+    image: Callable[[Places], FloatArray | None],
+    trace: Trace | None,
+    start: WeightArray | None,
+    seen: Flags | None,
+    goal: Callable[[Places], Goal] | None,
+) -> _Found:
+    """Climb, cut and prove, round by round."""
     apart_from = np.asarray(read.p_input > 0) if seen is None else seen
     places = np.flatnonzero(apart_from)
     cuts = cuts_for(read, guarantee, image(places), apart_from, ENTROPY if goal is None else goal(places))
@@ -126,8 +176,7 @@ def optimum_over_laws(
             break
         still = still + 1 if before - apart < _UNCHANGED * gap else 0
         proving = apart <= _APART * gap or not added or still > _STILL or climbing.expired
-    weights = _weights(cuts, split, inside, gap, finishing)
-    return RobustOptimum(weights, bound, finished, finishing.fell_short, rounds, len(cuts))
+    return _Found(cuts, split, inside, bound, finished, rounds)
 
 
 class _Inside:

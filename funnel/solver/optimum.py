@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from funnel.errors import SolverError, SpecError
 from funnel.guarantees.base import ConeGuarantee, Guarantee, PosteriorGuarantee
+from funnel.guarantees.known_inputs import limited
 from funnel.guarantees.perfect import PerfectPrivacy
 from funnel.guarantees.rldp import RLDP
 from funnel.guarantees.sided import Sided, over_set
@@ -24,7 +25,7 @@ from funnel.solver.ascent import ascend
 from funnel.solver.budget import Budget, Ended
 from funnel.solver.choice import METHODS, chosen_method, has_few_vertices
 from funnel.solver.columns import ColumnGeneration
-from funnel.solver.cutting import optimum_over_laws
+from funnel.solver.cutting import bound_over_laws, optimum_over_laws
 from funnel.solver.designed import best_design
 from funnel.solver.goal import ENTROPY, Goal, goal_of
 from funnel.solver.greedy import greedy_weights
@@ -52,8 +53,12 @@ _FINISHING, _LATTICE, _SEARCHING = 0.05, 0.5, 0.95
 _BLIND, _ASCENT = 0.3, 0.2
 # For the bound by events of secrets, which is to be there whatever the rest of a wide table took.
 _EVENTS = 0.02
-# The largest share of all records that noise may have made up, of inputs which are then not told apart.
-_MADE_UP = 0.05
+# Inputs that noise may have made up are not told apart if they are more than so many, and of all records at most such
+# a share.
+_FEW_MADE_UP, _MADE_UP = 8, 0.05
+# Of a budget, what finding a protocol may take that gives some inputs the marginal, the rest being for a bound on all;
+# and the gap, as a share of the requested one, of that bound.
+_FINDING, _PROVING = 0.6, 0.5
 # Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
 # that it may take whatever the limit.
 _FLOOR_OF_MANY, _FLOOR, _MERGING = 0.25, 0.05, 0.5
@@ -76,8 +81,8 @@ class Solution:
     utility : float
         I(X;Y) of that protocol, in nats; or the share of the variance of X that it explains, where that was asked for.
     bound : float
-        Upper bound on the utility of every protocol that meets the guarantee. Over a set of laws: and that gives
-        the marginal to inputs which never occurred, or, if these are few of all records, which noise may have made up.
+        Upper bound on the utility of every protocol that meets the guarantee. Over the χ² set: and that gives the
+        marginal to inputs which never occurred.
     status : str
         ``"optimal"`` if ``gap`` is at most the requested one. Else what ended the search: ``"time limit"`` if it was
         the work that the limit allows, the same in every run; ``"clock"`` if it was the safety stop far beyond;
@@ -519,19 +524,27 @@ def _robust(
         return mutual_information(joint, protocol, counts) if informs else useful.told(joint, protocol)
 
     seen = None if reads_secret or not informs else _expected(joint)
-    # Of the information: what the other inputs would add is left alone.
+    # Of the information: what the protocol leaves to the other inputs is in the bound alone.
     share, kept = (1.0, entropy) if seen is None else (float(joint.p_input[seen].sum()), _entropy_of(joint, seen))
     # What Σ P(y) g(v_y) lies below the utility: of entropies all there is, of squared means nothing.
     apart = kept if informs else 0.0
 
+    def most_with(bound: float) -> float:
+        # What the inputs that are not told apart could add, to X at most: who has one, and which.
+        return share * min(kept, apart + bound) + (0.0 if seen is None else entropy - share * kept)
+
     def trace(value: float, bound: float) -> None:
         if progress is not None:
-            most = share * min(kept, apart + bound)
+            most = most_with(bound)
             progress(f"{share * (apart + value):.5f} {useful.unit}, at most {most:.5f}", 0, None)
+
+    def silent(value: float, _: float) -> None:
+        trace(value, np.inf)
 
     floor = _set_aside(budget, len(joint.inputs))
     over = over_set(guarantee, read)
     blind: WeightArray | None = None
+    finding = budget
     if over is not None:
         if reads_secret:
             # Protocols that read X alone are among those that read the secret too, and found sooner.
@@ -540,7 +553,21 @@ def _robust(
             # Combinations that never occurred may occur under some law: they too get what their input gets.
             lifted = np.tile(best.weights, len(read.secret))
             blind = lifted if over.holds_for(read, lifted) else None
-        found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, seen, goal)
+        told_apart = read.p_input > 0 if seen is None else seen
+        asked = limited(over, read, told_apart)
+        if asked is over:
+            found = optimum_over_laws(read, over, gap / share, budget, image, trace, blind, told_apart, goal)
+        else:
+            # The best of those protocols that give the other inputs the marginal; then what no protocol exceeds.
+            finding = budget.part(_FINDING)
+            found = optimum_over_laws(read, over, gap / share, finding, image, silent, blind, told_apart, goal)
+            most, finished = np.inf, found.finished
+            if asked is not None:
+                most, proven = bound_over_laws(
+                    read, asked, _PROVING * gap / share, budget, image, found.weights, told_apart, goal
+                )
+                finished = finished and proven
+            found = replace(found, bound=most, finished=finished)
     elif isinstance(guarantee, RLDP):
         found = robust_weights(read, guarantee, gap, budget, image, trace, goal)
     else:
@@ -551,14 +578,14 @@ def _robust(
         whole_x = _protocol(joint, read, guarantee, blind)
         if (most := told(whole_x)) > utility:
             protocol, utility = whole_x, most
-    most_of_all = share * min(kept, apart + found.bound)
+    most_of_all = most_with(found.bound)
     if most_of_all - utility > gap:
         merged = _protocol(joint, read, guarantee, greedy_weights(joint, read, guarantee, floor))
         if (most := told(merged)) > utility:
             protocol, utility = merged, most
     rounding = 2.0**-50 * (len(read.p_input) + 8) * (1.0 + entropy)
     bound = max(utility, most_of_all + rounding)
-    ended = None if found.finished else budget.ended_by
+    ended = None if found.finished else budget.ended_by or finding.ended_by
     if found.finished and found.fell_short:
         ended = "work"
     status = _status(bound - utility <= gap, found.finished, ended)
@@ -570,14 +597,15 @@ def _expected(joint: Joint) -> npt.NDArray[np.bool_] | None:
     """The inputs, shape (a,), that some people have whatever the noise was; None where all are told apart.
 
     Noise makes people up: of combinations that nobody has, about half seem to have some. To tell them apart helps
-    nobody, and a search over hundreds of them does not end. Where they are more than a few of all records, they are
-    told apart nevertheless.
+    nobody, and a search over hundreds of them does not end. Where they are few, or more than a few of all records,
+    they are told apart nevertheless. The bound holds for protocols that tell them apart too.
     """
     if joint.bounds is None:
         return None
     seen = np.asarray(joint.bounds.lower.any(axis=0) & joint.counts.any(axis=0))
     made_up = int(joint.counts[:, ~seen].sum())
-    return seen if 0 < made_up <= _MADE_UP * joint.n else None
+    others = int((joint.counts.any(axis=0) & ~seen).sum())
+    return seen if others > _FEW_MADE_UP and made_up <= _MADE_UP * joint.n and seen.any() else None
 
 
 def _entropy_of(joint: Joint, seen: npt.NDArray[np.bool_]) -> float:
