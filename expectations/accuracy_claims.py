@@ -33,7 +33,7 @@ def accuracy_claims(numbers: Mapping[str, Any], laws: Laws) -> Iterator[Claim]:
         known = dict(zip((SEPARATOR.join(symbol) for symbol in symbols), errors, strict=True))
         for row in stated["rows"]:
             # What does not occur is told of elsewhere to be no value.
-            yield _near(f"error of {row['label']!r}", row["error"], known.get(row["label"]))
+            yield _near(f"error of {row['label']!r}", row["error"], known.get(row["label"]), estimating.least)
         yield same("unknown", stated["unknown"], errors.count(None))
     columns = laws.recount.published_columns
     crossed = [*((column,) for column in columns), *combinations(columns, 2)]
@@ -101,11 +101,11 @@ def _table(
     for x, symbol in enumerate(symbols):
         cells.setdefault(tuple(symbol[place] for place in places), []).append(x)
     errors = dict(zip(cells, estimating.errors(list(cells.values())), strict=True))
-    told = [error for error in errors.values() if error is not None]
+    told, least = [error for error in errors.values() if error is not None], estimating.least
     yield same(f"cells of {name}", table["cells"], len(cells))
     yield same(f"unknown of {name}", table["unknown"], len(cells) - len(told))
-    yield _near(f"typical error of {name}", table["typical"], statistics.median(told) if told else None)
-    yield _near(f"largest error of {name}", table["largest"], max(told) if told else None)
+    yield _near(f"typical error of {name}", table["typical"], statistics.median(told) if told else None, least)
+    yield _near(f"largest error of {name}", table["largest"], max(told) if told else None, least)
     if len(places) > 1:
         yield same(f"rows of {name}", [len(table["rows"]), len(table["sums"])], [0, 0])
         return
@@ -115,7 +115,7 @@ def _table(
         if symbol not in errors:
             yield Claim(f"{name} {row['label']!r}", "does not occur")
         else:
-            yield _near(f"error of {name} {row['label']!r}", row["error"], errors[symbol])
+            yield _near(f"error of {name} {row['label']!r}", row["error"], errors[symbol], least)
     in_sums = [(value,) for group in table["sums"] for value in group]
     untold = [symbol for symbol, error in errors.items() if error is None]
     yield claim(f"sums of {name}", sorted(in_sums) == sorted(untold), "are not of the values that cannot be told")
@@ -124,9 +124,9 @@ def _table(
         yield claim(f"sum in {name}", bool(members) and estimating.is_told(members), "cannot be told either")
 
 
-def _near(name: str, stated: object, exact: float | None) -> Claim:
-    """That an error is told, to two digits and rounded up, where there is one."""
+def _near(name: str, stated: object, exact: float | None, least: float) -> Claim:
+    """That an error is told where there is one: to two digits, rounded up, give or take the least that is told."""
     if exact is None or stated is None or isinstance(stated, bool) or not isinstance(stated, (int, float)):
         return claim(name, stated is None and exact is None, f"is {stated!r}, which does not follow from the weights")
-    holds = exact * (1 - 1e-6) - 1e-9 <= stated <= exact * _UP + 1e-9 and float(f"{stated:.1e}") == stated
+    holds = exact * (1 - 1e-6) - least <= stated <= exact * _UP + least and float(f"{stated:.1e}") == stated
     return claim(name, holds, f"is {stated!r}, which does not follow from the weights")

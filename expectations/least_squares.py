@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 # Where a second computation would take longer than all the rest of the judgement, and the first is not made either.
 _MOST_WORK = 1e9
 # As documented: directions with less than this part of the largest singular value tell nothing; of the square of the
-# length of a cell as much may lie outside of what is told; and a smaller error than the last is none.
-_CUT, _MISSED, _NO_ERROR = 1e-5, 1e-5, 1e-9
+# length of a cell as much may lie outside of what is told; and a smaller part of the share of a cell than the last, as
+# what drawing adds to the variance of one record, is none.
+_CUT, _MISSED, _NOTHING_ADDED = 1e-5, 1e-5, 1e-13
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +50,11 @@ class Estimating:
         a, b = self._scaled.shape
         return bool(float(a) * b * min(a, b) > _MOST_WORK)
 
+    @property
+    def least(self) -> float:
+        """The largest error that may be told as none: a smaller one cannot be told from the rounding of variances."""
+        return float(np.sqrt(_NOTHING_ADDED / self._n))
+
     def errors(self, cells: Sequence[Sequence[int]]) -> list[float | None]:
         """Of the shares of cells, each a list of values: what drawing adds; None where it cannot be told."""
         aims = np.zeros((len(self.shares), len(cells)))
@@ -60,9 +66,11 @@ class Estimating:
         for place, members in enumerate(cells):
             share = float(self.shares[members].sum())
             variance = float(found[:, place] @ found[:, place]) - share**2
-            error = float(np.sqrt(max(0.0, (variance - share * (1 - share)) / self._n)))
-            unseen = bool(missed[place] > _MISSED * share)
-            told.append(None if unseen else error if error >= _NO_ERROR else 0.0)
+            added = variance - share * (1 - share)
+            if missed[place] > _MISSED * share:
+                told.append(None)
+            else:
+                told.append(float(np.sqrt(added / self._n)) if added >= _NOTHING_ADDED * share else 0.0)
         return told
 
     def is_told(self, members: Sequence[int]) -> bool:

@@ -14,8 +14,9 @@ MOST_WORK = 1e9
 _NOTHING = 1e-10
 # Parts of a cell, as a vector of length one, that are smaller than the square root of this are rounding.
 _UNSEEN = float(np.sqrt(_NOTHING))
-# Less than this of an error is what is left of a difference of equal numbers.
-_ROUNDING = 1e-9
+# Less than this part of the variance that a cell has in any case is what is left of a difference of equal numbers, some
+# 1e-15. Of variances and not of errors, whose rounding is its root and depends on how many records there are.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,8 @@ class ShareInformation:
         Returns
         -------
         ndarray
-            nan where released records alone cannot tell the share.
+            nan where released records alone cannot tell the share; zero where it is below ``3e-7 √(π / n)``, a part of
+            the error of sampling that arithmetic cannot tell from nothing.
 
         Notes
         -----
@@ -88,10 +90,10 @@ class ShareInformation:
         """
         along = self._along(cell_of, cells)
         total: FloatArray = np.bincount(cell_of, self.shares, cells).astype(np.float64)
-        variance = ((along / self.strengths) ** 2).sum(axis=1) - total**2
-        added = np.sqrt(np.maximum(0.0, (variance - total * (1 - total)) / self.n))
-        added[added < _ROUNDING] = 0.0
-        return np.where(self._unseen(along, total) > _UNSEEN, np.nan, added)
+        # The square of the total, which both variances are less by, cancels.
+        added = ((along / self.strengths) ** 2).sum(axis=1) - total
+        added[added < _ROUNDING * total] = 0.0
+        return np.where(self._unseen(along, total) > _UNSEEN, np.nan, np.sqrt(added / self.n))
 
     def only_in_sum(self, cell_of: IntArray, cells: int) -> tuple[tuple[int, ...], ...]:
         """Groups of cells that are told only together: the share of each group can be told, of its cells alone none.

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from funnel import LIP, Joint, Protocol, fit
 from funnel.alphabet import Alphabet
@@ -36,13 +38,13 @@ def singular() -> Protocol:
     return Protocol(weights, weights[:, 2], INPUTS, Alphabet(("x", "n"), INPUTS.symbols[:3]), "test", "lip:9")
 
 
-def told(protocol: Protocol) -> dict[str, Any]:
+def told(protocol: Protocol, joint: Joint = JOINT) -> dict[str, Any]:
     """What the report has of it."""
-    found = PublicAccuracy.of(PublicLaws.of(counted(JOINT), protocol))
+    found = PublicAccuracy.of(PublicLaws.of(counted(joint), protocol))
     assert found is not None
     rows = [
         {"label": label, "error": None if np.isnan(error) else float(error)}
-        for label, error in zip(INPUTS.labels, found.errors, strict=True)
+        for label, error in zip(joint.inputs.labels, found.errors, strict=True)
     ]
     tables = estimated(found.tables, partial(rounded_up, digits=2))
     unknown = int(np.isnan(found.errors).sum())
@@ -52,8 +54,8 @@ def told(protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def failures(numbers: dict[str, Any], protocol: Protocol) -> list[str]:
-    return [one.name for one in accuracy_claims(numbers, laws_of(JOINT, protocol)) if one.failure is not None]
+def failures(numbers: dict[str, Any], protocol: Protocol, joint: Joint = JOINT) -> list[str]:
+    return [one.name for one in accuracy_claims(numbers, laws_of(joint, protocol)) if one.failure is not None]
 
 
 PROTOCOLS = [fit(name, JOINT, LIP(0.4)) for name in ("grr", "optimal", "subset-merging", "optimal-with-secret")]
@@ -116,3 +118,48 @@ def test_what_records_are_worth_is_what_the_choice_was_made_by(protocol: Protoco
     assert worth_of(laws_of(JOINT, protocol)) == pytest.approx(worth, abs=1e-9)
     # Where some share cannot be told, no number of records tells it.
     assert (worth == 0) == (protocol.mechanism in ("test", "subset-merging"))
+
+
+ANSWERS = Alphabet(("x",), (("no",), ("yes",)))
+# Few records: the rounding of a variance, which is the same for any number, is the larger an error.
+FEW = Joint(np.array([[81, 1], [34, 4]]), JOINT.secret, ANSWERS)
+
+
+def all_but_exact(moved: int) -> Protocol:
+    """Of 2⁶³ draws, as many tell the other answer."""
+    weights = np.array([[DENOMINATOR - moved, moved], [moved, DENOMINATOR - moved]], dtype=np.uint64)
+    return Protocol(weights, weights[:, 1], ANSWERS, ANSWERS, "test", "lip:9")
+
+
+@pytest.mark.parametrize("moved", [0, 1, 2**10])
+@given(counts=st.lists(st.integers(1, 100), min_size=4, max_size=4))
+@example([81, 1, 34, 4])
+@settings(max_examples=40)
+def test_an_error_of_nothing_is_told_as_zero_whatever_rounding_makes_of_it(moved: int, counts: list[int]) -> None:
+    joint = Joint(np.array(counts).reshape(2, 2), JOINT.secret, ANSWERS)
+    numbers = told(all_but_exact(moved), joint)
+    assert [row["error"] for row in numbers["accuracy"]["rows"]] == [0, 0]
+    assert failures(numbers, all_but_exact(moved), joint) == []
+
+
+@pytest.mark.parametrize("false", [None, 1e-7, 0.01])
+def test_no_other_error_of_an_exact_answer_is_believed(false: float | None) -> None:
+    numbers = told(all_but_exact(0), FEW)
+    numbers["accuracy"]["rows"][0]["error"] = false
+    assert failures(numbers, all_but_exact(0), FEW) == ["error of 'no'"]
+
+
+@given(st.integers(26, 61))
+def test_a_small_error_is_no_error_of_nothing(power: int) -> None:
+    """From a share of 2⁻³⁷ of wrong answers on; the error of both answers is what the wrong ones add."""
+    protocol = all_but_exact(2**power)
+    numbers = told(protocol, FEW)
+    assert failures(numbers, protocol, FEW) == []
+    share = 2.0 ** (power - 63)
+    exact = np.sqrt(share * (1 - share) / 120) / (1 - 2 * share)
+    for row in numbers["accuracy"]["rows"]:
+        assert exact * (1 - 1e-3) <= row["error"] <= exact * 1.1
+        for false in (0.0, row["error"] / 2, row["error"] * 2):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setitem(row, "error", float(f"{false:.1e}"))
+                assert len(failures(numbers, protocol, FEW)) == 1
