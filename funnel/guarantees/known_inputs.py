@@ -47,6 +47,10 @@ class KnownInputs(SetGuarantee):
         """Those of the base."""
         return self.base.sides
 
+    def as_level(self, nats: float, budget: float) -> float:
+        """As the base has it."""
+        return self.base.as_level(nats, budget)
+
     @property
     def is_perfect(self) -> bool:
         """As the base has it."""
@@ -58,7 +62,7 @@ class KnownInputs(SetGuarantee):
         Raises
         ------
         ValueError
-            If there are none; `limited` tells.
+            If there are none.
         """
         found = self._found(joint)
         if found is None:
