@@ -88,7 +88,7 @@ def test_an_optimisation_out_of_time_is_still_a_protocol_that_holds() -> None:
         joint,
         LDP(0.2),
         ("optimal", "grr"),
-        time_limit=1.0,
+        time_limit=0.2,
         progress=lambda what, done, total: told.append(what),
     )
     # How far the optimum has come is told as well.
