@@ -355,8 +355,8 @@ def _table_entry(resource: Json, licence: Json) -> dict[str, Any]:
         "@id": resource["path"],
         "@type": "dcat:Distribution",
         "dct:title": resource["name"],
-        "dcat:accessURL": {"@id": "./"},
-        "dcat:downloadURL": {"@id": resource["path"]},
+        "dcat:accessURL": {"@id": "./", "@type": "rdfs:Resource"},
+        "dcat:downloadURL": {"@id": resource["path"], "@type": "rdfs:Resource"},
         "dcat:mediaType": {
             "@id": f"https://www.iana.org/assignments/media-types/{resource['mediatype']}",
             "@type": "dct:MediaType",

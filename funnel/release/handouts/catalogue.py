@@ -84,8 +84,8 @@ def _distribution(package: Mapping[str, Any], resource: Mapping[str, Any]) -> di
         "@id": resource["path"],
         "@type": "dcat:Distribution",
         "dct:title": resource["name"],
-        "dcat:accessURL": {"@id": "./"},
-        "dcat:downloadURL": {"@id": resource["path"]},
+        "dcat:accessURL": {"@id": "./", "@type": "rdfs:Resource"},
+        "dcat:downloadURL": {"@id": resource["path"], "@type": "rdfs:Resource"},
         "dcat:mediaType": {"@id": _MEDIA + resource["mediatype"], "@type": "dct:MediaType"},
         "dct:format": {"@id": _TYPES + resource["format"].upper(), "@type": "dct:MediaTypeOrExtent"},
         "dct:license": {
