@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from funnel.frequencies import frequencies
 from funnel.pipeline.expectations import Finished, judge
 from funnel.pipeline.expectations.frequency_claims import frequency_claims
 from funnel.pipeline.flows.way import go
@@ -51,8 +52,15 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    def draw(size: int, epsilon: float) -> np.ndarray:
+        # Noise that rules the exact counts out, as one in a hundred does, is no release of these tests.
+        rng, stop = np.random.default_rng(3), 1 - math.exp(-epsilon)
+        return np.asarray(rng.geometric(stop, size) - rng.geometric(stop, size), dtype=np.int64)
+
     spec = make_project(tmp_path_factory.mktemp("noisy"), TEXT)
-    told, done = go(ReleaseSpec.load(spec), False, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequencies, "draw_noise", draw)
+        told, done = go(ReleaseSpec.load(spec), False, False)
     assert done is not None
     return Made(spec, Path(told["folder"]), done.snapshot)
 

@@ -279,3 +279,19 @@ def test_a_fit_that_is_not_found_is_refused_and_another_method_named(monkeypatch
     with pytest.raises(SolverError, match=r'not found in 3 steps.*method="inverse"'):
         estimate(PEOPLE[::-1].copy(), GRR)
     assert estimate(PEOPLE[::-1].copy(), GRR, method="inverse").frequencies.sum() == pytest.approx(1)
+
+
+def test_the_likeliest_shares_are_found_where_values_are_hardly_told_apart() -> None:
+    random = np.random.default_rng(0)
+    for case in range(120):
+        a, b, n = int(random.integers(2, 30)), int(random.integers(2, 40)), int(random.choice([100, 5_000, 50_000]))
+        channel = random.dirichlet(np.full(b, 0.3), a).T
+        if case % 3 == 0:
+            channel = 0.97 * channel[:, [0]] + 0.03 * channel
+        if case % 4 == 0 and a > 3:
+            channel[:, 1], channel[:, 2] = channel[:, 0], (channel[:, 0] + channel[:, 3]) / 2
+        counts = random.multinomial(n, (law := channel @ random.dirichlet(np.full(a, 0.2))) / law.sum())
+        found = likeliest_shares(channel, counts / n, 1e-5 / n)
+        assert found.gap <= 1e-5 / n, case
+        assert found.shares.sum() == pytest.approx(1)
+        assert (found.shares >= 0).all()

@@ -165,7 +165,9 @@ def test_boxes_of_posteriors_and_thresholds_bound_the_same(
     by_thresholds = funnel.optimal(joint, GUARANTEE, 3e-3)
     monkeypatch.setattr("funnel.solver.cuts._MANY_INPUTS", 5)
     by_boxes = funnel.optimal(joint, GUARANTEE, 3e-3)
-    assert by_thresholds.status == by_boxes.status == "optimal"
+    # Over all protocols the bound has to allow for inputs that never occurred, which no protocol here tells apart.
+    status = "optimal" if counts is RARE else "gap above request"
+    assert by_thresholds.status == by_boxes.status == status
     assert by_thresholds.utility <= by_boxes.bound + 1e-9
     assert by_boxes.utility <= by_thresholds.bound + 1e-9
 
