@@ -15,6 +15,7 @@ def test_what_two_workers_measure_goes_into_a_folder_of_documentation(tmp_path: 
     two = Reproduction("pf", Size(1), ADULT, tmp_path / "reproduced", 2)
     found = measure(two, "3")
     # A figure that is measured and not drawn is on no page.
+    two.folder.mkdir()
     before = write(two)
     assert Path(draw(two, "3", found)).name == "pf-3.svg"
     numbers = write(two)
