@@ -13,6 +13,7 @@ from funnel.estimation.cells import cells_of, named_columns
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
+from funnel.estimation.layout import table
 from funnel.estimation.left import intervals_left
 from funnel.estimation.linear import variances
 from funnel.estimation.rare import AtMost, RareValues
@@ -159,16 +160,7 @@ class Estimate:
             blank = ("",) * (len(self.columns) - 1)
             figures = f"{group.lower:.4f}", f"{group.upper:.4f}"
             rows.append((label, *blank, *_told(group.frequency, group.error), *figures))
-        k = len(self.columns)
-        widths = [min(60, max(len(row[i]) for row in rows)) for i in range(k + 4)]
-        lines = [
-            "  ".join(
-                text.ljust(width) if i < k else text.rjust(width)
-                for i, (text, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        return "\n".join([*lines, self.about])
+        return table(rows, len(self.columns), self.about)
 
 
 def _told(share: float, error: float) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.estimating import METHODS
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
+from funnel.estimation.layout import table
 from funnel.estimation.linear import Aimed
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import Ratio, ratio
@@ -144,16 +145,7 @@ class NumberEstimate:
                 value, limits = self.quantiles[place, k], (self.quantile_lower[place, k], self.quantile_upper[place, k])
                 told = "–" if np.isnan(value) else _short(value)
                 rows.append((*cell, f"{q:.0%} are at most", told, "", *map(_short, limits)))
-        left = len(self.by) + 1
-        widths = [min(60, max(len(row[i]) for row in rows)) for i in range(left + 4)]
-        lines = [
-            "  ".join(
-                text.ljust(width) if i < left else text.rjust(width)
-                for i, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, self.about])
+        return table(rows, len(self.by) + 1, self.about)
 
 
 def _short(value: float) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.estimation.estimating import Estimate
 from funnel.estimation.grouped import GroupedEstimate
+from funnel.estimation.layout import table
 from funnel.estimation.told_channel import FEW
 from funnel.joint import FloatArray
 
@@ -126,16 +127,7 @@ class Trend:
             limits = f"{self.whole.lower[place]:+.4f}", f"{self.whole.upper[place]:+.4f}"
             shares = ("–" if np.isnan(share) else f"{share:.4f}" for share in self.shares[:, place])
             rows.append((*cell, *shares, *told, *limits))
-        left = len(self.columns)
-        widths = [min(60, max(len(row[i]) for row in rows)) for i in range(len(rows[0]))]
-        lines = [
-            "  ".join(
-                text.ljust(width) if i < left else text.rjust(width)
-                for i, (text, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        return "\n".join([*lines, self.about])
+        return table(rows, len(self.columns), self.about)
 
 
 def estimate_trend(

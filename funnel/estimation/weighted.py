@@ -12,6 +12,7 @@ from funnel.errors import SpecError
 from funnel.estimation.counted import Released, output_counts_by
 from funnel.estimation.fit import Fit, normal_quantile, too_many
 from funnel.estimation.information import MOST_WORK
+from funnel.estimation.layout import table
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
 from funnel.joint import FloatArray
@@ -126,16 +127,7 @@ class WeightedEstimate:
         rows = [(*self.columns, "weighted", "error", "from", "to", "least", "largest", "of records")]
         for cell, figures in zip(self.cells, zip(*self._figures, strict=True), strict=True):
             rows.append((*cell, *("–" if np.isnan(one) else f"{one:.4f}" for one in figures)))
-        k = len(self.columns)
-        widths = [min(60, max(len(row[i]) for row in rows)) for i in range(k + 7)]
-        lines = [
-            "  ".join(
-                text.ljust(width) if i < k else text.rjust(width)
-                for i, (text, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        return "\n".join([*lines, self.about])
+        return table(rows, len(self.columns), self.about)
 
 
 def estimate_weighted(

@@ -1,0 +1,31 @@
+"""How estimates are printed: names to the left, figures to the right, and one sentence below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# A name that is longer pushes the rest of its line to the right.
+_WIDEST = 60
+
+
+def table(rows: Sequence[Sequence[str]], names: int, about: str) -> str:
+    """Lines of a table and a sentence.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The first one is the head; all of the same length.
+    names : int
+        So many columns from the left are names.
+    about : str
+        What the figures are.
+    """
+    widths = [min(_WIDEST, max(map(len, column))) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            text.ljust(width) if i < names else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([*lines, about])
