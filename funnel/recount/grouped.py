@@ -87,6 +87,8 @@ class RowTable:
         Of every row that is drawn by, by secret, over all prefixes that draw from the channel.
     shared : int
         The mass of rows that several combinations of values have in common.
+    together : int
+        How many rows these are.
     """
 
     stage: int
@@ -94,6 +96,7 @@ class RowTable:
     unit: int
     masses: tuple[tuple[int, ...], ...]
     shared: int
+    together: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,8 +408,10 @@ class _Walk:
         for x, row in stage.channels[which].rows.items():
             combinations.setdefault(row, set()).add(x // stage.folds)
         table = self._tables[number, which]
-        shared = sum(sum(masses) for row, masses in table.items() if len(combinations.get(row, ())) > 1)
-        return RowTable(number, which, 1 << (BITS * number), tuple(map(tuple, table.values())), shared)
+        shared = [sum(masses) for row, masses in table.items() if len(combinations.get(row, ())) > 1]
+        return RowTable(
+            number, which, 1 << (BITS * number), tuple(map(tuple, table.values())), sum(shared), len(shared)
+        )
 
     def _by_secret(self, rows: list[int], weights: list[int]) -> list[int]:
         masses, counts = [0] * len(self._sizes), self._counts

@@ -137,7 +137,8 @@ class GroupedReport(Document):
 
 class ReportedStage(Part):
     """One stage, exactly: prefixes of which something is said, channels with more than one output, the most and the
-    fewest people that are expected behind one of these, and what the stage adds (nats) for whoever sees outputs.
+    fewest people that are expected behind one of these, and what the stage adds (nats) for whoever sees outputs;
+    ``shared`` of ``rows`` rows of weights that are drawn by several combinations have in common.
     """
 
     columns: tuple[str, ...]
@@ -146,6 +147,8 @@ class ReportedStage(Part):
     most: float | None
     fewest: float | None
     told: float
+    rows: Count | None = None
+    shared: Count | None = None
 
 
 class ReportedGuess(Part):

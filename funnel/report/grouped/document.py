@@ -246,6 +246,8 @@ def _stages(followed: Followed) -> tuple[ReportedStage, ...]:
                 most=max((one.most for one in behind), default=None),
                 fewest=min((one.fewest for one in behind), default=None),
                 told=followed.told[number],
+                rows=sum(len(one.masses) for one in followed.tables if one.stage == number),
+                shared=sum(one.together for one in followed.tables if one.stage == number),
             )
         )
     return tuple(stages)
