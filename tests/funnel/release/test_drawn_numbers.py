@@ -228,3 +228,16 @@ def test_a_table_of_many_records_is_made_again_from_its_files(tmp_path: Path) ->
     write_drawn_numbers([drawn], folder, csv=True)
     folder.drawn_csv.write_text("\n".join([*shown[:-1], '"low","0.07"', ""]))
     assert "differ in the csv" in str(first_difference(*tables))
+
+
+@pytest.mark.parametrize("rows", [8, 9])
+def test_without_a_csv_only_one_table_is_written_and_every_record_is_in_it(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawn_numbers, "CHUNK", 4)
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"x": pa.array(["a"] * rows).dictionary_encode()}), folder.data)
+    write_drawn_numbers([DrawnColumn("x", 0, {"a": ((1, 9),)})], folder, csv=False)
+    assert len(pq.read_table(folder.drawn)) == rows
+    assert not folder.drawn_csv.exists()
