@@ -113,11 +113,11 @@ def test_random_response_is_never_less_than_merging(epsilon: float) -> None:
 @pytest.mark.parametrize("name", ["watchdog", "watchdog-uniform", "subset-merging", "subset-random-response"])
 def test_over_a_set_of_laws_somebody_may_have_inputs_that_never_occurred(name: str) -> None:
     """The last input never occurred: floats must judge what it is published as, or the exact decision refuses."""
-    joint = Joint.from_counts([[193, 121, 66, 1, 7, 0], [45, 157, 69, 1, 1, 0]])
+    joint = Joint.from_counts([[241, 78, 95, 134, 54, 56, 0], [598, 236, 242, 154, 22, 48, 0]])
     guarantee = parse_guarantee("rldp:1.0,0.05")
     protocol = funnel.fit(name, joint, guarantee)
     assert guarantee.holds(joint, protocol)
-    assert mutual_information(joint, protocol) > 0
+    assert mutual_information(joint, protocol) > 0.86
 
 
 @settings(max_examples=40)
