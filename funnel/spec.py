@@ -478,6 +478,10 @@ class ReleaseSpec(Section):
             )
         if numbers.range[0] < 0:
             raise ValueError(f"[numbers] {column!r} is a weight, and its range begins below 0")
+        if self.recode[column].groups or self.recode[column].minimum_count is not None:
+            raise ValueError(
+                f"[recode.{key}] joins classes of weights, and what is joined stands for no one weight; give fewer bins"
+            )
         return self
 
     @property
