@@ -175,6 +175,7 @@ def audit_groups(
 def describe_groups(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
+    snapshot: Snapshot,
     joint: Joint,
     optimised: OptimisedGroups,
     protection: Protection,
@@ -183,7 +184,7 @@ def describe_groups(
     rows: GroupedRows,
     folder: ReleaseFolder,
 ) -> GroupedPublic:
-    """Write the protocol, the effective channels and the csv, and the counted records into the internal folder.
+    """Write the protocol, the effective channels, csv and drawn numbers, and the counted records into audit/.
 
     Of the exact figures nothing enters the public files but as `GroupedPublic` and the table of channels round them.
     """
@@ -194,7 +195,8 @@ def describe_groups(
     guarantee = parse_guarantee(spec.guarantee.canonical)
     public = GroupedPublic.of(findings, guarantee)
     channels = channels_table(shown, findings.people)
-    write_grouped_documents(spec, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_grouped_documents(settled, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
     return public
 
 

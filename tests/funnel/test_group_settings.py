@@ -82,6 +82,33 @@ def test_columns_of_sections_are_known_only_when_the_source_is() -> None:
         spec.publishing(("age", "S"))
 
 
+NUMBERS: dict[str, Any] = {
+    "recode": {"age": {"bins": [30]}},
+    "numbers": {"age": {"range": [0, 99], "whole": True, "draw": "within"}},
+}
+
+
+def test_groups_draw_numbers_and_have_weights() -> None:
+    spec = grouped([["age"], ["b"]], **NUMBERS, weight="age")
+    assert (spec.drawn_columns, spec.weight) == (("age",), "age")
+    with pytest.raises(SpecError, match="weight names the column 'c', which is not published"):
+        grouped([["age"], ["b"]], **NUMBERS, weight="c")
+
+
+def test_numbers_and_weights_of_all_columns_are_judged_when_these_are_known() -> None:
+    spec = grouped("auto", **NUMBERS, weight="age")
+    assert spec.publishing(("age", "b")).drawn_columns == ("age",)
+    for columns, said in (
+        (("b", "c"), "neither secret nor published"),
+        (("age", "age (number)"), "there is one already"),
+        (("age",), "weight names the only published column"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            spec.publishing(columns)
+    with pytest.raises(SpecError, match="range = \\[least, largest\\] under \\[numbers.b\\]"):
+        grouped("auto", **NUMBERS, weight="b")
+
+
 def test_the_wide_spec_beside_the_data_is_about_columns_that_are_there() -> None:
     spec = ReleaseSpec.load(ROOT / "data" / "adult-wide.toml")
     assert len(spec.publish) == len(spec.groups.of or ()) == 12

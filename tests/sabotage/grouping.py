@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import GROUPED, GROUPED_ALL, GROUPED_ANEW, GROUPED_KEPT, GROUPED_UNORDERED
+from tests.sabotage.scenes import (
+    GROUPED,
+    GROUPED_ALL,
+    GROUPED_ANEW,
+    GROUPED_DRAWN,
+    GROUPED_KEPT,
+    GROUPED_UNORDERED,
+)
 
 GROUPING = [
     Mutant(
@@ -266,5 +273,24 @@ GROUPING = [
         "lambda column: None,",
         "expect_package_to_describe_release",
         GROUPED,
+    ),
+    Mutant(
+        "true numbers in place of those of groups",
+        "the number of every person",
+        "funnel.release.grouped_publication",
+        "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv)",
+        "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv); "
+        f"{TOOLS}.write_true_numbers(folder)",
+        "expect_numbers_to_follow_records",
+        GROUPED_DRAWN,
+    ),
+    Mutant(
+        "numbers of plain values alone",
+        "whoever has a number is told apart from those who have none",
+        "funnel.release.handouts.drawn_numbers",
+        "values = {text: protocol.meant[column][text] for text in protocol.labels[column]}",
+        "values = {text: {text} for text in protocol.labels[column]}",
+        "expect_numbers_to_follow_records",
+        GROUPED_DRAWN,
     ),
 ]

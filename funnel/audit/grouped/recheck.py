@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import TextTable, check_csv, check_texts_table
 from funnel.audit.evidence import SIGNIFICANCE
 from funnel.audit.files import canonical_difference, file_facts, list_folder, read_document
@@ -30,7 +31,7 @@ from funnel.audit.grouped.public import check_public_frequencies, check_public_n
 from funnel.audit.grouped.table import table_test
 from funnel.audit.handouts import HANDOUTS
 from funnel.audit.history import check_kept, check_versions, file_complaints, find_records
-from funnel.audit.package import Facts, check_texts, said_texts
+from funnel.audit.package import TABLES, Facts, check_texts, said_texts
 from funnel.audit.page import check_rendered, check_report
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents
@@ -60,7 +61,7 @@ _NEEDED = (
     "report.json",
     "data/records.parquet",
 )
-_POSSIBLE = {*_NEEDED, *HANDOUTS, "data/records.csv", "signature.json"}
+_POSSIBLE = {*_NEEDED, *HANDOUTS, *TABLES, "data/records.csv", "signature.json"}
 
 T = TypeVar("T", bound=Document)
 
@@ -105,6 +106,8 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
         why = ["the parquet file that it has to say the same as cannot be read"]
         known = table is not None
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
+    if set(TABLES) & set(facts):
+        checks += check_drawn_numbers(folder, {column: text.behind(column) for column in text.columns}, package)
     promise = text.content["guarantee"]
     checks += [
         check_grouped_package(package, text, facts, rows),
