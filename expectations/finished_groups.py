@@ -21,7 +21,7 @@ from funnel.errors import DataError
 from funnel.pipeline.expectations import claims, grouped_claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.disclosure_claims import CLAIMS as DISCLOSURE
-from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, given_prefixes_claim
 from funnel.pipeline.expectations.grouped_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.grouped_answers import grouped_answers
 from funnel.pipeline.expectations.judging import judge
@@ -263,10 +263,11 @@ class FinishedGroups:
         return [claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells")]
 
     def _disclosure(self) -> list[Claim]:
-        """The rules, for the secret and each group by itself."""
+        """The rules, for the secret and each group by itself, and for what channels are made from."""
         found = recounted_groups(self.recount, self.text)
         of_groups = [disclosure_claims(counts, self.said) for counts in found]
-        return [claims.all_of(name, (group[place] for group in of_groups)) for place, name in enumerate(DISCLOSURE)]
+        by_itself = [claims.all_of(name, (one[place] for one in of_groups)) for place, name in enumerate(DISCLOSURE)]
+        return [*by_itself, given_prefixes_claim(self.law.followed, self.said)]
 
     def _file(self) -> list[Claim]:
         from funnel.alphabet import Alphabet

@@ -116,6 +116,7 @@ def _channel(files: Mapping[str, tuple[str, int]], law: PublishedLaw, said: Said
         return {"path": path, "hash": f"sha256:{files[path][0]}"}
 
     text = law.followed.text
+    protection = said.frequencies.protection
     noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
     return {
         "schema": "funnel/grouped-privacy/1",
@@ -135,7 +136,7 @@ def _channel(files: Mapping[str, tuple[str, int]], law: PublishedLaw, said: Said
         "records": rows,
         "rowOrder": "random" if said.shuffled else "as in the source",
         "disclosureControl": expected_rules(said),
-        "frequencies": {"protection": "none", "meaning": PROTECTED["none"], **dict.fromkeys(noisy)},
+        "frequencies": {"protection": protection, "meaning": PROTECTED[protection], **dict.fromkeys(noisy)},
         "scope": SCOPES[said.people],
         "people": said.people,
     }

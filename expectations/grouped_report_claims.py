@@ -10,6 +10,7 @@ from typing import Any
 from funnel.audit.grouped.figures import column_complaints, is_told, level_complaints, step_of
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
+from funnel.pipeline.expectations.disclosure_claims import asked_rules
 from funnel.pipeline.expectations.grouped_claims import of
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim
 from funnel.pipeline.expectations.report_claims import inactive_claim
@@ -80,6 +81,7 @@ def grouped_report_claims(
         "choice": text.content["choice"],
         "made_for": said.expected_people,
         "least_people": math.ceil(said.expected_people / 10),
+        "rules": _rules(said),
     }
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -98,6 +100,18 @@ def grouped_report_claims(
     ]
 
 
+def _rules(said: Said) -> dict[str, Any] | None:
+    """What has to be said of the rules that channels keep; None where a breach is only told of."""
+    rules = asked_rules(said)
+    if rules is None:
+        return None
+    return {
+        "minimum_cell": rules.least,
+        "dominance": float(rules.share),
+        "unique_share": float(rules.alone),
+    }
+
+
 def _rendered(path: Path) -> str:
     from funnel.release.grouped_report import GroupedReport
     from funnel.report.grouped import render_grouped
@@ -110,13 +124,15 @@ def _groups(told: Sequence[Mapping[str, Any]], law: PublishedLaw) -> Iterator[st
     if [tuple(one["columns"]) for one in told] != [stage.columns for stage in stages]:
         yield "they are not those of the protocol"
         return
-    for one, stage in zip(told, stages, strict=True):
+    for one, stage, shared in zip(told, stages, law.followed.shared, strict=True):
         named = ", ".join(stage.columns)
         channels = sum(len(channel.labels) > 1 for channel in stage.channels)
         if (one["combinations"], one["channels"]) != (len(stage.symbols), channels):
             yield f"combinations and ways to draw {named} are not those of the protocol"
         if not is_told(one["kept"], law.of(stage.columns).kept, step):
             yield f"what is kept of {named} is told as {one['kept']!r}, which it is not"
+        if not is_told(one["shared"], shared, step):
+            yield f"of how many people {named} shares weights is told as {one['shared']!r}, which it is not"
 
 
 def _columns(told: Sequence[Mapping[str, Any]], law: PublishedLaw) -> Iterator[str]:
@@ -146,8 +162,9 @@ def _figures(numbers: Mapping[str, Any], law: PublishedLaw, said: Said) -> Itera
         yield f"the factor of the level is told as {factor!r}, which it is not"
     if not _is_error(numbers["error"], 0.5, said.expected_people):
         yield f"the error of a share of one half is told as {numbers['error']!r}, which it is not"
-    if {key: value for key, value in numbers["frequencies"].items() if value} != {"protection": "none"}:
-        yield "the frequencies are not said to be exact counts that are only rounded"
+    protected = {"protection": said.frequencies.protection}
+    if {key: value for key, value in numbers["frequencies"].items() if value} != protected:
+        yield "the frequencies are not said to be protected as the spec asks"
 
 
 def _is_error(stated: object, share: float, people: int) -> bool:

@@ -100,10 +100,10 @@ def declare_groups(
             description="The counts that it was made from are those counted again from the source by another reader.",
         ),
         ExpectFrequenciesToMeetRules(
-            claims=list(disclosure_claims.CLAIMS),
+            claims=list(disclosure_claims.GROUPED),
             description=(
-                "The frequencies of each group keep the rules of disclosure control, unless the spec asks to report "
-                "only."
+                "The frequencies of each group keep the rules of disclosure control, and so does what the weights of "
+                "every channel are about, unless the spec asks to report only."
             ),
         ),
         ExpectGroupsToBeWellFormed(

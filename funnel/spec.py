@@ -396,12 +396,12 @@ class ReleaseSpec(Section):
     def ungroupable(self) -> str | None:
         """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
         protection = self.frequencies.protection
-        if protection != "none":
-            asked = "noise leaves nothing of them" if protection == "noise" else "all of them would have to be grouped"
+        if protection == "noise":
             return (
-                f'columns cannot be published in groups with [frequencies] protection = "{protection}": the counts of '
-                f"combinations of that many columns are those of single people, and {asked}; write protection = "
-                '"none", under which all public figures are rounded from exact counts'
+                'columns cannot be published in groups with [frequencies] protection = "noise": the counts of '
+                "combinations of that many columns are those of single people, and noise leaves nothing of them; write "
+                'protection = "threshold", under which what few people have is grouped, or "none"; public figures are '
+                "rounded from exact counts"
             )
         if (reason := unfit_for_groups(self.guarantee.kind)) is not None:
             return reason
@@ -416,10 +416,14 @@ class ReleaseSpec(Section):
         if self.mechanism.name != "auto" or self.mechanism.reads_secret:
             asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
             return f"{asked} is for columns that are published together, not in groups; take it out"
-        if self.groups.people < self.disclosure.minimum_cell:
+        least = [(self.disclosure.minimum_cell, "[disclosure] minimum_cell")]
+        if protection == "threshold":
+            least.append((self.frequencies.threshold, "[frequencies] threshold"))
+        fewest, where = max(least)
+        if self.groups.people < fewest:
             return (
-                f"[groups] people is {self.groups.people}, fewer than the {self.disclosure.minimum_cell} of "
-                "[disclosure] minimum_cell, which holds for what a record shows as well; raise people"
+                f"[groups] people is {self.groups.people}, fewer than the {fewest} of {where}, which holds for what a "
+                "record shows as well; raise people"
             )
         return None
 

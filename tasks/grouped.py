@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from funnel.disclosure.groups import rules_given_prefixes
 from funnel.groups import GroupedProtocol, Shown
 from funnel.groups.drawn_by_weights import groups_consistency
 from funnel.guarantees import parse_guarantee
@@ -73,7 +74,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         If its bound is not proven, which is a defect.
     """
     cache = Cache(workspace / "protocols")
-    rules = spec.disclosure
+    rules = rules_given_prefixes(spec)
     key = cache.key(
         snapshot.content_sha256,
         spec.secret,
@@ -82,7 +83,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         spec.groups.people,
         spec.guarantee.canonical,
         seconds_for_groups(spec),
-        [rules.minimum_cell, rules.dominance, rules.unique_share, rules.refuses(spec.frequencies.protection)],
+        "no rules" if rules is None else ["rules given prefixes", *astuple(rules)],
     )
     found = cache.find(key)
     if found is None:

@@ -51,6 +51,12 @@ class TextChannel:
         return found
 
     @cached_property
+    def rows(self) -> dict[int, int]:
+        """Of every input that it knows the number of its row: inputs with the same weights share one."""
+        numbers: dict[tuple[tuple[int, int], ...], int] = {}
+        return {x: numbers.setdefault(tuple(ways), len(numbers)) for x, ways in self.inputs.items()}
+
+    @cached_property
     def rare(self) -> list[tuple[int, int]]:
         """The same of every other input."""
         return [(y, weight) for y, weight in enumerate(self.marginal) if weight]

@@ -9,6 +9,7 @@ from tests.sabotage.scenes import (
     GROUPED_ANEW,
     GROUPED_DRAWN,
     GROUPED_KEPT,
+    GROUPED_RARE,
     GROUPED_UNORDERED,
 )
 
@@ -30,6 +31,24 @@ GROUPING = [
         "of_law[few] = usable[worth.argmin(axis=0)]",
         "prove.prove",
         GROUPED_ANEW,
+    ),
+    Mutant(
+        "a stage without rules",
+        "weights of the second group follow from cells of single people",
+        "funnel.groups.making",
+        "asked = None if rules is None else",
+        "asked = None if rules is None or number == 1 else",
+        "expect_frequencies_to_meet_rules",
+        GROUPED_RARE,
+    ),
+    Mutant(
+        "rules for everybody at a stage",
+        "rules hold for the whole table, and not for those who draw from a channel",
+        "funnel.groups.library",
+        "known[key] = keeps(candidates[place], laws[members], rules)",
+        "known[key] = keeps(candidates[place], laws, rules)",
+        "expect_frequencies_to_meet_rules",
+        GROUPED_RARE,
     ),
     Mutant(
         "channels for a few people",

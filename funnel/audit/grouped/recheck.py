@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.package import check_grouped_package
 from funnel.audit.grouped.probe import expected_probe
 from funnel.audit.grouped.public import check_public_frequencies, check_public_numbers, check_public_promise
+from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.audit.grouped.table import table_test
 from funnel.audit.handouts import HANDOUTS
 from funnel.audit.history import check_kept, check_versions, file_complaints, find_records
@@ -44,6 +46,7 @@ from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
+from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
@@ -298,12 +301,28 @@ def _on_counts(
         judged("findings", found, "what was found then is found again"),
         judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
     ]
+    if (asked := _asked_rules(folder, evidence)) is not None:
+        said = "no weights are about people whom the rules of disclosure control keep out"
+        checks.append(judged("rules", row_complaints(followed, asked), said))
     if table is not None:
         said = f"{table.rows:,} released, {evidence.joint.n:,} in the source"
         same = [] if table.rows == evidence.joint.n else [said]
         checks.append(judged("counts", [*same, *table_complaints(text, cells, counted)], "as drawn"))
         checks.append(_check_table(law, counted))
     return [*checks, *_check_draws(text, cells, evidence, counts)]
+
+
+def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:
+    """The rules that channels have to keep: those of the spec, where the report says that they were held against any.
+
+    Releases from before channels were held against rules do not say so.
+    """
+    if not folder.numbers.exists() or _document(GroupedReport, folder.numbers).rules is None:
+        return None
+    said = evidence.spec.disclosure
+    settings = evidence.spec.frequencies
+    least = max(said.minimum_cell, settings.threshold if settings.protection == "threshold" else 1)
+    return AskedRules(least, Fraction(str(said.dominance)), Fraction(str(said.unique_share)))
 
 
 def _check_table(law: PublishedLaw, counted: Mapping[tuple[str, ...], int]) -> Check:
