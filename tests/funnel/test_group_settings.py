@@ -105,7 +105,7 @@ def test_numbers_and_weights_of_all_columns_are_judged_when_these_are_known() ->
     ):
         with pytest.raises(SpecError, match=said):
             spec.publishing(columns)
-    with pytest.raises(SpecError, match="range = \\[least, largest\\] under \\[numbers.b\\]"):
+    with pytest.raises(SpecError, match=r"range = \[least, largest\] under \[numbers\.b\]"):
         grouped("auto", **NUMBERS, weight="b")
 
 
