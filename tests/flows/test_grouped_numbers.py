@@ -122,6 +122,13 @@ def test_weighted_shares_are_those_of_the_classes(made: ReleaseFolder) -> None:
     assert told["Female"]["least"] < right < told["Female"]["largest"]
     opened = open_release(made.root).estimate_weighted("sex")
     assert "3,000 records, weighted by fnlwgt" in str(opened)
+    # The report tells those of the records, to ten of the heaviest.
+    report = json.loads(made.numbers.read_text())["weighted"]
+    assert (report["weight"], [one["column"] for one in report["columns"]]) == ("fnlwgt", ["sex", "age"])
+    (female,) = [row for row in report["columns"][0]["rows"] if row["label"] == "Female"]
+    assert abs(female["weighted"] - right) <= report["step"] / 2 + 1e-9
+    assert abs(female["share"] - women.mean()) <= 0.0025 + 1e-9
+    assert "Weighted frequencies" in made.report.read_text()
     many = CliRunner().invoke(main, ["estimate", str(made.root), "--weighted"])
     assert "one at a time" in str(many.exception) + many.output
 

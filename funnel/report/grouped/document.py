@@ -11,6 +11,7 @@ import numpy as np
 from funnel.groups.labels import ANY, BUT
 from funnel.joint import FloatArray
 from funnel.recount.grouped import Followed
+from funnel.release.channel_rows import FEWEST
 from funnel.release.grouped_report import (
     GroupedFigures,
     GroupedInternalReport,
@@ -27,6 +28,7 @@ from funnel.release.provenance import software
 from funnel.release.public import count_of_records
 from funnel.release.public.rounding import public_shares, rounded, rounded_up, to_multiple
 from funnel.release.public_report import Columns, Contact, Licence, ProtectedFrequencies, Reference, Source
+from funnel.release.public_weighted import public_weighted
 from funnel.release.verdict import Verdict
 from funnel.report.grouped.content import GroupedContent
 
@@ -84,6 +86,7 @@ def grouped_report(content: GroupedContent) -> GroupedReport:
         judged=content.judged,
         frequencies=ProtectedFrequencies(**content.protection.model_dump(), covers_noise=None),
         approval=content.approval,
+        weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),
     )
 
 
