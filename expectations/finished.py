@@ -39,6 +39,7 @@ from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -679,6 +680,7 @@ class Finished:
             self._outside,
             self.recount.rows,
             self.frequencies,
+            class_weights(self.settled, self.said),
         )
 
     @property

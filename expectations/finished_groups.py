@@ -28,6 +28,7 @@ from funnel.pipeline.expectations.judging import judge
 from funnel.pipeline.expectations.number_claims import number_claims
 from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.table_evidence import ROWS
+from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.recount import Recount, first_csv_difference, recount, recount_published
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.grouped import RecordLevel, follow
@@ -379,6 +380,7 @@ class FinishedGroups:
             self.law,
             self.said,
             checks,
+            class_weights(self.settled, self.said),
         )
 
 

@@ -312,4 +312,13 @@ GROUPING = [
         "expect_numbers_to_follow_records",
         GROUPED_DRAWN,
     ),
+    Mutant(
+        "weighted shares of values that few have",
+        "the report of groups tells of single people",
+        "funnel.report.grouped.document",
+        "weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),",
+        "weighted=public_weighted(content.joint, content.weights),",
+        "expect_report_to_follow_recount",
+        GROUPED_DRAWN,
+    ),
 ]

@@ -103,6 +103,7 @@ DRAWN_GROUPS = (
     GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]', '[["race"], ["age"]]')
     .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
     .replace("whole = true", 'whole = true\ndraw = "within"')
+    .replace("guarantee", 'weight = "age"\nguarantee', 1)
 )
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
