@@ -199,7 +199,7 @@ def make(
         for silent in _fill_in(level, of_prefix, reading, records, len(channels)):
             channels.append(silent)
             marginals.append(np.array([UNIT], dtype=np.int64))
-        level = _next_level(level, of_prefix, channels, reading)
+        level = _next_level(level, of_prefix, channels, reading, hides=rules is not None)
         levels.append(level)
         stages.append(_stage(records, reading, channels, marginals))
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
@@ -265,8 +265,13 @@ def _shared(channels: list[Channel], of_law: IntArray, laws: FloatArray, folds: 
     return people
 
 
-def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: _Reading) -> list[_Prefix]:
-    """All prefixes that follow those of which more may be said."""
+def _next_level(
+    level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: _Reading, hides: bool
+) -> list[_Prefix]:
+    """All prefixes that follow those of which more may be said.
+
+    Where it is to be hidden whether few people or nobody can show a prefix, that of nobody says what one of few would.
+    """
     following: list[_Prefix] = []
     for prefix, place in zip(level, of_prefix.tolist(), strict=True):
         prefix.channel = place
@@ -277,8 +282,9 @@ def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channe
         for row in channels[place].rows:
             shows = row[reading.inputs[prefix.rows]] * prefix.shows
             some = shows > 0
-            if some.any():
-                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), prefix.speaks))
+            if some.any() or hides:
+                speaks = prefix.speaks and bool(some.any())
+                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), speaks))
             else:
                 after.append(None)
         prefix.following = tuple(after)

@@ -64,6 +64,8 @@ class ClassRules:
         combinations that break a rule, the rarest first, with that pool which loses least of the entropy. Whether
         nobody has a combination or a few have it is not to be seen, so what nobody has is pooled as well. O(a²).
         """
+        if not table.any():
+            return None
         pool = np.arange(table.shape[1])
         sums = table.copy()
         bad = self.breaking(sums) | (sums.sum(axis=0) == 0)
