@@ -11,7 +11,7 @@ from funnel.estimation import Estimate, NumberEstimate, Trend
 from funnel.estimation.numbers import QUARTILES
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
-from funnel.release.layout import ReleaseFolder, require_one_channel
+from funnel.release.layout import ReleaseFolder
 from funnel.release.weighted import estimate_release_weighted
 from funnel.source.cells import number_in
 
@@ -80,7 +80,6 @@ class Question:
                 sampling=self.sampling,
             )
         if self.weighted:
-            require_one_channel(folders[0])
             return estimate_release_weighted(folders[0], by, sampling=self.sampling)
         if len(folders) > 1:
             return estimate_versions(folders, by, within=self.within, method=method, sampling=self.sampling)

@@ -104,6 +104,18 @@ class OpenedRelease:
 
         return estimate_numbers_of(self.folder, of, by, numbers=numbers)
 
+    def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
+        """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
+
+        Parameters
+        ----------
+        by : str or sequence of str, optional
+            Of groups one column.
+        """
+        from funnel.release.weighted import estimate_release_weighted
+
+        return estimate_release_weighted(self.folder, by)
+
 
 @dataclass(frozen=True)
 class Release(OpenedRelease):
@@ -121,17 +133,6 @@ class Release(OpenedRelease):
 
     privacy: PrivacyBlock
     document: ProtocolDocument
-
-    def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
-        """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
-
-        Parameters
-        ----------
-        by : str or sequence of str, optional
-        """
-        from funnel.release.weighted import estimate_release_weighted
-
-        return estimate_release_weighted(self.folder, by)
 
     @cached_property
     def protocol(self) -> Protocol:
