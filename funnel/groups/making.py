@@ -217,6 +217,9 @@ def _fill_in(
                 values = records.values[records.place(column)]
                 left = {value for value, there in zip(values, prefix.left[column].tolist(), strict=True) if there}
                 possible &= np.array([symbol[j] in left for symbol in reading.symbols])
+        if not possible.any():
+            # What was said to be left rules each other out: whoever it is, nobody can show that.
+            continue
         if possible.tobytes() not in known:
             known[possible.tobytes()] = first + len(channels)
             channels.append(Channel.silent(np.repeat(possible, reading.folds)))
