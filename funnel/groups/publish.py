@@ -13,11 +13,14 @@ import pyarrow as pa
 from funnel.disclosure.rules import Rules
 from funnel.errors import SolverError, SpecError
 from funnel.groups.effective import published_information
+from funnel.groups.halves import Halves
 from funnel.groups.making import Made, Schedule, make
 from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.prove import prove
 from funnel.groups.records import Records
+from funnel.groups.robust import Proven, made_by_some, make_robustly, new_seed, robust_kind
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.robust import Robust
 from funnel.history.allowed import require_posterior
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
@@ -71,7 +74,8 @@ class GroupedSolution:
     ----------
     protocol : GroupedProtocol
     level : float
-        The smallest budget (nats) that would do for every prefix and output; never below the exact one.
+        The smallest budget (nats) that would do for every prefix and output; never below the exact one. Under a robust
+        guarantee it is that over all laws within the limits.
     utility : float
         I(X;Y) of whole records, X all columns and Y what is published of them, nats.
     entropy : float
@@ -84,10 +88,13 @@ class GroupedSolution:
         The share of all people who are expected to draw by a row of weights that several combinations of values have
         in common, by stage.
     decided : int
-        Prefixes and outputs whose posterior was decided, each in whole numbers.
+        Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee those that a
+        record can end with.
     schedule : Schedule
     tried : tuple of Tried
         What groups, order and shares of the bound were chosen from, best first.
+    proven : Proven or None
+        What the bound rests on in the population, under a robust guarantee.
     """
 
     protocol: GroupedProtocol
@@ -100,6 +107,7 @@ class GroupedSolution:
     decided: int
     schedule: Schedule
     tried: tuple[Tried, ...]
+    proven: Proven | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -130,6 +138,7 @@ def publish_groups(
     progress: Progress = quiet,
     together: Callable[[tuple[str, ...]], bool] | None = None,
     rules: Rules | None = None,
+    seed: str | None = None,
 ) -> GroupedSolution:
     """Publish the columns of a table group by group, with one bound on the secret for the whole record.
 
@@ -146,7 +155,8 @@ def publish_groups(
         Groups of columns in the order in which they are published, the most important first. A flat list of columns
         is put into groups in its order. ``"auto"`` takes all columns (of a joint law) in an order that is chosen too.
     guarantee : Guarantee
-        LIP, ALIP or LDP.
+        LIP, ALIP or LDP; or RLIP, RALIP or RLDP over boxes, for a bound in the population that the table is a sample
+        of: some people make the protocol, and the others prove it.
     secret : sequence of str, optional
         Columns of the secret, for a table.
     people : int
@@ -162,6 +172,9 @@ def publish_groups(
     rules : Rules, optional
         Rules of disclosure control that the table of the secret and what is read has to keep for all who draw from
         one channel; what breaks them shares its weights with others.
+    seed : str, optional
+        Which people make a protocol under a robust guarantee, and which prove it; by default, one that is drawn and
+        told in ``proven``. The bound is lost if seeds are tried until one pleases.
 
     Returns
     -------
@@ -190,7 +203,8 @@ def publish_groups(
     >>> made.level <= 0.5, made.groups, made.protocol.labels["y"]
     (True, (('x',), ('y',)), ('u', 'v', 'any'))
     """
-    declared = require_posterior(guarantee)
+    robust = robust_kind(guarantee)
+    declared = require_posterior(guarantee if robust is None else robust.nominal)
     if declared.is_perfect:
         raise SpecError(f"{guarantee} is met by no rounding; choose a budget above 0, or funnel.optimal")
     if people < 1:
@@ -199,8 +213,17 @@ def publish_groups(
     if people > joint.n:
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
-    ways = list(_ways(records, groups, together))
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
+    if robust is not None:
+        if rules is not None:
+            raise SpecError(
+                f"rules given prefixes are not applied under {guarantee}: leave them out, or take lip or ldp"
+            )
+        halves = Halves.of(joint, new_seed() if seed is None else seed)
+        ways = list(_ways(made_by_some(joint, halves), groups, together))
+        chosen = _SCHEDULES if schedule is None else (schedule,)
+        return _robustly(records, halves, ways, robust, chosen, people, budget, progress)
+    ways = list(_ways(records, groups, together))
     usual = _SCHEDULES if rules is None else _UNDER_RULES
     schedules = usual if schedule is None else (schedule,)
     if len(ways[0]) == 1 and len(ways) == 1:
@@ -238,6 +261,36 @@ def publish_groups(
         proof.outputs,
         chosen,
         tried,
+    )
+
+
+def _robustly(
+    records: Records,
+    halves: Halves,
+    ways: Sequence[tuple[tuple[str, ...], ...]],
+    guarantee: Robust,
+    schedules: Sequence[Schedule],
+    people: int,
+    budget: Budget,
+    progress: Progress,
+) -> GroupedSolution:
+    joint = records.joint
+    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress)
+    if not prove(joint, require_posterior(guarantee.nominal), made.protocol).holds:
+        raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
+    return GroupedSolution(
+        made.protocol,
+        made.level,
+        max(0.0, published_information(joint, made.protocol)),
+        joint.entropy,
+        made.told,
+        made.prefixes,
+        # Every combination has weights of its own.
+        (0.0,) * len(made.told),
+        made.proven.leaves,
+        made.schedule,
+        tuple(Tried(way, one, told / joint.entropy if joint.entropy else 1.0) for told, way, one in made.tried),
+        made.proven,
     )
 
 
