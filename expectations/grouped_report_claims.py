@@ -136,7 +136,7 @@ def _weighted(
     columns: dict[str, dict[tuple[str, str], int]] = {}
     for column in law.columns if weight is not None else ():
         if column != weight:
-            both = sorted((column, weight), key=law.columns.index)
+            both = sorted((column, str(weight)), key=law.columns.index)
             at, pairs = both.index(column), law.effective[tuple(both)]
             found = ((pair[at], pair[1 - at]) for pair in pairs.inputs)
             columns[column] = dict(zip(found, map(int, pairs.people), strict=True))

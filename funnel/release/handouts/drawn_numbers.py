@@ -105,6 +105,7 @@ def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, colum
                 "drawn within it; give more decimals, or other bins"
             )
         of_label.setdefault(group_of.get(label, label), set()).add((first, last))
+    values: Mapping[str, Collection[str]]
     if isinstance(protocol, Protocol):
         values = _values_behind(protocol, column, of_label)
     else:
@@ -115,7 +116,7 @@ def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, colum
     )
 
 
-def _values_behind(protocol: Protocol, column: str, numbered: Collection[str]) -> dict[str, set[str]]:
+def _values_behind(protocol: Protocol, column: str, numbered: Collection[str]) -> Mapping[str, Collection[str]]:
     """Of every text the values that it stands for: a value with numbers for itself, another text for all behind it."""
     place, shown = protocol.inputs.columns.index(column), protocol.outputs.columns.index(column)
     texts = [symbol[shown] for symbol in protocol.outputs.symbols]
