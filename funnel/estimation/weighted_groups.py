@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.affine import AffineEstimates, shortest
+from funnel.estimation.affine import AffineEstimates
 from funnel.estimation.counted import Released
 from funnel.estimation.grouped import counted, estimate_grouped
 from funnel.estimation.rounded_errors import RoundedErrors
@@ -284,8 +284,7 @@ def _spread(shares: FloatArray, own: FloatArray, whole: FloatArray) -> tuple[Flo
 
 def _pairs(told: ToldChannel, aims: FloatArray) -> list[AffineEstimates]:
     """Of every aim but the last one its estimate, and that of the last."""
-    named, prior = told.matrix[:-1], told.shares / told.shares.sum()
-    found = shortest(named, named @ prior, told.slack, aims, told.records, told.left_out, told.beyond)
+    found = told.estimates_of(aims)
     places = [np.array([x, len(aims) - 1]) for x in range(len(aims) - 1)]
     return [AffineEstimates(found.constants[some], found.weights[some], found.told[some]) for some in places]
 

@@ -216,13 +216,11 @@ def publish_groups(
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
     if robust is not None:
         if rules is not None:
-            raise SpecError(
-                f"rules given prefixes are not applied under {guarantee}: leave them out, or take lip or ldp"
-            )
+            raise SpecError(f"rules of disclosure are not applied given prefixes under {guarantee}; take a nominal one")
         halves = Halves.of(joint, new_seed() if seed is None else seed)
         ways = list(_ways(made_by_some(joint, halves), groups, together))
-        chosen = _SCHEDULES if schedule is None else (schedule,)
-        return _robustly(records, halves, ways, robust, chosen, people, budget, progress)
+        several = _SCHEDULES if schedule is None else (schedule,)
+        return _robustly(records, halves, ways, robust, several, people, budget, progress)
     ways = list(_ways(records, groups, together))
     usual = _SCHEDULES if rules is None else _UNDER_RULES
     schedules = usual if schedule is None else (schedule,)
