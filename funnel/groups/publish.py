@@ -18,6 +18,7 @@ from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.prove import prove
 from funnel.groups.records import Records
 from funnel.groups.robust import Proven, made_by_some, make_robustly, new_seed, robust_kind
+from funnel.groups.telling import told_by
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.robust import Robust
 from funnel.history.allowed import require_posterior
@@ -82,8 +83,8 @@ class GroupedSolution:
     prefixes : tuple of int
         Prefixes of which something is said, by stage.
     decided : int
-        Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee those that a
-        record can end with.
+        Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee, for the
+        counts.
     schedule : Schedule
     tried : tuple of Tried
         What groups, order and shares of the bound were chosen from, best first.
@@ -258,16 +259,17 @@ def _robustly(
 ) -> GroupedSolution:
     joint = records.joint
     made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress)
-    if not prove(joint, require_posterior(guarantee.nominal), made.protocol).holds:
+    proof = prove(joint, require_posterior(guarantee.nominal), made.protocol)
+    if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
     return GroupedSolution(
         made.protocol,
         made.level,
         max(0.0, published_information(joint, made.protocol)),
         joint.entropy,
-        made.told,
+        told_by(joint, made.protocol),
         made.prefixes,
-        made.proven.leaves,
+        proof.outputs,
         made.schedule,
         tuple(Tried(way, one, told / joint.entropy if joint.entropy else 1.0) for told, way, one in made.tried),
         made.proven,

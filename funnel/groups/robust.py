@@ -83,8 +83,6 @@ class RobustlyMade:
     protocol : GroupedProtocol
     level : float
         The largest of all leaves, nats, rounded up.
-    told : tuple of float
-        By stage, of the tree before it was cut back, for those who made it.
     prefixes : tuple of int
     groups : tuple of tuple of str
     schedule : Schedule
@@ -95,7 +93,6 @@ class RobustlyMade:
 
     protocol: GroupedProtocol
     level: float
-    told: tuple[float, ...]
     prefixes: tuple[int, ...]
     schedule: Schedule
     tried: tuple[tuple[float, tuple[tuple[str, ...], ...], Schedule], ...]
@@ -195,7 +192,6 @@ def make_robustly(
     return RobustlyMade(
         pruned.protocol,
         max((_level(guarantee, leaf) for leaf in pruned.leaves), default=0.0),
-        tree.told,
         tuple(pruned.prefixes),
         schedule,
         tuple((told, way, one) for told, way, one, _ in grown),

@@ -56,6 +56,8 @@ def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress:
         time_limit=seconds_for_groups(spec),
         progress=progress,
         together=may_be_together(spec, joint),
+        # The same people prove, however often it is tried.
+        seed=spec.name,
     )
 
 
