@@ -54,6 +54,10 @@ class GroupSettings(Section):
             raise ValueError('names columns to leave out, which is for publish = "auto"; take without out')
         return self
 
+    def known(self, publish: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """The groups of these columns; where they are chosen each alone, which is in some group whatever is chosen."""
+        return self.of if isinstance(self.of, tuple) else tuple((column,) for column in publish)
+
     @property
     def is_auto(self) -> bool:
         """Whether all columns are published that need not be secret, in groups that are chosen."""
@@ -104,8 +108,10 @@ def _with(groups: object, of: object) -> object:
     return {**groups, "of": of}
 
 
-def unfit_for_groups(kind: str) -> str | None:
-    """Why a guarantee cannot be kept by groups of columns, in one sentence; None if it can."""
+def unfit_for_groups(kind: str, laws: object = None) -> str | None:
+    """Why a guarantee, over a set of laws or none, cannot be kept by groups of columns; None if it can."""
+    if laws == "chi2":
+        return f"groups of columns cannot keep {kind} over the set chi2, which no people prove; take the set out"
     if kind in _KINDS:
         return None
     if kind == "perfect":

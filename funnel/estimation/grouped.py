@@ -108,7 +108,7 @@ def estimate_grouped(
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     told = channels.of(() if by is None else (by,) if isinstance(by, str) else tuple(by))
-    counts = _counted(released, channels, told)
+    counts = counted(released, channels, told)
     return of_counts(counts, told, method=method, sampling=sampling, confidence=confidence, simultaneous=simultaneous)
 
 
@@ -185,24 +185,32 @@ class _Intervals:
         sampling: bool,
         confidence: float,
     ) -> _Intervals:
-        n = int(counts.sum())
-        weights = np.hstack([found.weights, np.zeros((len(found.weights), 1))])
-        middle = found.constants + weights @ (counts / n)
-        # That the true channel is another one may add so much to the variance.
-        more = (found.weights**2) @ told.slack / n
-        errors = np.sqrt(variances(weights, told.matrix, fit, n, sampling=False) + more)
-        if sampling:
-            inside = np.clip(aims @ fit, 0.0, 1.0)
-            errors = np.sqrt(errors**2 + inside * (1 - inside) / n)
-        # Records of whose values nothing is told may show any of some outputs.
-        shown = np.append(told.beyond, True)
-        widest = np.abs(found.constants[:, np.newaxis] + weights[:, shown]).max(axis=1)
-        off = np.abs(found.weights) @ told.slack + told.left_out * widest
-        half = _half_length(errors, off, confidence) + _ROUNDING
+        middle = found.constants + found.weights @ (counts[:-1] / counts.sum())
+        errors, off = rounded_errors(found, told, fit, int(counts.sum()), aims if sampling else None)
+        half = half_length(errors, off, confidence) + _ROUNDING
         return cls(middle, errors, off, np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0))
 
 
-def _half_length(errors: FloatArray, off: FloatArray, confidence: float) -> FloatArray:
+def rounded_errors(
+    found: AffineEstimates, told: ToldChannel, shares: FloatArray, n: int, aims: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Standard errors of estimates from n records, and how far they can be off, if true values have some shares (a,).
+
+    With ``aims`` (k, a) errors are those of the population that the records are a sample of.
+    """
+    weights = np.hstack([found.weights, np.zeros((len(found.weights), 1))])
+    # That the true channel is another one may add so much to the variance.
+    more = (found.weights**2) @ told.slack / n
+    errors = np.sqrt(variances(weights, told.matrix, shares, n, sampling=False) + more)
+    if aims is not None:
+        errors = np.sqrt(errors**2 + np.maximum(0.0, aims**2 @ shares - (aims @ shares) ** 2) / n)
+    # Records of whose values nothing is told may show any of some outputs.
+    shown = np.append(told.beyond, True)
+    widest = np.abs(found.constants[:, np.newaxis] + weights[:, shown]).max(axis=1)
+    return errors, np.abs(found.weights) @ told.slack + told.left_out * widest
+
+
+def half_length(errors: FloatArray, off: FloatArray, confidence: float) -> FloatArray:
     """So long that a normal estimate with these errors is within it of what it estimates, if it is off by so much.
 
     With t = off / error it is the quantile of |N(t, 1)|, whose square has a noncentral χ² law.
@@ -217,7 +225,7 @@ def _half_length(errors: FloatArray, off: FloatArray, confidence: float) -> Floa
     return np.where(ratio > 30, off + float(ndtri(confidence)) * errors, of_both * errors)
 
 
-def _counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:
+def counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:
     """How often each output that is told of was released (b + 1,), all others together at the end.
 
     Raises

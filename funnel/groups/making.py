@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from funnel.disclosure.rules import Rules
 from funnel.groups.labels import stage_labels
-from funnel.groups.library import SHRUNK, Channel, information, shared_channels, whole_numbers
+from funnel.groups.library import SHRUNK, Channel, information, keeps, shared_channels, whole_numbers
+from funnel.groups.pooling import ClassRules, shared_rows
 from funnel.groups.protocol import SILENT, UNIT, GroupedProtocol, Stage, StageChannel
 from funnel.groups.reading import Reading
 from funnel.groups.records import Records
@@ -68,11 +70,14 @@ class Made:
         What every stage adds to I(X;Y), nats.
     prefixes : tuple of int
         Prefixes of which something is said, by stage.
+    shared : tuple of float
+        The share of all people who are expected to draw by a row that several combinations have in common, by stage.
     """
 
     protocol: GroupedProtocol
     told: tuple[float, ...]
     prefixes: tuple[int, ...]
+    shared: tuple[float, ...]
 
 
 @dataclass(eq=False)
@@ -99,6 +104,7 @@ def make(
     people: int,
     budget: Budget,
     progress: Progress,
+    rules: Rules | None = None,
 ) -> Made:
     """A grouped protocol for a table.
 
@@ -114,6 +120,8 @@ def make(
         that are proven for them, or say nothing.
     budget : Budget
     progress : Progress
+    rules : Rules, optional
+        That the table of the secret and what a channel reads has to keep, of all who draw from that channel.
     """
     prior = records.joint.p_secret
     seen = prior > 0
@@ -121,6 +129,7 @@ def make(
     stages: list[Stage] = []
     told: list[float] = []
     spoken: list[int] = []
+    shared: list[float] = []
     there = np.flatnonzero(counts.any(axis=0))
     root = _Prefix(there, np.ones(len(there)))
     level = [root]
@@ -139,7 +148,8 @@ def make(
             law[:] = _law(level[place], counts, reading)
         sizes = laws.sum(axis=(1, 2))
         enough = np.flatnonzero(sizes >= people)
-        channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)))
+        asked = None if rules is None else ClassRules.of(rules, counts.sum(axis=1), reading.folds)
+        channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)), rules=asked)
         of_law = np.full(len(speaking), SILENT, dtype=np.int64)
         of_law[enough] = assigned
         few = np.flatnonzero((sizes < people) & (sizes >= _THINNEST * people))
@@ -148,10 +158,15 @@ def make(
         if len(few) and len(usable):
             worth = np.array([channels[place].worth(laws[few], cones[0]) for place in usable.tolist()])
             of_law[few] = np.where(worth.max(axis=0) > 0, usable[worth.argmax(axis=0)], SILENT)
+            for place in usable.tolist() if asked is not None else []:
+                # What many people may tell is not made a breach by few.
+                if not keeps(channels[place], laws[of_law == place], asked):
+                    of_law[few[of_law[few] == place]] = SILENT
         for place in speaking[sizes < _THINNEST * people].tolist():
             level[place].speaks = False
         spoken.append(int((of_law != SILENT).sum()))
         told.append(_told(channels, of_law, laws) / records.joint.n)
+        shared.append(_shared(channels, of_law, laws, reading.folds) / records.joint.n)
         marginals = [
             _marginal(channel, laws[of_law == place].sum(axis=(0, 1))) for place, channel in enumerate(channels)
         ]
@@ -160,13 +175,13 @@ def make(
         for silent in _fill_in(level, of_prefix, reading, records, len(channels)):
             channels.append(silent)
             marginals.append(np.array([UNIT], dtype=np.int64))
-        level = _next_level(level, of_prefix, channels, reading)
+        level = _next_level(level, of_prefix, channels, reading, hides=rules is not None)
         levels.append(level)
         stages.append(_stage(records, reading, channels, marginals))
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
     stages = _with_classes(stages, levels)
     protocol = GroupedProtocol(records.columns, tuple(stages), str(guarantee), people)
-    return Made(protocol, tuple(told), tuple(spoken))
+    return Made(protocol, tuple(told), tuple(spoken), tuple(shared))
 
 
 def _law(prefix: _Prefix, counts: FloatArray, reading: Reading) -> FloatArray:
@@ -217,8 +232,22 @@ def _told(channels: list[Channel], of_law: IntArray, laws: FloatArray) -> float:
     return told
 
 
-def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: Reading) -> list[_Prefix]:
-    """All prefixes that follow those of which more may be said."""
+def _shared(channels: list[Channel], of_law: IntArray, laws: FloatArray, folds: int) -> float:
+    """People who are expected to draw by a row that several combinations have in common."""
+    people = 0.0
+    for place, channel in enumerate(channels):
+        behind = laws[of_law == place].sum(axis=(0, 1))
+        people += float(behind[shared_rows(channel.weights, folds)].sum())
+    return people
+
+
+def _next_level(
+    level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: Reading, hides: bool
+) -> list[_Prefix]:
+    """All prefixes that follow those of which more may be said.
+
+    Where it is to be hidden whether few people or nobody can show a prefix, that of nobody says what one of few would.
+    """
     following: list[_Prefix] = []
     for prefix, place in zip(level, of_prefix.tolist(), strict=True):
         prefix.channel = place
@@ -229,8 +258,9 @@ def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channe
         for row in channels[place].rows:
             shows = row[reading.inputs[prefix.rows]] * prefix.shows
             some = shows > 0
-            if some.any():
-                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), prefix.speaks))
+            if some.any() or hides:
+                speaks = prefix.speaks and bool(some.any())
+                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), speaks))
             else:
                 after.append(None)
         prefix.following = tuple(after)

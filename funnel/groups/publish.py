@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from funnel.disclosure.rules import Rules
 from funnel.errors import SolverError, SpecError
 from funnel.groups.effective import published_information
 from funnel.groups.halves import Halves
@@ -35,6 +36,8 @@ PEOPLE: Final = 50
 _SECONDS, _TRIALS = 240.0, 0.5
 # What is tried: how much of the bound the first stage may use, and what it knows of later columns.
 _SCHEDULES = (Schedule(0.95, 4), Schedule(0.9, 4), Schedule(0.8, 4))
+# Under rules many prefixes share a channel, which takes room in the bound.
+_UNDER_RULES = (Schedule(0.8, 4), Schedule(0.6, 4), Schedule(0.8, 2), Schedule(0.6, 2))
 # Trials make channels for so many prefixes at most, or take as long as what is made in the end.
 _TRIED_PREFIXES = 250
 # Columns are one group while there are so few combinations of their values.
@@ -82,6 +85,9 @@ class GroupedSolution:
         What every stage adds for whoever sees which of the outputs with one label it was; they sum to a bit more.
     prefixes : tuple of int
         Prefixes of which something is said, by stage.
+    shared : tuple of float
+        The share of all people who are expected to draw by a row of weights that several combinations of values have
+        in common, by stage.
     decided : int
         Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee, for the
         counts.
@@ -98,6 +104,7 @@ class GroupedSolution:
     entropy: float
     told: tuple[float, ...]
     prefixes: tuple[int, ...]
+    shared: tuple[float, ...]
     decided: int
     schedule: Schedule
     tried: tuple[Tried, ...]
@@ -131,6 +138,7 @@ def publish_groups(
     time_limit: float | Budget | None = None,
     progress: Progress = quiet,
     together: Callable[[tuple[str, ...]], bool] | None = None,
+    rules: Rules | None = None,
     seed: str | None = None,
 ) -> GroupedSolution:
     """Publish the columns of a table group by group, with one bound on the secret for the whole record.
@@ -162,6 +170,9 @@ def publish_groups(
     progress : callable
     together : callable, optional
         Of groups that are chosen: whether these columns may be one.
+    rules : Rules, optional
+        Rules of disclosure control that the table of the secret and what is read has to keep for all who draw from
+        one channel; what breaks them shares its weights with others.
     seed : str, optional
         Which people make a protocol under a robust guarantee, and which prove it; by default, one that is drawn and
         told in ``proven``. The bound is lost if seeds are tried until one pleases.
@@ -204,11 +215,12 @@ def publish_groups(
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
-    schedules = _SCHEDULES if schedule is None else (schedule,)
+    usual = _SCHEDULES if rules is None or robust is not None else _UNDER_RULES
+    schedules = usual if schedule is None else (schedule,)
     if robust is not None:
         halves = Halves.of(joint, new_seed() if seed is None else seed)
         ways = list(_ways(made_by_some(joint, halves), groups, together))
-        return _robustly(records, halves, ways, robust, schedules, people, budget, progress)
+        return _robustly(records, halves, ways, robust, schedules, people, budget, progress, rules)
     ways = list(_ways(records, groups, together))
     if len(ways[0]) == 1 and len(ways) == 1:
         schedules = schedules[:1]
@@ -219,7 +231,7 @@ def publish_groups(
         trying = budget.part(_TRIALS)
         for number, (way, one) in enumerate(trials):
             part = trying.part(1 / (len(trials) - number))
-            made = make(records, way, declared, one, enough, part, quiet)
+            made = make(records, way, declared, one, enough, part, quiet, rules)
             results.append((published_information(joint, made.protocol), way, one, made))
             progress("ways to publish the groups", number + 1, len(trials))
         results.sort(key=lambda result: -result[0])
@@ -229,7 +241,7 @@ def publish_groups(
     if results and enough == people:
         made = results[0][3]
     else:
-        made = make(records, way, declared, chosen, people, budget, progress)
+        made = make(records, way, declared, chosen, people, budget, progress, rules)
     proof = prove(joint, declared, made.protocol)
     if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
@@ -241,6 +253,7 @@ def publish_groups(
         joint.entropy,
         made.told,
         made.prefixes,
+        made.shared,
         proof.outputs,
         chosen,
         tried,
@@ -256,22 +269,25 @@ def _robustly(
     people: int,
     budget: Budget,
     progress: Progress,
+    rules: Rules | None,
 ) -> GroupedSolution:
     joint = records.joint
-    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress)
+    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress, rules)
     proof = prove(joint, require_posterior(guarantee.nominal), made.protocol)
     if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
+    told, shared = told_by(joint, made.protocol)
     return GroupedSolution(
         made.protocol,
         made.level,
         max(0.0, published_information(joint, made.protocol)),
         joint.entropy,
-        told_by(joint, made.protocol),
+        told,
         made.prefixes,
+        shared,
         proof.outputs,
         made.schedule,
-        tuple(Tried(way, one, told / joint.entropy if joint.entropy else 1.0) for told, way, one in made.tried),
+        tuple(Tried(way, one, nats / joint.entropy if joint.entropy else 1.0) for nats, way, one in made.tried),
         made.proven,
     )
 
