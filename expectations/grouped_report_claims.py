@@ -132,10 +132,10 @@ def _rendered(path: Path) -> str:
 def _weighted(
     numbers: Mapping[str, Any], law: PublishedLaw, said: Said, weights: Mapping[str, Fraction]
 ) -> Iterator[Claim]:
-    weight = said.settings.get("weight")
+    weight: str | None = said.settings.get("weight")
     columns: dict[str, dict[tuple[str, str], int]] = {}
-    for column in law.columns if weight is not None else ():
-        if column != weight:
+    for column in law.columns:
+        if weight is not None and column != weight:
             both = sorted((column, weight), key=law.columns.index)
             at, pairs = both.index(column), law.effective[tuple(both)]
             found = ((pair[at], pair[1 - at]) for pair in pairs.inputs)

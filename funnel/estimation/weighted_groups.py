@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -59,8 +59,8 @@ def estimate_weighted_grouped(
     the sum has an affine estimate that is off by no more than the rounding of the channel allows
     (`funnel.estimation.affine`), and the interval is all R for which it is not significantly off zero (Fieller 1954).
     The weights of the estimate are chosen for the R that the published shares lead to, and not by the records. Pairs
-    that few records have are one input of which nothing is known but how many they are: it counts as the mean of all
-    such pairs, and R is in the interval whatever they are.
+    that few records have are not told one by one: how many of them have a value, and how many a class, is what the
+    published shares of these leave, and R is in the interval whatever they are.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def estimate_weighted_grouped(
     if unknown := [label for label in classes if label not in channels.values(weight)]:
         raise SpecError(f"{unknown[0]!r} is no class of weights of this release")
     told = channels.of((*by, weight))
-    every = tuple(product(channels.values(by[0]), channels.values(weight)))
+    margins = _margin(channels, by[0]), _margin(channels, weight)
     counts = counted(released, channels, told)
-    found = of_counts(counts, told, every, classes, sampling=sampling, confidence=confidence)
+    found = of_counts(counts, told, margins, classes, sampling=sampling, confidence=confidence)
     alone = estimate_grouped(
         released, channels, by, method="inverse", sampling=sampling, confidence=confidence, simultaneous=False
     )
@@ -125,10 +125,14 @@ class WeightedFigures(NamedTuple):
     few: float
 
 
+Limits = dict[str, tuple[float, float]]
+"""Between which the share of every value of a column is, as it is published."""
+
+
 def of_counts(
     counts: IntArray,
     told: ToldChannel,
-    every: Iterable[tuple[str, str]],
+    margins: tuple[Limits, Limits],
     classes: WeightClasses,
     *,
     sampling: bool = False,
@@ -140,8 +144,8 @@ def of_counts(
     ----------
     counts : ndarray of int, shape (b + 1,)
     told : ToldChannel
-    every : iterable of (value, class)
-        All pairs that there can be.
+    margins : pair of mappings
+        Of all values of the column, and of all classes, between which their shares are.
     classes, sampling, confidence
         As of `funnel.estimate_weighted`.
 
@@ -152,96 +156,129 @@ def of_counts(
     """
     if not (heaviest := max((most for _, _, most in classes.values()), default=0.0)) > 0:
         raise SpecError(f"no class of {told.columns[1]!r} that is given has a weight")
+    weights = {label: np.array(classes.get(label, (0.0, 0.0, 0.0))) / heaviest for label in margins[1]}
     values = tuple(dict.fromkeys(value for value, _ in told.inputs if value != FEW))
-    untold = sorted({*every} - {*told.inputs})
-    pairs = _Pairs.of(told.inputs, untold, values, classes, heaviest)
-    known = np.array([value != FEW for value, _ in told.inputs])
-    few = float((told.shares + told.step / 2)[~known].sum()) + told.left_out
-    published = pairs.published(told)
-    own, whole = pairs.own[0] @ published, max(float(pairs.whole[0] @ published), _ROUNDING)
-    both = np.concatenate([pairs.own[0], pairs.whole[:1]])
-    both[:-1] -= np.outer(own / whole, both[-1])
-    # What is left of all records are those that are no input.
-    beyond, aims = both[:, -1], both[:, :-1] - both[:, -1:]
+    whole = np.array([weights.get(of_class, np.zeros(3)) for _, of_class in told.inputs]).reshape(-1, 3).T
+    members = np.array([[value == one for value, _ in told.inputs] for one in values], dtype=np.float64)
+    own = whole[:, np.newaxis] * members.reshape(len(values), len(told.inputs))
+    few = _Few.of(told, margins, weights, values)
+    shares = told.shares
+    sums = own @ shares + few.own, np.maximum(whole @ shares + few.whole, _ROUNDING)
+    at = sums[0][0] / sums[1][0]
+    aims = np.concatenate([own[0] - np.outer(at, whole[0]), whole[:1]])
     seen = counts / counts.sum()
     figures = [
-        _Weighted(
-            told, two, aims[[x, -1]], beyond[[x, -1]], own[x] / whole, seen, few, pairs.unsure(x), sampling, confidence
-        ).figures
+        _Weighted(told, two, aims[[x, -1]], float(at[x]), seen, few.of_value(x), sampling, confidence)
         for x, two in enumerate(_pairs(told, aims))
     ]
-    frequencies, errors, lower, upper = np.array(figures).reshape(len(values), 4).T
-    return WeightedFigures(
-        values, frequencies, errors, lower, upper, *pairs.spread(frequencies, published), few if untold else 0.0
-    )
+    frequencies, errors, lower, upper = np.array([one.figures for one in figures]).reshape(len(values), 4).T
+    least, largest = _spread(frequencies, *sums)
+    return WeightedFigures(values, frequencies, errors, lower, upper, least, largest, few.share)
+
+
+def _margin(channels: EffectiveChannels, column: str) -> Limits:
+    """Between which the share of every value of a column is, as it is published by itself."""
+    rare = min(1.0, channels.fewest / channels.records)
+    found = dict.fromkeys(channels.values(column), (0.0, rare))
+    try:
+        told = channels.of((column,))
+    except SpecError:
+        # None of its values has enough records.
+        return found
+    return {**found, **{value: limits for (value,), limits in _limits(told).items() if value != FEW}}
+
+
+def _limits(told: ToldChannel) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Between which the share of every input is: a step is also told of what is less."""
+    limits = [
+        (share - told.step / 2 if share > 1.5 * told.step else 0.0, share + told.step / 2)
+        for share in told.shares.tolist()
+    ]
+    return dict(zip(told.inputs, limits, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs:
-    """What pairs of a value and a class weigh: by their mean, the least and the largest of their class.
+class _Few:
+    """What pairs of a value and a class count that few records have, which are not told of one by one.
+
+    How many records of a value, or of a class, have such pairs is what its own published share leaves.
 
     Attributes
     ----------
-    own : ndarray, shape (3, k, a + 1)
-        Of every input what counts for each of k values; of the input of pairs that few records have the mean of these,
-        as of the last one, which is none: the records that no input is told of.
-    whole : ndarray, shape (3, a + 1)
-        What counts in all.
-    untold : ndarray, shape (k + 1, pairs)
-        By their mean, of every pair that few records have; in all in the last row.
+    own : ndarray, shape (3, k)
+        What is taken for k values, by the mean, the least and the largest weight of classes.
+    whole : ndarray, shape (3,)
+        In all.
+    of_own : ndarray, shape (2, k)
+        By the mean, at least and at most.
+    of_whole : ndarray, shape (2,)
+    share : float
+        Of the records, at most.
     """
 
     own: FloatArray
     whole: FloatArray
-    untold: FloatArray
+    of_own: FloatArray
+    of_whole: FloatArray
+    share: float
 
     @classmethod
     def of(
         cls,
-        inputs: Sequence[tuple[str, ...]],
-        untold: Sequence[tuple[str, str]],
+        told: ToldChannel,
+        margins: tuple[Limits, Limits],
+        weights: Mapping[str, FloatArray],
         values: Sequence[str],
-        classes: WeightClasses,
-        heaviest: float,
-    ) -> _Pairs:
-        """Weights as parts of the heaviest."""
+    ) -> _Few:
+        """From the shares that are published, which are right to half a step."""
+        limits = _limits(told)
+        untold = [pair for pair in product(*margins) if pair not in limits]
+        share = sum(most for (value, _), (_, most) in limits.items() if value == FEW) + told.left_out
+        share = min(1.0, share) if untold else 0.0
 
-        def weights(pairs: Sequence[tuple[str, ...]]) -> tuple[FloatArray, FloatArray]:
-            whole = np.array([classes.get(pair[1], (0.0, 0.0, 0.0)) for pair in pairs]).reshape(-1, 3).T / heaviest
-            members = np.array([[pair[0] == value for pair in pairs] for value in values], dtype=np.float64)
-            return whole[:, np.newaxis] * members.reshape(len(values), len(pairs)), whole
+        def left(place: int, label: str) -> FloatArray:
+            """Between which the share of records is that have this value, or class, in such a pair."""
+            if all(pair[place] != label for pair in untold):
+                return np.zeros(2)
+            least, most = (sum(ends[end] for pair, ends in limits.items() if pair[place] == label) for end in (0, 1))
+            low, high = margins[place][label]
+            return np.array([min(share, max(0.0, low - most)), min(share, max(0.0, high - least))])
 
-        (own, whole), (few_own, few_whole) = weights([*inputs, (FEW, FEW)]), weights(untold)
-        if untold:
-            few = np.array([*(pair[0] == FEW for pair in inputs), True])
-            own[..., few] = few_own.mean(axis=-1, keepdims=True)
-            whole[:, few] = few_whole.mean(axis=-1, keepdims=True)
-        return cls(own, whole, np.concatenate([few_own[0], few_whole[:1]]))
+        of_class = {label: left(1, label) for label in margins[1]}
+        parts = np.array([weights[label][:, np.newaxis] * of_class[label] for label in of_class])
+        ends = parts.sum(axis=0)
+        heaviest = max((weights[label][0] for _, label in untold), default=0.0)
+        of_whole = np.minimum(ends[0], heaviest * share)
+        own, of_own = np.zeros((3, len(values))), np.zeros((2, len(values)))
+        for x, value in enumerate(values):
+            classes = [label for one, label in untold if one == value]
+            if not classes:
+                continue
+            known = np.array([weights[label] for label in classes])
+            common = np.array([of_class[label].mean() for label in classes]) + _ROUNDING
+            records = left(0, value)
+            of_own[:, x] = records[0] * known[:, 0].min(), records[1] * known[:, 0].max()
+            own[:, x] = records.mean() * (common @ known) / common.sum()
+        return cls(own, ends.mean(axis=1), of_own, of_whole, share)
 
-    def published(self, told: ToldChannel) -> FloatArray:
-        """Shares of the inputs (a + 1,) that lead to what is told, and of the records that no input is told of."""
-        left = max(0.0, 1.0 - float(told.shares.sum())) if told.left_out else 0.0
-        shares = np.append(told.shares, left)
-        return np.asarray(shares / shares.sum())
+    def of_value(self, x: int) -> FloatArray:
+        """What is taken for a value and in all, (2, 3): itself, at least and at most."""
+        own = [self.own[0, x], *self.of_own[:, x]]
+        whole = [min(self.whole[0], self.of_whole[1]), *self.of_whole]
+        return np.array([own, whole])
 
-    def unsure(self, x: int) -> tuple[FloatArray, FloatArray]:
-        """What a record with each of these pairs adds to what counts for a value, and in all, beyond the mean."""
-        some = self.untold[[x, -1]] if self.untold.shape[1] else np.zeros((2, 1))
-        own, whole = some - some.mean(axis=1, keepdims=True)
-        return own, whole
 
-    def spread(self, shares: FloatArray, published: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What shares become if weights within classes are as unlike their means as they can be.
+def _spread(shares: FloatArray, own: FloatArray, whole: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What shares become if weights within classes are as unlike their means as they can be.
 
-        By the factors that the odds of a value change by, with the classes that its records, and all others, are
-        published to have.
-        """
-        own, whole = self.own @ published, self.whole @ published
-        rest = np.maximum(whole[:, np.newaxis] - own, _ROUNDING)
-        odds = np.maximum(own[0] / rest[0], _ROUNDING)
-        least, largest = shares * (own[1] / rest[2] / odds), shares * (own[2] / rest[1] / odds)
-        left = 1 - shares
-        return least / np.maximum(least + left, _ROUNDING), largest / np.maximum(largest + left, _ROUNDING)
+    By the factors that the odds of a value change by, with the classes that its records, and all others, are published
+    to have.
+    """
+    rest = np.maximum(whole[:, np.newaxis] - own, _ROUNDING)
+    odds = np.maximum(own[0] / rest[0], _ROUNDING)
+    least, largest = shares * (own[1] / rest[2] / odds), shares * (own[2] / rest[1] / odds)
+    left = 1 - shares
+    return least / np.maximum(least + left, _ROUNDING), largest / np.maximum(largest + left, _ROUNDING)
 
 
 def _pairs(told: ToldChannel, aims: FloatArray) -> list[AffineEstimates]:
@@ -262,16 +299,11 @@ class _Weighted:
     found : AffineEstimates
         The two.
     aims : ndarray, shape (2, a)
-        Less what records add that are no input.
-    beyond : ndarray, shape (2,)
-        What these add.
     at : float
     seen : ndarray, shape (b + 1,)
         Shares of the outputs.
-    few : float
-        The largest share of records with pairs that are not told one by one.
-    unsure : pair of ndarray, shape (pairs,)
-        What each of these records may add to the numerator and the denominator of R beyond what is taken.
+    few : ndarray, shape (2, 3)
+        What pairs that few records have add to the value, and in all: what is taken, at least and at most.
     sampling : bool
     confidence : float
     """
@@ -279,11 +311,9 @@ class _Weighted:
     told: ToldChannel
     found: AffineEstimates
     aims: FloatArray
-    beyond: FloatArray
     at: float
     seen: FloatArray
-    few: float
-    unsure: tuple[FloatArray, FloatArray]
+    few: FloatArray
     sampling: bool
     confidence: float
 
@@ -291,7 +321,7 @@ class _Weighted:
     def figures(self) -> tuple[float, float, float, float]:
         """The share, its standard error, and an interval."""
         untold = np.nan, np.nan, 0.0, 1.0
-        differs, weight = self.beyond + self.found.constants + self.found.weights @ self.seen[:-1]
+        differs, weight = self.found.constants + self.found.weights @ self.seen[:-1] + self._taken
         if not self.found.told.all() or weight <= 0:
             return untold
         share = float(np.clip(self.at + differs / weight, 0.0, 1.0))
@@ -312,17 +342,22 @@ class _Weighted:
         )
         prior, n = self.told.shares / self.told.shares.sum(), self.told.records
         errors, off = rounded_errors(found, self.told, prior, n, mix @ self.aims if self.sampling else None)
-        return mix @ self.beyond + found.constants + found.weights @ self.seen[:-1], errors, off
+        return mix @ self._taken + found.constants + found.weights @ self.seen[:-1], errors, off
+
+    @property
+    def _taken(self) -> FloatArray:
+        """What pairs that few records have are taken to add to both estimates."""
+        own, whole = self.few[:, 0]
+        return np.array([own - self.at * whole, whole])
 
     def _inside(self, shares: FloatArray) -> FloatArray:
         """Whether R could be each of some shares."""
         values, errors, off = self._tried(shares)
         half = half_length(errors, off, self.confidence) + _ROUNDING
-        # All records of few may have the pair that moves the sum most, to either side.
-        own, whole = self.unsure
-        more = own - np.outer(shares, whole)
-        least, most = -self.few * np.maximum(more.max(axis=1), 0), -self.few * np.minimum(more.min(axis=1), 0)
-        return np.asarray((values >= least - half) & (values <= most + half))
+        (own, own_least, own_most), (whole, least, most) = self.few
+        below = own_least - own - shares * (most - whole)
+        above = own_most - own - shares * (least - whole)
+        return np.asarray((values >= -half - above) & (values <= half - below))
 
     def _end(self, outside: float, inside: float) -> float:
         """The last share on the way from one that R can be to one that it cannot be."""

@@ -158,9 +158,9 @@ def make(
         if len(few) and len(usable):
             worth = np.array([channels[place].worth(laws[few], cones[0]) for place in usable.tolist()])
             of_law[few] = np.where(worth.max(axis=0) > 0, usable[worth.argmax(axis=0)], SILENT)
-            for place in usable.tolist() if asked is not None else []:
+            for place in usable.tolist():
                 # What many people may tell is not made a breach by few.
-                if not keeps(channels[place], laws[of_law == place], asked):
+                if asked is not None and not keeps(channels[place], laws[of_law == place], asked):
                     of_law[few[of_law[few] == place]] = SILENT
         for place in speaking[sizes < _THINNEST * people].tolist():
             level[place].speaks = False
@@ -217,6 +217,9 @@ def _fill_in(
                 values = records.values[records.place(column)]
                 left = {value for value, there in zip(values, prefix.left[column].tolist(), strict=True) if there}
                 possible &= np.array([symbol[j] in left for symbol in reading.symbols])
+        if not possible.any():
+            # What was said to be left rules each other out: whoever it is, nobody can show that.
+            continue
         if possible.tobytes() not in known:
             known[possible.tobytes()] = first + len(channels)
             channels.append(Channel.silent(np.repeat(possible, reading.folds)))

@@ -96,7 +96,7 @@ class ClassRules:
 
     def holds(self, table: FloatArray, pool: IntArray) -> bool:
         """Whether all pools of a table (c, a) keep the rules."""
-        sums = np.stack([np.bincount(pool, weights=row) for row in table])
+        sums: FloatArray = np.stack([np.bincount(pool, weights=row) for row in table]).astype(np.float64)
         return not self.breaking(sums).any()
 
     def _folded(self, x: int, sums: FloatArray, pool: IntArray, bad: Flags) -> None:

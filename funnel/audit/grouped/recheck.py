@@ -323,9 +323,14 @@ def _on_counts(
 def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:
     """The rules that channels have to keep: those of the spec, where the report says that they were held against any.
 
-    Releases from before channels were held against rules do not say so.
+    Releases from before channels were held against rules do not say so; that a report cannot be read is said by a
+    check of its own.
     """
-    if not folder.numbers.exists() or _document(GroupedReport, folder.numbers).rules is None:
+    try:
+        stated = GroupedReport.read(folder.numbers).rules
+    except FunnelError:
+        return None
+    if stated is None:
         return None
     said = evidence.spec.disclosure
     settings = evidence.spec.frequencies

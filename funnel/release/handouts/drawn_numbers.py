@@ -108,7 +108,7 @@ def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, colum
     if isinstance(protocol, Protocol):
         values = _values_behind(protocol, column, of_label)
     else:
-        values = {text: protocol.meant[column][text] for text in protocol.labels[column]}
+        values = {text: set(protocol.meant[column][text]) for text in protocol.labels[column]}
     steps = {text: {step for value in some for step in of_label.get(value, ())} for text, some in values.items()}
     return DrawnColumn(
         column, spec.numbers[column].decimals or 0, {text: tuple(sorted(some)) for text, some in steps.items()}

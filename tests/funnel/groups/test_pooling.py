@@ -15,6 +15,7 @@ from funnel.disclosure import Rules
 from funnel.groups import GroupedSolution, Schedule, library
 from funnel.groups.pooling import ClassRules, rows_of, shared_rows
 from funnel.recount.grouped import Followed, follow
+from funnel.recount.grouped_text import GroupedText
 from tests.funnel.groups.conftest import tabled
 
 GROUPS = [["x"], ["y"], ["z"]]
@@ -133,6 +134,15 @@ def test_nothing_depends_on_how_people_are_spread_over_what_shares_a_row() -> No
     assert rows[4] == rows[5]
     assert protocols[0].stages[0] == protocols[1].stages[0]
     assert protocols[0].to_json() == protocols[1].to_json()
+
+
+def test_what_nobody_can_show_has_no_name() -> None:
+    """Two stages look ahead at one column: what they leave of it may rule each other out."""
+    joint = tabled(2, (3, 3, 6), seed=0, n=1500)
+    made = funnel.publish_groups(joint, GROUPS, funnel.LIP(0.7), people=12, schedule=Schedule(0.9, 4), rules=Rules(3))
+    text = GroupedText.parse(made.protocol.to_json())
+    assert list(text.misnamed()) == []
+    assert list(text.unused()) == []
 
 
 cells = st.one_of(st.just(0.0), st.floats(0.01, 60.0), st.integers(1, 60).map(float))
