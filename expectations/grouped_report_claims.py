@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from funnel.audit.grouped.figures import column_complaints, is_told, level_complaints, step_of
@@ -15,6 +17,7 @@ from funnel.pipeline.expectations.grouped_claims import of
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim
 from funnel.pipeline.expectations.report_claims import inactive_claim
 from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount.grouped_text import members_of
 
 CLAIMS = (
@@ -29,8 +32,11 @@ CLAIMS = (
     "figures",
     "beliefs",
     "examples",
+    "weighted",
     "checks",
 )
+# As documented of channels: values that fewer records have are not told of by themselves.
+_FEWEST = 500
 _SEPARATOR = " · "
 # Figures that are not shares have so many digits.
 _DIGITS, _LIMITS = 2, 3
@@ -46,6 +52,7 @@ def grouped_report_claims(
     law: PublishedLaw,
     said: Said,
     checks: Sequence[tuple[str, str]],
+    weights: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -65,6 +72,8 @@ def grouped_report_claims(
     said : Said
     checks : sequence of (name, description)
         Of all expectations.
+    weights : mapping of class to Fraction
+        What the classes of survey weights stand for.
     """
     settings, figures, text = said.settings, numbers["figures"], law.followed.text
     budget = float(said.promise.budget)
@@ -96,6 +105,7 @@ def grouped_report_claims(
         of("figures", _figures(numbers, law, said)),
         of("beliefs", _beliefs(numbers, law, said)),
         of("examples", _examples(numbers["texts"], law)),
+        all_of("weighted", _weighted(numbers, law, said, weights)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]
 
@@ -117,6 +127,21 @@ def _rendered(path: Path) -> str:
     from funnel.report.grouped import render_grouped
 
     return str(render_grouped(GroupedReport.read(path)))
+
+
+def _weighted(
+    numbers: Mapping[str, Any], law: PublishedLaw, said: Said, weights: Mapping[str, Fraction]
+) -> Iterator[Claim]:
+    weight: str | None = said.settings.get("weight")
+    columns: dict[str, dict[tuple[str, str], int]] = {}
+    for column in law.columns:
+        if weight is not None and column != weight:
+            both = sorted((column, weight), key=law.columns.index)
+            at, pairs = both.index(column), law.effective[tuple(both)]
+            found = ((pair[at], pair[1 - at]) for pair in pairs.inputs)
+            columns[column] = dict(zip(found, map(int, pairs.people), strict=True))
+    fewest = max(_FEWEST, said.expected_people)
+    return weighted_claims(numbers.get("weighted"), weight, weights, columns, fewest)
 
 
 def _groups(told: Sequence[Mapping[str, Any]], law: PublishedLaw) -> Iterator[str]:

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.disclosure.rules import Rules
-from funnel.groups.ahead import Ahead, look_ahead
 from funnel.groups.labels import stage_labels
 from funnel.groups.library import SHRUNK, Channel, information, keeps, shared_channels, whole_numbers
 from funnel.groups.pooling import ClassRules, shared_rows
 from funnel.groups.protocol import SILENT, UNIT, GroupedProtocol, Stage, StageChannel
+from funnel.groups.reading import Reading
 from funnel.groups.records import Records
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.joint import FloatArray, IntArray
@@ -96,30 +96,6 @@ class _Prefix:
     following: tuple[_Prefix | None, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Reading:
-    """What a stage reads of every record."""
-
-    columns: tuple[str, ...]
-    symbols: tuple[tuple[str, ...], ...]
-    ahead: Ahead | None
-    inputs: IntArray
-    folds: int
-
-    @classmethod
-    def of(cls, records: Records, group: Sequence[str], later: Sequence[str], classes: int) -> _Reading:
-        alphabet, symbols = records.read(group)
-        looked = look_ahead(records, later, classes)
-        if looked is None:
-            return cls(tuple(group), alphabet.symbols, None, symbols, 1)
-        ahead, of_record = looked
-        return cls(tuple(group), alphabet.symbols, ahead, symbols * ahead.number + of_record, ahead.number)
-
-    @property
-    def size(self) -> int:
-        return len(self.symbols) * self.folds
-
-
 def make(
     records: Records,
     groups: Sequence[Sequence[str]],
@@ -161,7 +137,7 @@ def make(
     later = [column for group in groups for column in group]
     for number, (group, radius) in enumerate(zip(groups, schedule.radii(len(groups)), strict=True)):
         later = later[len(group) :]
-        reading = _Reading.of(records, group, later, schedule.classes)
+        reading = Reading.of(records, group, later, schedule.classes)
         cones = tuple(
             guarantee.with_budget(guarantee.budget * radius * share).posterior_cone(prior[seen])
             for share in (1 - _JUDGED, 1 - _MADE, *SHRUNK)
@@ -208,7 +184,7 @@ def make(
     return Made(protocol, tuple(told), tuple(spoken), tuple(shared))
 
 
-def _law(prefix: _Prefix, counts: FloatArray, reading: _Reading) -> FloatArray:
+def _law(prefix: _Prefix, counts: FloatArray, reading: Reading) -> FloatArray:
     """People by secret and input that are expected to have a prefix, (c, a)."""
     inputs = reading.inputs[prefix.rows]
     people = counts[:, prefix.rows] * prefix.shows
@@ -223,7 +199,7 @@ def _marginal(channel: Channel, people: FloatArray) -> IntArray:
 
 
 def _fill_in(
-    level: list[_Prefix], of_prefix: IntArray, reading: _Reading, records: Records, first: int
+    level: list[_Prefix], of_prefix: IntArray, reading: Reading, records: Records, first: int
 ) -> list[Channel]:
     """Channels of one output for prefixes of which nothing is said here: they name the values that are left.
 
@@ -269,7 +245,7 @@ def _shared(channels: list[Channel], of_law: IntArray, laws: FloatArray, folds: 
 
 
 def _next_level(
-    level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: _Reading, hides: bool
+    level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: Reading, hides: bool
 ) -> list[_Prefix]:
     """All prefixes that follow those of which more may be said.
 
@@ -295,7 +271,7 @@ def _next_level(
     return following
 
 
-def _left(left: dict[str, Flags], possible: Flags, reading: _Reading) -> dict[str, Flags]:
+def _left(left: dict[str, Flags], possible: Flags, reading: Reading) -> dict[str, Flags]:
     """What is left of columns to come after an output that these inputs, (a,), may have."""
     if reading.ahead is None:
         return left
@@ -307,7 +283,7 @@ def _left(left: dict[str, Flags], possible: Flags, reading: _Reading) -> dict[st
     return {**left, column: flags & left[column] if column in left else flags}
 
 
-def _stage(records: Records, reading: _Reading, channels: list[Channel], marginals: list[IntArray]) -> Stage:
+def _stage(records: Records, reading: Reading, channels: list[Channel], marginals: list[IntArray]) -> Stage:
     """A stage with its channels, and no classes yet."""
     values = [records.values[records.place(column)] for column in reading.columns]
     places = [{value: place for place, value in enumerate(of_column)} for of_column in values]

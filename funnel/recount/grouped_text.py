@@ -180,6 +180,12 @@ class GroupedText:
                 found[column] = tuple(dict.fromkeys([*plain, *sets, stage.nothing[j]]))
         return {column: found[column] for column in self.columns}
 
+    def behind(self, column: str) -> dict[str, set[str]]:
+        """Of every text that may be published of a column, in their order, the values that it is a name of."""
+        stage = next(stage for stage in self.stages if column in stage.columns)
+        values = stage.values[stage.columns.index(column)]
+        return {text: members_of(text, values) for text in self.texts[column]}
+
     @property
     def digest(self) -> str:
         """SHA-256 (hex) of what is drawn by: columns, stages, weights."""

@@ -18,6 +18,7 @@ from funnel.release.public_report import (
     Licence,
     ProtectedFrequencies,
     Source,
+    Weighted,
 )
 from funnel.release.verdict import Judgement
 
@@ -133,6 +134,7 @@ class GroupedReport(Document):
     judged: tuple[Judged, ...]
     frequencies: ProtectedFrequencies
     approval: Approval | None = None
+    weighted: Weighted | None = None
 
 
 class ReportedStage(Part):

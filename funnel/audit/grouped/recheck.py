@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import TextTable, check_csv, check_texts_table
 from funnel.audit.evidence import SIGNIFICANCE
 from funnel.audit.files import canonical_difference, file_facts, list_folder, read_document
@@ -32,18 +33,20 @@ from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.audit.grouped.table import table_test
 from funnel.audit.handouts import HANDOUTS
 from funnel.audit.history import check_kept, check_versions, file_complaints, find_records
-from funnel.audit.package import Facts, check_texts, said_texts
+from funnel.audit.package import TABLES, Facts, check_texts, said_texts
 from funnel.audit.page import check_rendered, check_report
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
+from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import SILENT, GroupedText
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
 from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
@@ -63,7 +66,7 @@ _NEEDED = (
     "report.json",
     "data/records.parquet",
 )
-_POSSIBLE = {*_NEEDED, *HANDOUTS, "data/records.csv", "signature.json"}
+_POSSIBLE = {*_NEEDED, *HANDOUTS, *TABLES, "data/records.csv", "signature.json"}
 
 T = TypeVar("T", bound=Document)
 
@@ -108,6 +111,8 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
         why = ["the parquet file that it has to say the same as cannot be read"]
         known = table is not None
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
+    if set(TABLES) & set(facts):
+        checks += check_drawn_numbers(folder, {column: text.behind(column) for column in text.columns}, package)
     promise = text.content["guarantee"]
     checks += [
         check_grouped_package(package, text, facts, rows),
@@ -257,7 +262,13 @@ def _on_counts(
     """All that can be told with the counts of records and of draws."""
     declared, counts = text.guarantee, evidence.counts
     try:
-        law = PublishedLaw.following(follow(text, declared, counts))
+        followed = follow(text, declared, counts)
+        if followed.promise.laws is not None:
+            proof = _document(GroupedProof, folder.proof)
+            if proof.seed != evidence.spec.name:
+                raise DataError("the people who prove it are not told apart by the name of the series")
+            followed = in_population(followed, counts, Stated(proof.seed, MAKERS, proof.cells))
+        law = PublishedLaw.following(followed)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     followed, counted = law.followed, {} if table is None else table.counted

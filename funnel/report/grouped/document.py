@@ -13,6 +13,7 @@ from funnel.disclosure.groups import rules_given_prefixes
 from funnel.groups.labels import ANY, BUT
 from funnel.joint import FloatArray
 from funnel.recount.grouped import Followed
+from funnel.release.channel_rows import FEWEST
 from funnel.release.grouped_report import (
     GroupedFigures,
     GroupedInternalReport,
@@ -30,6 +31,7 @@ from funnel.release.provenance import software
 from funnel.release.public import count_of_records
 from funnel.release.public.rounding import public_shares, rounded, rounded_up, to_multiple
 from funnel.release.public_report import Columns, Contact, Licence, ProtectedFrequencies, Reference, Source
+from funnel.release.public_weighted import public_weighted
 from funnel.release.verdict import Verdict
 from funnel.report.grouped.content import GroupedContent
 
@@ -88,6 +90,7 @@ def grouped_report(content: GroupedContent) -> GroupedReport:
         judged=content.judged,
         frequencies=ProtectedFrequencies(**content.protection.model_dump(), covers_noise=None),
         approval=content.approval,
+        weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),
     )
 
 
