@@ -189,6 +189,9 @@ def _read_evidence(folder: ReleaseFolder, text: GroupedText) -> tuple[Check, Gro
     try:
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
         spec = read_spec(folder, read_document(folder.spec).decode("utf-8"), known)
+        if spec.groups.is_auto and not spec.publish:
+            # Which columns it means, the source said; published are these.
+            spec = spec.publishing(text.columns)
         _document(GroupedDrawsDocument, folder.draws)
         joint = read_records(folder.counted, tuple(text.content["guarantee"]["secret"]))
         if joint.inputs.columns != text.columns:
