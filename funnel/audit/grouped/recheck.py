@@ -39,12 +39,14 @@ from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
+from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import SILENT, GroupedText
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
 from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
@@ -263,7 +265,13 @@ def _on_counts(
     """All that can be told with the counts of records and of draws."""
     declared, counts = text.guarantee, evidence.counts
     try:
-        law = PublishedLaw.following(follow(text, declared, counts))
+        followed = follow(text, declared, counts)
+        if followed.promise.laws is not None:
+            proof = _document(GroupedProof, folder.proof)
+            if proof.seed != evidence.spec.name:
+                raise DataError("the people who prove it are not told apart by the name of the series")
+            followed = in_population(followed, counts, Stated(proof.seed, MAKERS, proof.cells))
+        law = PublishedLaw.following(followed)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     followed, counted = law.followed, {} if table is None else table.counted
