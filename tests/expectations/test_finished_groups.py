@@ -107,6 +107,7 @@ NOISE = {
     **{"protection": "noise", "epsilon": 1.0, "spent": 1.0, "beta": 1e-6, "covers_noise": True, "delta": 0.0},
     "unprotected": 0,
 }
+RULES = {"dominance": 0.95, "minimum_cell": 10, "unique_share": 0.0}
 # What is forged, the claim that says so, and how.
 REPORTED: list[tuple[Change, str, str]] = [
     (_put("title", value="Another"), "texts", "title is 'Another' instead of 'People of a test'"),
@@ -140,7 +141,10 @@ REPORTED: list[tuple[Change, str, str]] = [
     (_put("figures", "level_factor", value=1.6), "figures", "the factor of the level is told as 1.6"),
     (_put("figures", "level_factor", value=1.85), "figures", "the factor of the level is told as 1.85"),
     (_put("error", value=0.05), "figures", "the error of a share of one half is told as 0.05"),
-    (_put("frequencies", value=NOISE), "figures", "are not said to be exact counts that are only rounded"),
+    (_put("frequencies", value=NOISE), "figures", "are not said to be protected as the spec asks"),
+    (_put("rules", value=RULES), "texts", "rules is {'dominance': 0.95, 'minimum_cell': 10, 'unique_share': 0.0}"),
+    (_put("groups", 2, "shared", value=0.9), "groups", "how many people age shares weights is told as 0.9"),
+    (_put("groups", 2, "shared", value=None), "groups", "how many people age shares weights is told as None"),
     (_put("beliefs", 0, "label", value="Male"), "beliefs", "they are not about the values of the secret that occur"),
     (_put("beliefs", value=lambda told: told[:1]), "beliefs", "they are not about the values of the secret that occur"),
     (_put("beliefs", 0, "prior", value=0.5), "beliefs", "the share of 'Female' is told as 0.5, which it is not"),

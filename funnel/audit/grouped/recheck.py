@@ -326,8 +326,8 @@ def _on_counts(
 def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:
     """The rules that channels have to keep: those of the spec, where the report says that they were held against any.
 
-    Releases from before channels were held against rules do not say so; that a report cannot be read is said
-    by a check of its own.
+    Releases from before channels were held against rules do not say so. Of a report that cannot be read its own check
+    tells.
     """
     try:
         stated = GroupedReport.read(folder.numbers).rules
