@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from funnel.audit.grouped.estimates import Estimates, estimate_complaints
 from funnel.audit.grouped.figures import column_complaints, is_told, level_complaints, step_of
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
@@ -28,6 +29,7 @@ CLAIMS = (
     "figures",
     "beliefs",
     "examples",
+    "estimates",
     "checks",
 )
 _SEPARATOR = " · "
@@ -45,6 +47,7 @@ def grouped_report_claims(
     law: PublishedLaw,
     said: Said,
     checks: Sequence[tuple[str, str]],
+    estimates: Estimates,
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -64,6 +67,8 @@ def grouped_report_claims(
     said : Said
     checks : sequence of (name, description)
         Of all expectations.
+    estimates : Estimates
+        What the effective channels tell, which were judged.
     """
     settings, figures, text = said.settings, numbers["figures"], law.followed.text
     budget = float(said.promise.budget)
@@ -94,6 +99,7 @@ def grouped_report_claims(
         of("figures", _figures(numbers, law, said)),
         of("beliefs", _beliefs(numbers, law, said)),
         of("examples", _examples(numbers["texts"], law)),
+        of("estimates", estimate_complaints(numbers["estimated"], estimates)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]
 

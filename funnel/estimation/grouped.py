@@ -15,7 +15,7 @@ from funnel.estimation.affine import AffineEstimates
 from funnel.estimation.counted import Released
 from funnel.estimation.estimating import METHODS, Estimate, Together
 from funnel.estimation.likelihood import likeliest_shares
-from funnel.estimation.linear import variances
+from funnel.estimation.rounded_errors import RoundedErrors
 from funnel.estimation.told_channel import EffectiveChannels, ToldChannel
 from funnel.joint import FloatArray, IntArray
 from funnel.tables import read_batches
@@ -186,35 +186,11 @@ class _Intervals:
         confidence: float,
     ) -> _Intervals:
         n = int(counts.sum())
-        weights = np.hstack([found.weights, np.zeros((len(found.weights), 1))])
-        middle = found.constants + weights @ (counts / n)
-        # That the true channel is another one may add so much to the variance.
-        more = (found.weights**2) @ told.slack / n
-        errors = np.sqrt(variances(weights, told.matrix, fit, n, sampling=False) + more)
-        if sampling:
-            inside = np.clip(aims @ fit, 0.0, 1.0)
-            errors = np.sqrt(errors**2 + inside * (1 - inside) / n)
-        # Records of whose values nothing is told may show any of some outputs.
-        shown = np.append(told.beyond, True)
-        widest = np.abs(found.constants[:, np.newaxis] + weights[:, shown]).max(axis=1)
-        off = np.abs(found.weights) @ told.slack + told.left_out * widest
-        half = _half_length(errors, off, confidence) + _ROUNDING
-        return cls(middle, errors, off, np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0))
-
-
-def _half_length(errors: FloatArray, off: FloatArray, confidence: float) -> FloatArray:
-    """So long that a normal estimate with these errors is within it of what it estimates, if it is off by so much.
-
-    With t = off / error it is the quantile of |N(t, 1)|, whose square has a noncentral χ² law.
-    """
-    from scipy.special import ndtri
-    from scipy.stats import ncx2
-
-    # Far from zero one tail is all: the quantile is that of one side.
-    ratio = off / np.maximum(errors, 1e-300)
-    near = np.minimum(ratio, 30.0)
-    of_both = np.sqrt(ncx2.ppf(confidence, 1, np.maximum(near, 1e-9) ** 2))
-    return np.where(ratio > 30, off + float(ndtri(confidence)) * errors, of_both * errors)
+        middle = found.constants + found.weights @ (counts[:-1] / n)
+        known = RoundedErrors.of(found, told, fit, n, aims if sampling else None)
+        half = known.half_lengths(confidence) + _ROUNDING
+        lower, upper = np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+        return cls(middle, known.errors, known.off, lower, upper)
 
 
 def _counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:

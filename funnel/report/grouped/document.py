@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -28,6 +29,7 @@ from funnel.release.public import count_of_records
 from funnel.release.public.rounding import public_shares, rounded, rounded_up, to_multiple
 from funnel.release.public_report import Columns, Contact, Licence, ProtectedFrequencies, Reference, Source
 from funnel.release.verdict import Verdict
+from funnel.report.estimated import estimated
 from funnel.report.grouped.content import GroupedContent
 
 # Digits of standard errors.
@@ -83,6 +85,7 @@ def grouped_report(content: GroupedContent) -> GroupedReport:
         change=content.change,
         judged=content.judged,
         frequencies=ProtectedFrequencies(**content.protection.model_dump(), covers_noise=None),
+        estimated=estimated(content.errors, partial(rounded_up, digits=_DIGITS)),
         approval=content.approval,
     )
 
@@ -220,6 +223,7 @@ def grouped_internal_report(content: GroupedContent, followed: Followed, verdict
         tests=found.consistency.tests,
         verdict=verdict.results,
         software={**software(), "python": platform.python_version(), "system": platform.platform()},
+        estimated=estimated(content.errors),
         approval=content.approval,
     )
 
