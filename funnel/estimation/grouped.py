@@ -66,6 +66,7 @@ def estimate_grouped(
     channels: EffectiveChannels,
     by: str | Sequence[str] | None,
     *,
+    within: str | Sequence[str] = (),
     method: Literal["em", "inverse"],
     sampling: bool,
     confidence: float,
@@ -82,7 +83,7 @@ def estimate_grouped(
 
     Parameters
     ----------
-    released, by, method, sampling, confidence, simultaneous
+    released, by, within, method, sampling, confidence, simultaneous
         As of `funnel.estimate`.
     channels : EffectiveChannels
 
@@ -107,8 +108,23 @@ def estimate_grouped(
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
-    told = channels.of(() if by is None else (by,) if isinstance(by, str) else tuple(by))
-    counts = _counted(released, channels, told)
+    asked = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if parts := (within,) if isinstance(within, str) else tuple(within):
+        # It rests on this module.
+        from funnel.estimation.grouped_parts import estimate_within
+
+        return estimate_within(
+            released,
+            channels,
+            asked,
+            parts,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+    told = channels.of(asked)
+    counts = counted(released, channels, told)
     return of_counts(counts, told, method=method, sampling=sampling, confidence=confidence, simultaneous=simultaneous)
 
 
@@ -123,10 +139,9 @@ def of_counts(
 ) -> GroupedEstimate:
     """As `estimate_grouped`, from counts (b + 1,) of the outputs of a channel and of all others together."""
     n, cells = int(counts.sum()), len(told.inputs)
-    prior = told.shares / told.shares.sum()
     aims, found = np.eye(cells), told.estimates
     each = 1 - (1 - confidence) / (cells + 1) if simultaneous else confidence
-    fit = likeliest_shares(told.matrix, counts / n, _GAP / n, prior).shares
+    fit = likeliest(told, counts)
     part = _Intervals.of(found, told, counts, fit, aims, sampling, each)
     untold = ~found.told | (part.upper - part.lower >= 1)
     together: tuple[Together, ...] = ()
@@ -193,7 +208,13 @@ class _Intervals:
         return cls(middle, known.errors, known.off, lower, upper)
 
 
-def _counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:
+def likeliest(told: ToldChannel, counts: IntArray) -> FloatArray:
+    """The likeliest shares (a,) under a told channel, from counts (b + 1,) of its outputs."""
+    n = int(counts.sum())
+    return likeliest_shares(told.matrix, counts / n, _GAP / n, told.shares / told.shares.sum()).shares
+
+
+def counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:
     """How often each output that is told of was released (b + 1,), all others together at the end.
 
     Raises
