@@ -492,6 +492,13 @@ def audit_command(release: str, key: str | None, public: bool, register: Path | 
 @click.option(
     "--quantile", "quantiles", multiple=True, type=float, metavar="SHARE", help="With --of; quartiles by default."
 )
+@click.option(
+    "--number",
+    "numbers",
+    multiple=True,
+    metavar="VALUE=NUMBER",
+    help="What a value means, or VALUE=LEAST..LARGEST.",
+)
 @click.option("--sampling", is_flag=True, help="Errors also of a sample: estimates are of the population it is from.")
 @click.option(
     "--method",

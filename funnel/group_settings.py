@@ -54,6 +54,10 @@ class GroupSettings(Section):
             raise ValueError('names columns to leave out, which is for publish = "auto"; take without out')
         return self
 
+    def known(self, publish: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """The groups of these columns; where they are chosen each alone, which is in some group whatever is chosen."""
+        return self.of if isinstance(self.of, tuple) else tuple((column,) for column in publish)
+
     @property
     def is_auto(self) -> bool:
         """Whether all columns are published that need not be secret, in groups that are chosen."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from funnel.disclosure.groups import rules_given_prefixes
 from funnel.groups import GroupedProtocol, Shown
 from funnel.groups.drawn_by_weights import groups_consistency
 from funnel.guarantees import parse_guarantee
@@ -73,7 +74,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         If its bound is not proven, which is a defect.
     """
     cache = Cache(workspace / "protocols")
-    rules = spec.disclosure
+    rules = rules_given_prefixes(spec)
     key = cache.key(
         snapshot.content_sha256,
         spec.secret,
@@ -82,7 +83,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         spec.groups.people,
         spec.guarantee.canonical,
         seconds_for_groups(spec),
-        [rules.minimum_cell, rules.dominance, rules.unique_share, rules.refuses(spec.frequencies.protection)],
+        "no rules" if rules is None else ["rules given prefixes", *astuple(rules)],
     )
     found = cache.find(key)
     if found is None:
@@ -175,6 +176,7 @@ def audit_groups(
 def describe_groups(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
+    snapshot: Snapshot,
     joint: Joint,
     optimised: OptimisedGroups,
     protection: Protection,
@@ -183,7 +185,7 @@ def describe_groups(
     rows: GroupedRows,
     folder: ReleaseFolder,
 ) -> GroupedPublic:
-    """Write the protocol, the effective channels and the csv, and the counted records into the internal folder.
+    """Write the protocol, the effective channels, csv and drawn numbers, and the counted records into audit/.
 
     Of the exact figures nothing enters the public files but as `GroupedPublic` and the table of channels round them.
     """
@@ -194,7 +196,8 @@ def describe_groups(
     guarantee = parse_guarantee(spec.guarantee.canonical)
     public = GroupedPublic.of(findings, guarantee)
     channels = channels_table(shown, findings.people)
-    write_grouped_documents(spec, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_grouped_documents(settled, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
     return public
 
 

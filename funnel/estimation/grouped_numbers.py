@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from funnel.errors import SpecError
 from funnel.estimation.counted import Released
 from funnel.estimation.grouped import counted, likeliest
 from funnel.estimation.grouped_parts import Linear, Means, means
-from funnel.estimation.numbers import Categories, NumberEstimate, StandsFor
+from funnel.estimation.numbers import Categories, NumberEstimate, StandFor
 from funnel.estimation.rounded_errors import half_length
 from funnel.estimation.told_channel import FEW, EffectiveChannels
 from funnel.joint import FloatArray
+
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ def estimate_grouped_numbers(
     of: str,
     by: tuple[str, ...],
     *,
-    numbers: Mapping[str, StandsFor] | None,
+    numbers: StandFor | None,
     at: tuple[float, ...],
     method: str,
     sampling: bool,
@@ -102,10 +105,22 @@ def estimate_grouped_numbers(
     aims = np.vstack([one.aims for one in found])
     linear, size = Linear.of(told, counts[:-1] / n, fit, aims), len(found[0].aims)
     each = [
-        _figures(one, linear.at(slice(k * size, (k + 1) * size)), parts.at([k]), fit, n, at, confidence, sampling)
+        _figures(one, linear.at(range(k * size, (k + 1) * size)), parts.at([k]), fit, n, at, confidence, sampling)
         for k, one in enumerate(found)
     ]
-    figures = {name: np.array([one[name] for one in each], dtype=np.float64) for name in each[0]}
+    figures: dict[str, Any] = {name: np.array([one[name] for one in each], dtype=np.float64) for name in each[0]}
+    ends = found[0].ends
+    limits = [
+        (*(stands.middles[[0, -1]]), figures["mean_lower"], figures["mean_upper"]),
+        (*_totals(stands.middles, n), figures["total_lower"], figures["total_upper"]),
+    ]
+    limits += [
+        (ends[0, 0], ends[-1, 1], figures["quantile_lower"][:, j], figures["quantile_upper"][:, j])
+        for j in range(len(at))
+    ]
+    # Where there is one number only, that is known.
+    rules = [(least == most) | (low > least + _LEAST) | (up < most - _LEAST) for least, most, low, up in limits]
+    figures["told"] = np.array(rules, dtype=np.bool_).T
     return GroupedNumberEstimate(
         column=of, by=by, cells=tuple(cells), at=at, records=n, sampling=sampling, confidence=confidence, **figures
     )
@@ -132,7 +147,9 @@ class _Cell:
                 self.without[x] = 1.0
         k = len(middles)
         numbers = [self._above(self.scaled, left) for left in self.left]
-        steps = [self._above(np.arange(k) <= j, left) for j in range(k) for left in self.left_of(j)]
+        steps = [
+            self._above((np.arange(k) <= j).astype(np.float64), left) for j in range(k) for left in self.left_of(j)
+        ]
         totals = [self._total(left) for left in self.left_of_total]
         self.aims: FloatArray = np.array([self.without, *numbers, *totals, *steps])
 
@@ -216,7 +233,7 @@ def _total(
         square = float((cell.scaled + cell.base / cell.range) ** 2 @ (cell.of @ fit)) + open_ * float(weight.max() ** 2)
         errors = np.sqrt(errors**2 + square / n)
     unit, ends = n * cell.range, cell.ends.mean(axis=1)
-    least, most = n * min(0.0, float(ends[0])), n * max(0.0, float(ends[-1]))
+    least, most = _totals(ends, n)
     if not np.isfinite(errors).all():
         return {"totals": np.nan, "total_errors": np.nan, "total_lower": least, "total_upper": most}
     room = half_length(errors, off, confidence)
@@ -228,6 +245,11 @@ def _total(
         "total_lower": low,
         "total_upper": up,
     }
+
+
+def _totals(middles: FloatArray, n: int) -> tuple[float, float]:
+    """The least and the largest total there can be: whoever has no number adds nothing."""
+    return n * min(0.0, float(middles[0])), n * max(0.0, float(middles[-1]))
 
 
 def _quantiles(cell: _Cell, found: Means, at: Sequence[float]) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released
 from funnel.estimation.grouped import GroupedEstimate, counted, likeliest
-from funnel.estimation.rounded_errors import RoundedErrors, half_length
+from funnel.estimation.rounded_errors import half_length, rounded_errors
 from funnel.estimation.told_channel import FEW, EffectiveChannels, ToldChannel
 from funnel.joint import FloatArray
 
-_HALVINGS = 40
-_ROUNDING = 1e-9
+_HALVINGS = 30
+_ROUNDING = 2e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +30,19 @@ class Linear:
     def of(cls, told: ToldChannel, frequencies: FloatArray, fit: FloatArray, aims: FloatArray) -> Linear:
         """From shares of the outputs (b,), for aims (k, a); where there is no estimate errors are infinite."""
         found = told.estimates_of(aims)
-        known = RoundedErrors.of(found, told, fit, told.records)
+        errors, off = rounded_errors(found, told, fit, told.records)
         nothing = np.where(found.told, 0.0, np.inf)
-        return cls(found.constants + found.weights @ frequencies, known.errors + nothing, known.off)
+        return cls(found.constants + found.weights @ frequencies, errors + nothing, off)
 
     @classmethod
     def certain(cls, values: FloatArray) -> Linear:
         """Of what is known."""
         return cls(values, np.zeros(len(values)), np.zeros(len(values)))
 
-    def at(self, places: object) -> Linear:
+    def at(self, places: Sequence[int]) -> Linear:
         """Some of them."""
-        return Linear(self.middle[places], self.errors[places], self.off[places])  # type: ignore[index]
+        some = list(places)
+        return Linear(self.middle[some], self.errors[some], self.off[some])
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +173,7 @@ def estimate_within(
             f"nothing is told of {by[0]} within {within[0]}: too few records have any of their values together"
         )
     weights = np.array(aims)
-    of = np.array([places[part] for part, _ in cells])
+    of = [places[part] for part, _ in cells]
     # What others leave is one less what they have.
     left = np.array([1.0 if value == FEW else 0.0 for _, value in cells])
     fit, of_parts = likeliest(pair, counts), likeliest(column, alone)

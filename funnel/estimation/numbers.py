@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns
@@ -22,8 +23,8 @@ from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
-StandsFor = float | tuple[float, float] | None
-"""A number, an interval of numbers, or none."""
+StandFor = Mapping[str, float | tuple[float, float] | None]
+"""What categories stand for: a number, an interval of numbers, or none."""
 
 QUARTILES = (0.25, 0.5, 0.75)
 
@@ -50,6 +51,9 @@ class NumberEstimate:
     quantiles, quantile_lower, quantile_upper : ndarray, shape (cells, len(at))
         Within an interval by a straight line; their limits are numbers that a category stands for, or ends of its
         interval, and need no such line.
+    told : ndarray of bool, shape (cells, 2 + len(at))
+        Whether the interval of the mean, that of the total and those of the quantiles leave anything out. An interval
+        of all numbers there are says nothing, whatever stands beside it.
     records : int
     sampling : bool
         Whether errors are of the law that the records are a sample of, or of these records.
@@ -82,6 +86,7 @@ class NumberEstimate:
     quantiles: FloatArray
     quantile_lower: FloatArray
     quantile_upper: FloatArray
+    told: npt.NDArray[np.bool_]
     records: int
     sampling: bool
     confidence: float
@@ -105,9 +110,8 @@ class NumberEstimate:
             return None if np.isnan(value) else float(value)
 
         def figure(name: str, place: int) -> dict[str, float | None]:
-            value, error = getattr(self, f"{name}s")[place], getattr(self, f"{name}_errors")[place]
-            low, up = getattr(self, f"{name}_lower")[place], getattr(self, f"{name}_upper")[place]
-            return {"value": told(value), "error": told(error), "lower": float(low), "upper": float(up)}
+            value, error, low, up = self._figures(name)[:, place].tolist()
+            return {"value": told(value), "error": told(error), "lower": low, "upper": up}
 
         return {
             "column": self.column,
@@ -137,24 +141,35 @@ class NumberEstimate:
 
     def __str__(self) -> str:
         rows = [(*self.by, f"of {self.column}", "estimate", "error", "from", "to")]
+        parts = [self._figures("mean"), self._figures("total")]
+        none = np.full(len(self.cells), np.nan)
+        parts += [
+            np.array([self.quantiles[:, k], none, self.quantile_lower[:, k], self.quantile_upper[:, k]])
+            for k in range(len(self.at))
+        ]
+        names = ["mean", "total", *(f"{q:.0%} are at most" for q in self.at)]
         for place, cell in enumerate(self.cells):
-            for name in ("mean", "total"):
-                value, error = getattr(self, f"{name}s")[place], getattr(self, f"{name}_errors")[place]
-                limits = getattr(self, f"{name}_lower")[place], getattr(self, f"{name}_upper")[place]
-                rows.append((*cell, name, *_told(value, error), *map(_short, limits)))
-            for k, q in enumerate(self.at):
-                value, limits = self.quantiles[place, k], (self.quantile_lower[place, k], self.quantile_upper[place, k])
-                told = "–" if np.isnan(value) else _short(value)
-                rows.append((*cell, f"{q:.0%} are at most", told, "", *map(_short, limits)))
+            if not self.told[place].any():
+                rows.append((*cell, "nothing is told", *_row(np.nan, np.nan, *parts[0][2:, place])))
+                continue
+            for name, figures, told in zip(names, parts, self.told[place], strict=True):
+                value, error, low, up = figures[:, place]
+                rows.append((*cell, name, *_row(value if told else np.nan, error, low, up)))
         return table(rows, len(self.by) + 1, self.about)
+
+    def _figures(self, name: str) -> FloatArray:
+        """Of the mean or of the total: values, errors, and the limits of intervals; shape (4, cells)."""
+        return np.array([getattr(self, f"{name}{part}") for part in ("s", "_errors", "_lower", "_upper")])
 
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def _told(value: float, error: float) -> tuple[str, str]:
-    return ("–", "not told") if np.isnan(value) else (_short(value), _short(error))
+def _row(value: float, error: float, low: float, up: float) -> tuple[str, ...]:
+    # Quantiles have no errors, only intervals.
+    said = ("–", "not told") if np.isnan(value) else (_short(value), "" if np.isnan(error) else _short(error))
+    return (*said, _short(low), _short(up))
 
 
 def estimate_numbers(
@@ -163,7 +178,7 @@ def estimate_numbers(
     of: str,
     by: str | Sequence[str] | None = None,
     *,
-    numbers: Mapping[str, StandsFor] | None = None,
+    numbers: StandFor | None = None,
     quantiles: Sequence[float] = QUARTILES,
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
@@ -265,7 +280,7 @@ def estimate_numbers(
             whole = (*group, *cell)
             names.append(tuple(whole[i] for i in order))
             parts.append(_Cell(aimed, place * stands.size, stands, n, confidence).figures(at))
-    figures = {name: np.array([part[name] for part in parts], dtype=np.float64) for name in parts[0]}
+    figures: dict[str, Any] = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     for name in ("quantiles", "quantile_lower", "quantile_upper"):
         figures[name] = figures[name].reshape(len(parts), len(at))
     return NumberEstimate(
@@ -288,7 +303,7 @@ class Categories:
     category: IntArray
 
     @classmethod
-    def of(cls, values: Sequence[str], column: str, numbers: Mapping[str, StandsFor] | None) -> Categories:
+    def of(cls, values: Sequence[str], column: str, numbers: StandFor | None) -> Categories:
         """Of the values of a column that inputs have, in their order."""
         # Sources are read by what stands above estimates.
         from funnel.source.cells import number_in
@@ -308,7 +323,8 @@ class Categories:
                 found[label] = (float(low), float(high))
         if not found:
             raise SpecError(
-                f"no value of {column!r} stands for a number; say in numbers which, such as {{{labels[0]!r}: 10}}"
+                f"no value of {column!r} stands for a number; say which do, as numbers={{{labels[0]!r}: 10}}, or with "
+                f"--number '{labels[0]}=10' of funnel estimate"
             )
         rising = sorted(found, key=lambda label: found[label])
         ends = np.array([found[label] for label in rising])
@@ -362,6 +378,8 @@ class _Cell:
         there = fitted[every] > 0
         within = fitted[1] / fitted[every] if there and told[1] and told[every] else self._widest()
         numbers = [self._quantile(q, fitted, told) for q in at]
+        limits = [(low, up, *self._means), (total_low, total_up, *self._totals)]
+        limits += [(least, most, *self._numbers) for _, least, most in numbers]
         return {
             "means": mean,
             "mean_errors": error,
@@ -375,20 +393,35 @@ class _Cell:
             "quantiles": [value for value, _, _ in numbers],
             "quantile_lower": [low for _, low, _ in numbers],
             "quantile_upper": [up for _, _, up in numbers],
+            # Where there is one number only, that is known.
+            "told": [least == most or low > least or up < most for low, up, least, most in limits],
         }
+
+    @property
+    def _means(self) -> tuple[float, float]:
+        """The least and the largest there can be; likewise of totals and of numbers."""
+        middles = self._stands.middles
+        return float(middles[0]), float(middles[-1])
+
+    @property
+    def _totals(self) -> tuple[float, float]:
+        # Whoever has no number adds nothing.
+        least, most = self._means
+        return self._n * min(0.0, least), self._n * max(0.0, most)
+
+    @property
+    def _numbers(self) -> tuple[float, float]:
+        ends = self._stands.ends
+        return float(ends[0, 0]), float(ends[-1, 1])
 
     def _widest(self) -> float:
         return float((self._stands.ends[:, 1] - self._stands.ends[:, 0]).max() / 2)
 
     def _mean(self) -> Ratio:
-        middles, every = self._stands.middles, self._stands.size - 1
-        bounds = float(middles[0]), float(middles[-1])
-        return ratio(self._aimed, self._first, self._first + every, self._z, *bounds)
+        return ratio(self._aimed, self._first, self._first + self._stands.size - 1, self._z, *self._means)
 
     def _total(self, fitted: FloatArray, told: bool) -> tuple[float, float, float, float]:
-        middles, row = self._stands.middles, self._row((0, 1.0))
-        # Whoever has no number adds nothing.
-        least, most = self._n * min(0.0, float(middles[0])), self._n * max(0.0, float(middles[-1]))
+        row, (least, most) = self._row((0, 1.0)), self._totals
         if not told:
             return np.nan, np.nan, least, most
         total, error = self._n * float(fitted[0]), self._n * self._aimed.error(row)
@@ -399,7 +432,7 @@ class _Cell:
 
     def _quantile(self, q: float, fitted: FloatArray, told: Any) -> tuple[float, float, float]:
         ends, every = self._stands.ends, self._stands.size - 1
-        low, up = float(ends[0, 0]), float(ends[-1, 1])
+        low, up = self._numbers
         if not told[every] or fitted[every] <= 0:
             return np.nan, low, up
         upto = fitted[2:] / fitted[every]

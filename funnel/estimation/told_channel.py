@@ -182,6 +182,10 @@ class EffectiveChannels:
             found.setdefault(row[:2], []).append(row)
         return found
 
+    def values(self, column: str) -> frozenset[str]:
+        """All true values of a published column that records have."""
+        return frozenset[str]().union(*self.meant[column].values())
+
     def _possible(self, columns: tuple[str, ...], text: tuple[str, ...], value: tuple[str, ...] | None) -> bool:
         """Whether a text can be that of a value, or of any of those that few records have."""
         means = [self.meant[column].get(one, frozenset()) for column, one in zip(columns, text, strict=True)]
@@ -196,7 +200,7 @@ class EffectiveChannels:
 
     def _left_out(self, columns: tuple[str, ...], shares: FloatArray, step: float) -> float:
         """The largest share of records that nothing is told of."""
-        values = [frozenset[str]().union(*self.meant[column].values()) for column in columns]
+        values = [self.values(column) for column in columns]
         if len(shares) == np.prod([len(some) for some in values]):
             return 0.0
         return float(np.clip(1 - _least(shares, step).sum(), 0.0, self.fewest / self.records))

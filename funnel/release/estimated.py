@@ -11,7 +11,7 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
 from funnel.estimation.counted import output_counts_by
-from funnel.estimation.numbers import QUARTILES
+from funnel.estimation.numbers import QUARTILES, StandFor
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
@@ -92,6 +92,7 @@ def estimate_numbers_of(
     of: str,
     by: str | Sequence[str] = (),
     *,
+    numbers: StandFor | None = None,
     quantiles: Sequence[float] = QUARTILES,
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
@@ -104,8 +105,8 @@ def estimate_numbers_of(
     Parameters
     ----------
     folder : ReleaseFolder
-    of, by, quantiles, method, sampling, confidence
-        As of `funnel.estimate_numbers`.
+    of, by, numbers, quantiles, method, sampling, confidence
+        As of `funnel.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def estimate_numbers_of(
             cast(GroupedRelease, open_release(folder.root)).channels,
             of,
             columns,
-            numbers=_intervals(folder, of),
+            numbers={**_intervals(folder, of), **(numbers or {})},
             quantiles=quantiles,
             method=method,
             sampling=sampling,
@@ -136,7 +137,7 @@ def estimate_numbers_of(
             protocol,
             of,
             columns,
-            numbers=_intervals(folder, of),
+            numbers={**_intervals(folder, of), **(numbers or {})},
             quantiles=quantiles,
             method=method,
             sampling=sampling,

@@ -19,6 +19,7 @@ from funnel.release.public_report import (
     Licence,
     ProtectedFrequencies,
     Source,
+    Weighted,
 )
 from funnel.release.verdict import Judgement
 
@@ -27,13 +28,23 @@ TextKind = Literal["a value", "a set", "all but some", "anything"]
 
 class ReportedGroup(Part):
     """One group: its columns, the combinations of their values, how many channels it has, and the share of what there
-    is to know of all its columns together that is kept.
+    is to know of all its columns together that is kept; ``shared`` is the share of people who draw by weights that
+    several combinations have in common, which older reports do not tell.
     """
 
     columns: tuple[str, ...] = Field(min_length=1)
     combinations: Count
     channels: Count
     kept: Probability
+    shared: Probability | None = None
+
+
+class ReportedRules(Part):
+    """What the rules of disclosure control ask of the table of secrets and weights of all who draw from one channel."""
+
+    minimum_cell: Count
+    dominance: Probability
+    unique_share: Probability
 
 
 class ReportedColumn(Part):
@@ -89,6 +100,7 @@ class GroupedReport(Document):
     ``made_for`` is how many people a prefix is expected to have for which a channel was made, ``least_people`` how many
     one must be expected to have to use such a channel where that is proven for it, and ``error`` the standard error of
     a share of one half among the former. ``estimated`` are errors of estimates of every column and every pair.
+    ``rules`` are those that channels were held against; None if none were.
     """
 
     described: ClassVar[str] = "the figures of the report"
@@ -116,6 +128,7 @@ class GroupedReport(Document):
     made_for: Count
     least_people: Count
     error: float
+    rules: ReportedRules | None = None
     beliefs: tuple[ReportedBelief, ...]
     earlier_releases: Count
     people: Literal["same", "different"] | None
@@ -124,6 +137,7 @@ class GroupedReport(Document):
     frequencies: ProtectedFrequencies
     estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
+    weighted: Weighted | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
@@ -133,7 +147,8 @@ class GroupedReport(Document):
 
 class ReportedStage(Part):
     """One stage, exactly: prefixes of which something is said, channels with more than one output, the most and the
-    fewest people that are expected behind one of these, and what the stage adds (nats) for whoever sees outputs.
+    fewest people that are expected behind one of these, and what the stage adds (nats) for whoever sees outputs;
+    ``shared`` of ``rows`` rows of weights that are drawn by several combinations have in common.
     """
 
     columns: tuple[str, ...]
@@ -142,6 +157,8 @@ class ReportedStage(Part):
     most: float | None
     fewest: float | None
     told: float
+    rows: Count | None = None
+    shared: Count | None = None
 
 
 class ReportedGuess(Part):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from funnel.disclosure import Disclosure
-from funnel.disclosure.groups import broken_groups, may_be_together
+from funnel.disclosure.groups import broken_groups, may_be_together, rules_given_prefixes
 from funnel.estimation import TableErrors
 from funnel.estimation.grouped_errors import grouped_errors
 from funnel.groups import GroupedSolution, Shown, publish_groups
@@ -37,8 +37,7 @@ def choice_of(spec: ReleaseSpec) -> Choice:
 
 def known_groups(spec: ReleaseSpec) -> tuple[tuple[str, ...], ...]:
     """The groups of a spec; where they are chosen, its columns alone, which are in some group whatever is chosen."""
-    of = spec.groups.of
-    return of if isinstance(of, tuple) else tuple((column,) for column in spec.publish)
+    return spec.groups.known(spec.publish)
 
 
 def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress: Progress) -> GroupedSolution:
@@ -59,6 +58,7 @@ def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress:
         time_limit=seconds_for_groups(spec),
         progress=progress,
         together=may_be_together(spec, joint),
+        rules=rules_given_prefixes(spec),
     )
 
 

@@ -16,6 +16,7 @@ from funnel.audit.frequencies import FALSE_ALARM
 from funnel.audit.grouped.estimates import Estimates, estimate_complaints
 from funnel.audit.grouped.figures import read_channels, step_of
 from funnel.audit.grouped.rows import summed
+from funnel.audit.page import weighted_of
 from funnel.audit.tails import ROUNDING
 from funnel.errors import DataError, FunnelError
 from funnel.guarantees import parse_guarantee
@@ -63,6 +64,7 @@ def check_public_numbers(folder: ReleaseFolder, text: GroupedText, package: dict
         "groups": ([one.columns for one in told.groups], [stage.columns for stage in text.stages]),
         "columns": (of_columns, [(one["column"], one["group"], one["plain"], one["kept"]) for one in content["told"]]),
         "made_for": (told.made_for, text.people),
+        "weighted": weighted_of(told.weighted, package),
         "choice": (told.choice, content["choice"]),
         "holds": (figures.holds, True),
         "frequencies": (told.frequencies.protection, content["frequencies"]["protection"]),

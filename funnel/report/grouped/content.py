@@ -17,6 +17,7 @@ from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
 from funnel.release.public_report import Approval as Approved
 from funnel.release.public_report import Change, Judged
+from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
 from funnel.report.gathering import change_of, random_source_of, recodings_of
 from funnel.spec import ReleaseSpec
@@ -48,6 +49,8 @@ class GroupedContent:
     earlier_releases : int
     change : Change or None
     approval : Approval or None
+    weights : ClassWeights or None
+        What the classes of survey weights stand for, where there are some.
     """
 
     spec: ReleaseSpec
@@ -69,6 +72,7 @@ class GroupedContent:
     earlier_releases: int
     change: Change | None
     approval: Approved | None
+    weights: ClassWeights | None = None
 
 
 def grouped_content(
@@ -132,4 +136,5 @@ def grouped_content(
         earlier_releases=fresh_draws(earlier, rows_sha256),
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
+        weights=None if spec.weight is None else ClassWeights.of(snapshot.read_codings().settled(spec)),
     )
