@@ -83,6 +83,7 @@ gate: $(STAMPS)/dev $(STAMPS)/project
 # make shapes SHAPES=dcat-ap-SHACL.ttl; the file of SEMIC is not kept here (docs/formats.md says where it is).
 RELEASES ?= releases/*
 shapes: $(STAMPS)/dev $(STAMPS)/project
+	@test -n "$(SHAPES)" || { echo "make: name the file of shapes with SHAPES=..." >&2; exit 1; }
 	$(BIN)/python scripts/official_shapes.py $(SHAPES) $(RELEASES)
 
 hooks: $(STAMPS)/dev

@@ -34,11 +34,13 @@ from funnel.recount import Recount, first_csv_difference, recount, recount_publi
 from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.grouped import RecordLevel, follow
 from funnel.recount.grouped_handouts import grouped_handouts_again
+from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import GroupedText
 from funnel.recount.rows import connect, parquet_cells
 from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals
 from funnel.release.grouped_draws import GroupedDraws
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
@@ -147,7 +149,18 @@ class FinishedGroups:
         """Everything that the people of the source can be published as."""
         order = [self.recount.published_columns.index(column) for column in self.text.columns]
         counts = {(s, tuple(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()}
-        return PublishedLaw.following(follow(self.text, self.said.promise, counts))
+        followed = follow(self.text, self.said.promise, counts)
+        if self.said.promise.laws is not None:
+            followed = in_population(followed, counts, self._stated)
+        return PublishedLaw.following(followed)
+
+    @property
+    def _stated(self) -> Stated:
+        """What the maker says of its proof; who proves is what the name of the series says."""
+        stated = GroupedProof.read(self.folder.proof)
+        if stated.seed != str(self.said.settings["name"]):
+            raise DataError("the people who prove a release of groups are told apart by the name of the series")
+        return Stated(str(self.said.settings["name"]), MAKERS, stated.cells)
 
     @cached_property
     def released(self) -> Rows:

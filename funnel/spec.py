@@ -403,7 +403,7 @@ class ReleaseSpec(Section):
                 'protection = "threshold", under which what few people have is grouped, or "none"; public figures are '
                 "rounded from exact counts"
             )
-        if (reason := unfit_for_groups(self.guarantee.kind)) is not None:
+        if (reason := unfit_for_groups(self.guarantee.kind, (self.guarantee.model_extra or {}).get("set"))) is not None:
             return reason
         if self.history is not None and self.history.people == "same":
             return (

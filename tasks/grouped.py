@@ -27,6 +27,7 @@ from funnel.release.grouped_findings import (
     GroupedFindings,
     GroupedSolved,
 )
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_public import GroupedPublic
 from funnel.release.grouped_publication import write_grouped_documents
 from funnel.release.grouped_rows import GroupedRows, draw_grouped_rows, take_over_grouped
@@ -37,7 +38,7 @@ from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 
-PROTOCOL, SOLVED = "protocol.json", "solved.json"
+PROTOCOL, SOLVED, PROOF = "protocol.json", "solved.json", "proof.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +51,14 @@ class OptimisedGroups:
     solved : GroupedSolved
     cached : bool
         Whether an earlier run made them.
+    proof : GroupedProof or None
+        What a bound in the population rests on.
     """
 
     protocol: GroupedProtocol
     solved: GroupedSolved
     cached: bool
+    proof: GroupedProof | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -82,6 +86,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         spec.groups.of,
         spec.groups.people,
         spec.guarantee.canonical,
+        spec.name,
         seconds_for_groups(spec),
         "no rules" if rules is None else ["rules given prefixes", *astuple(rules)],
     )
@@ -90,12 +95,15 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         made = make_groups(spec, joint, parse_guarantee(spec.guarantee.canonical), tell)
         # Made again from what is kept, so that a first run and a later one have the same.
         kept = {PROTOCOL: made.protocol.to_json().encode(), SOLVED: GroupedSolved.of(made).to_bytes()}
+        if made.proven is not None:
+            kept[PROOF] = GroupedProof.of(made.proven).to_bytes()
         cache.keep(key, kept)
     else:
         kept = found
     tell("done" if found is None else "taken from the cache")
     protocol, solved = GroupedProtocol.from_json(kept[PROTOCOL]), GroupedSolved.from_json(kept[SOLVED])
-    return OptimisedGroups(protocol, solved, found is not None)
+    proof = GroupedProof.from_json(kept[PROOF]) if PROOF in kept else None
+    return OptimisedGroups(protocol, solved, found is not None, proof)
 
 
 @step
@@ -169,6 +177,8 @@ def audit_groups(
         **{name: getattr(solved, name) for name in type(solved).model_fields if name != "schema_"},
     )
     write_whole(folder.findings, findings.to_bytes())
+    if optimised.proof is not None:
+        write_whole(folder.proof, optimised.proof.to_bytes())
     return findings, shown
 
 

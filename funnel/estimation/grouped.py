@@ -15,7 +15,7 @@ from funnel.estimation.affine import AffineEstimates
 from funnel.estimation.counted import Released
 from funnel.estimation.estimating import METHODS, Estimate, Together
 from funnel.estimation.likelihood import likeliest_shares
-from funnel.estimation.rounded_errors import half_length, rounded_errors
+from funnel.estimation.rounded_errors import RoundedErrors
 from funnel.estimation.told_channel import EffectiveChannels, ToldChannel
 from funnel.joint import FloatArray, IntArray
 from funnel.tables import read_batches
@@ -202,10 +202,10 @@ class _Intervals:
     ) -> _Intervals:
         n = int(counts.sum())
         middle = found.constants + found.weights @ (counts[:-1] / n)
-        errors, off = rounded_errors(found, told, fit, n, aims if sampling else None)
-        half = half_length(errors, off, confidence) + _ROUNDING
+        known = RoundedErrors.of(found, told, fit, n, aims if sampling else None)
+        half = known.half_lengths(confidence) + _ROUNDING
         lower, upper = np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
-        return cls(middle, errors, off, lower, upper)
+        return cls(middle, known.errors, known.off, lower, upper)
 
 
 def likeliest(told: ToldChannel, counts: IntArray) -> FloatArray:

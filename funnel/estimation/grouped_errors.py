@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.estimation.expected_errors import TableErrors
-from funnel.estimation.rounded_errors import as_standard_errors, half_length, rounded_errors
+from funnel.estimation.rounded_errors import RoundedErrors, as_standard_errors
 from funnel.estimation.told_channel import EffectiveChannels, ToldChannel
 
 CONFIDENCE = 0.95
@@ -53,7 +53,7 @@ def _table(channels: EffectiveChannels, columns: tuple[str, ...]) -> TableErrors
     if float(len(told.inputs)) ** 3 * len(told.outputs) > MOST_WORK:
         return None
     prior = told.shares / told.shares.sum()
-    half = half_length(*rounded_errors(told.estimates, told, prior, told.records), CONFIDENCE)
+    half = RoundedErrors.of(told.estimates, told, prior, told.records).half_lengths(CONFIDENCE)
     untold = ~told.estimates.told | (half >= np.maximum(prior, 1 - prior))
     # Where nothing is drawn there is what arithmetic leaves of it.
     errors = np.where(untold, np.nan, np.where(half > _NOTHING, as_standard_errors(half, CONFIDENCE), 0.0))
@@ -72,7 +72,7 @@ def _sums(told: ToldChannel, untold: npt.NDArray[np.bool_]) -> tuple[tuple[int, 
     aims = untold[np.newaxis].astype(np.float64)
     prior = told.shares / told.shares.sum()
     found = told.estimates_of(aims)
-    (half,) = half_length(*rounded_errors(found, told, prior, told.records), CONFIDENCE)
+    (half,) = RoundedErrors.of(found, told, prior, told.records).half_lengths(CONFIDENCE)
     share = float(prior[untold].sum())
     return (some,) if found.told[0] and half < max(share, 1 - share) else ()
 

@@ -10,7 +10,7 @@ import numpy as np
 from funnel.errors import SpecError
 from funnel.estimation.counted import Released
 from funnel.estimation.grouped import GroupedEstimate, counted, likeliest
-from funnel.estimation.rounded_errors import half_length, rounded_errors
+from funnel.estimation.rounded_errors import RoundedErrors, half_length
 from funnel.estimation.told_channel import FEW, EffectiveChannels, ToldChannel
 from funnel.joint import FloatArray
 
@@ -30,9 +30,9 @@ class Linear:
     def of(cls, told: ToldChannel, frequencies: FloatArray, fit: FloatArray, aims: FloatArray) -> Linear:
         """From shares of the outputs (b,), for aims (k, a); where there is no estimate errors are infinite."""
         found = told.estimates_of(aims)
-        errors, off = rounded_errors(found, told, fit, told.records)
+        known = RoundedErrors.of(found, told, fit, told.records)
         nothing = np.where(found.told, 0.0, np.inf)
-        return cls(found.constants + found.weights @ frequencies, errors + nothing, off)
+        return cls(found.constants + found.weights @ frequencies, known.errors + nothing, known.off)
 
     @classmethod
     def certain(cls, values: FloatArray) -> Linear:

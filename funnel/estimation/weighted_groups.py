@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from funnel.errors import SpecError
-from funnel.estimation.affine import AffineEstimates, shortest
+from funnel.estimation.affine import AffineEstimates
 from funnel.estimation.counted import Released
 from funnel.estimation.grouped import counted, estimate_grouped
-from funnel.estimation.rounded_errors import half_length, rounded_errors
+from funnel.estimation.rounded_errors import RoundedErrors
 from funnel.estimation.told_channel import FEW, EffectiveChannels, ToldChannel
 from funnel.estimation.weighted import WeightClasses, WeightedEstimate
 from funnel.joint import FloatArray, IntArray
@@ -284,8 +284,7 @@ def _spread(shares: FloatArray, own: FloatArray, whole: FloatArray) -> tuple[Flo
 
 def _pairs(told: ToldChannel, aims: FloatArray) -> list[AffineEstimates]:
     """Of every aim but the last one its estimate, and that of the last."""
-    named, prior = told.matrix[:-1], told.shares / told.shares.sum()
-    found = shortest(named, prior, told.slack, aims, told.records, told.left_out, told.beyond)
+    found = told.estimates_of(aims)
     places = [np.array([x, len(aims) - 1]) for x in range(len(aims) - 1)]
     return [AffineEstimates(found.constants[some], found.weights[some], found.told[some]) for some in places]
 
@@ -326,24 +325,24 @@ class _Weighted:
         if not self.found.told.all() or weight <= 0:
             return untold
         share = float(np.clip(self.at + differs / weight, 0.0, 1.0))
-        _, errors, _ = self._tried(np.array([share]))
+        error = float(self._tried(np.array([share]))[1].errors[0] / weight)
         tried = np.unique(np.append(np.linspace(0.0, 1.0, _TRIED), share))
         inside = np.flatnonzero(self._inside(tried))
         if not len(inside):
-            return share, float(errors[0] / weight), share, share
+            return share, error, share, share
         lower = self._end(tried[max(inside[0] - 1, 0)], tried[inside[0]])
         upper = self._end(tried[min(inside[-1] + 1, len(tried) - 1)], tried[inside[-1]])
-        return untold if upper - lower >= 1 else (share, float(errors[0] / weight), lower, upper)
+        return untold if upper - lower >= 1 else (share, error, lower, upper)
 
-    def _tried(self, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """If R is one of some shares (m,): what is estimated to be zero, its errors, and how far it may be off."""
+    def _tried(self, shares: FloatArray) -> tuple[FloatArray, RoundedErrors]:
+        """If R is one of some shares (m,): what is estimated to be zero, and how exactly."""
         mix = np.column_stack([np.ones(len(shares)), self.at - shares])
         found = AffineEstimates(
             mix @ self.found.constants, mix @ self.found.weights, np.ones(len(shares), dtype=np.bool_)
         )
-        prior, n = self.told.shares / self.told.shares.sum(), self.told.records
-        errors, off = rounded_errors(found, self.told, prior, n, mix @ self.aims if self.sampling else None)
-        return mix @ self._taken + found.constants + found.weights @ self.seen[:-1], errors, off
+        prior, aims = self.told.shares / self.told.shares.sum(), mix @ self.aims if self.sampling else None
+        errors = RoundedErrors.of(found, self.told, prior, self.told.records, aims)
+        return mix @ self._taken + found.constants + found.weights @ self.seen[:-1], errors
 
     @property
     def _taken(self) -> FloatArray:
@@ -353,8 +352,8 @@ class _Weighted:
 
     def _inside(self, shares: FloatArray) -> FloatArray:
         """Whether R could be each of some shares."""
-        values, errors, off = self._tried(shares)
-        half = half_length(errors, off, self.confidence) + _ROUNDING
+        values, known = self._tried(shares)
+        half = known.half_lengths(self.confidence) + _ROUNDING
         (own, own_least, own_most), (whole, least, most) = self.few
         below = own_least - own - shares * (most - whole)
         above = own_most - own - shares * (least - whole)

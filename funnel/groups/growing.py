@@ -3,7 +3,7 @@
 An inner node is a prefix with its channel, which reads the inputs of a stage. What follows an output is the prefix of
 the next stage. Besides, outputs of a channel are joined two by two, the doubtful ones first, until all are one: where
 an output is not proven, a union that has it may be. Everything here is a function of the people who make, and is said
-of every input, also of those that none of them has: these have one certain output.
+of every input, also of those that none of them has: these have one row of weights.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from funnel.disclosure.rules import Rules
 from funnel.groups.foreseen import Foreseen
 from funnel.groups.library import information, whole_numbers
 from funnel.groups.local import best_channel, joined
 from funnel.groups.making import Schedule
-from funnel.groups.protocol import UNIT
+from funnel.groups.pooling import ClassRules
+from funnel.groups.protocol import BITS, UNIT
 from funnel.groups.reading import Reading
 from funnel.groups.records import Records
 from funnel.joint import FloatArray, IntArray
@@ -46,8 +48,8 @@ class Prefix:
         How likely the prefix is for anybody, at most.
     weights : ndarray of int64, shape (b, a), or None
         Whole weights of every input; columns sum to 2^44. None where nothing is said of this stage.
-    other : int
-        The output of inputs that nobody has who made the channel.
+    rare : ndarray of int64, shape (b,), or None
+        The weights of inputs that nobody has who made the channel.
     joins : tuple of (int, int)
         Cells that are one: 0 … b-1 are the outputs, b, b+1, … what was joined. The last one is all of the prefix.
     after : tuple of Prefix or None
@@ -58,7 +60,7 @@ class Prefix:
     shows: FloatArray
     most: float
     weights: IntArray | None = None
-    other: int = 0
+    rare: IntArray | None = None
     joins: tuple[tuple[int, int], ...] = ()
     after: tuple[Prefix | None, ...] = ()
 
@@ -108,6 +110,7 @@ def grow(
     people: int,
     budget: Budget,
     progress: Progress,
+    rules: Rules | None = None,
 ) -> Tree:
     """Make the tree, stage after stage.
 
@@ -126,6 +129,8 @@ def grow(
         Expected ones, of those who make, for a channel.
     budget : Budget
     progress : Progress
+    rules : Rules, optional
+        That the table of the secret and what a channel reads has to keep, of those who make it.
     """
     counts = making.astype(np.float64)
     sizes = counts.sum(axis=1)
@@ -138,12 +143,13 @@ def grow(
         reading = Reading.known_from(records, some, group, later, schedule.classes)
         readings.append(reading)
         part = budget.part(1 / (len(groups) - number))
+        asked = None if rules is None else ClassRules.of(rules, sizes, reading.folds)
         laws = [_law(prefix, counts, reading) for prefix in level]
         expected = [float(law.sum()) for law in laws]
         total, stage = sum(expected), 0.0
         for prefix, law, mine in zip(level, laws, expected, strict=True):
             if mine >= people:
-                stage += _speak(prefix, law, radius, foreseen, part.part(mine / total if total else 1.0))
+                stage += _speak(prefix, law, radius, foreseen, part.part(mine / total if total else 1.0), asked)
                 total -= mine
         told.append(stage / float(sizes.sum()))
         level = _next_level(level, reading, counts, people, last=number == len(groups) - 1)
@@ -159,17 +165,25 @@ def _law(prefix: Prefix, counts: FloatArray, reading: Reading) -> FloatArray:
     )
 
 
-def _speak(prefix: Prefix, law: FloatArray, radius: float, foreseen: Foreseen, budget: Budget) -> float:
+def _speak(
+    prefix: Prefix, law: FloatArray, radius: float, foreseen: Foreseen, budget: Budget, rules: ClassRules | None
+) -> float:
     """Give a prefix the channel that tells most of those that will probably be proven; nats times people."""
     seen = law.sum(axis=0) > 0
-    inside = law[:, seen]
+    # Where rules ask for that, inputs share a row, and the channel is made of sums.
+    pool = np.arange(law.shape[1]) if rules is None else rules.pools(law)
+    if pool is None or not seen.any():
+        return 0.0
+    # Named by their first inputs: no name follows from inputs that nobody here has.
+    _, first, pool = np.unique(pool[seen], return_index=True, return_inverse=True)
+    pool = np.argsort(np.argsort(first))[pool.reshape(-1)]
+    inside = np.stack([np.bincount(pool, weights=row[seen]) for row in law]).astype(np.float64)
     people = inside.sum(axis=0)
-    best: tuple[float, FloatArray, tuple[tuple[int, int], ...]] | None = None
     standing = float(people.sum()) * foreseen.provers / prefix.most
     shares = [share for share in _SHARES if share * standing >= _FEWEST]
+    best: tuple[float, FloatArray, tuple[tuple[int, int], ...]] | None = None
     for number, share in enumerate(shares):
-        cone = foreseen.cone(share * standing, radius)
-        found = best_channel(inside, cone, budget.part(1 / (len(shares) - number)))
+        found = best_channel(inside, foreseen.cone(share * standing, radius), budget.part(1 / (len(shares) - number)))
         if found is None:
             continue
         # Of an output that hardly anybody has nothing is proven.
@@ -182,12 +196,15 @@ def _speak(prefix: Prefix, law: FloatArray, radius: float, foreseen: Foreseen, b
     if best is None:
         return 0.0
     told, rows, prefix.joins = best
-    # The widest output is that of everybody who has what nobody had.
-    prefix.other = int(np.lexsort((rows @ people, (rows > 0).sum(axis=1)))[-1])
-    weights = np.zeros((len(rows), law.shape[1]), dtype=np.int64)
-    weights[:, seen] = whole_numbers(rows)
-    weights[prefix.other, ~seen] = UNIT
-    prefix.weights = weights
+    weights = whole_numbers(rows)
+    if rules is None:
+        # Whoever has what nobody had is published as widely as anybody.
+        widest = int(np.lexsort((rows @ people, (rows > 0).sum(axis=1)))[-1])
+        prefix.rare = np.where(np.arange(len(rows)) == widest, UNIT, 0).astype(np.int64)
+    else:
+        prefix.rare = weights[:, int(people.argmax())]
+    prefix.weights = np.repeat(prefix.rare[:, None], law.shape[1], axis=1)
+    prefix.weights[:, seen] = weights[:, pool]
     return told
 
 
@@ -245,7 +262,7 @@ def _next_level(level: list[Prefix], reading: Reading, counts: FloatArray, peopl
         after: list[Prefix | None] = []
         weights = prefix.weights
         for y in range(1 if weights is None else len(weights)):
-            longer = prefix if weights is None else _longer(prefix, weights[y], reading, y == prefix.other)
+            longer = prefix if weights is None else _longer(prefix, y, reading)
             enough = float((counts[:, longer.rows] * longer.shows).sum()) >= people
             child = Prefix(longer.rows, longer.shows, longer.most) if enough and not last else None
             after.append(child)
@@ -255,8 +272,11 @@ def _next_level(level: list[Prefix], reading: Reading, counts: FloatArray, peopl
     return following
 
 
-def _longer(prefix: Prefix, weights: IntArray, reading: Reading, other: bool) -> Prefix:
-    row = np.ldexp(weights.astype(np.float64), -44)
+def _longer(prefix: Prefix, y: int, reading: Reading) -> Prefix:
+    assert prefix.weights is not None
+    assert prefix.rare is not None
+    row = np.ldexp(prefix.weights[y].astype(np.float64), -BITS)
     shows = row[reading.inputs[prefix.rows]] * prefix.shows
     some = shows > 0
-    return Prefix(prefix.rows[some], shows[some], prefix.most * (1.0 if other else float(row.max())))
+    most = max(float(row.max()), float(np.ldexp(float(prefix.rare[y]), -BITS)))
+    return Prefix(prefix.rows[some], shows[some], prefix.most * most)

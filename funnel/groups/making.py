@@ -158,11 +158,10 @@ def make(
         if len(few) and len(usable):
             worth = np.array([channels[place].worth(laws[few], cones[0]) for place in usable.tolist()])
             of_law[few] = np.where(worth.max(axis=0) > 0, usable[worth.argmax(axis=0)], SILENT)
-            if asked is not None:
-                for place in usable.tolist():
-                    # What many people may tell is not made a breach by few.
-                    if not keeps(channels[place], laws[of_law == place], asked):
-                        of_law[few[of_law[few] == place]] = SILENT
+            for place in usable.tolist():
+                # What many people may tell is not made a breach by few.
+                if asked is not None and not keeps(channels[place], laws[of_law == place], asked):
+                    of_law[few[of_law[few] == place]] = SILENT
         for place in speaking[sizes < _THINNEST * people].tolist():
             level[place].speaks = False
         spoken.append(int((of_law != SILENT).sum()))

@@ -95,13 +95,18 @@ def cells_of(tree: Tree, provers: Provers) -> dict[int, list[Cell]]:
             weights = prefix.weights[outputs].sum(axis=0)
             some = np.flatnonzero(weights[inputs])
             shown = ways[some] * weights[inputs[some]].astype(object)
-            # Inputs that nobody had who made it are all of one output.
-            largest = most * (UNIT if prefix.other in outputs else int(weights.max()))
+            largest = most * max(int(weights.max()), rare_weight(prefix, outputs))
             cells.append(provers.judged(rows[some], shown, largest))
             if y < len(prefix.after) and (after := prefix.after[y]) is not None:
                 left.append((after, number + 1, rows[some], shown, largest))
         found[id(prefix)] = cells
     return found
+
+
+def rare_weight(prefix: Prefix, outputs: list[int]) -> int:
+    """The weight of some outputs for inputs that nobody had who made the channel, and that nobody may have at all."""
+    assert prefix.rare is not None
+    return int(prefix.rare[outputs].sum())
 
 
 def members(prefix: Prefix, cell: int) -> list[int]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from funnel.disclosure.rules import Rules
 from funnel.groups.growing import Prefix, Tree
 from funnel.groups.labels import stage_labels
+from funnel.groups.pooling import ClassRules, rows_of
 from funnel.groups.protocol import SILENT, UNIT, GroupedProtocol, Stage, StageChannel
-from funnel.groups.proving import Cell, members
+from funnel.groups.proving import Cell, members, rare_weight
 from funnel.groups.reading import Reading
 from funnel.groups.records import Records
 from funnel.joint import IntArray
@@ -33,13 +35,21 @@ class Pruned:
     prefixes: list[int]
 
 
-def prune(records: Records, tree: Tree, found: dict[int, list[Cell]], guarantee: str, people: int) -> Pruned:
+def prune(
+    records: Records,
+    tree: Tree,
+    found: dict[int, list[Cell]],
+    guarantee: str,
+    people: int,
+    rules: Rules | None = None,
+) -> Pruned:
     """The finest part of the tree whose leaves are all proven.
 
     An output stays if all that follows it can be proven, or else it is itself, and then nothing follows. Where an
-    output is neither, it is joined to others until the union is one or the other.
+    output is neither, it is joined to others until the union is one or the other. Nothing is said by a channel
+    of which all people together break a rule.
     """
-    cut = _Cut(records, tree, found)
+    cut = _Cut(records, tree, found, rules)
     cut.place(tree.root, 0)
     stages = tuple(
         Stage(reading.columns, reading.symbols, reading.ahead, tuple(channels), tuple(classes))
@@ -53,17 +63,21 @@ class _Cut:
     records: Records
     tree: Tree
     found: dict[int, list[Cell]]
+    rules: Rules | None
     channels: list[list[StageChannel]] = field(init=False)
     classes: list[list[tuple[int, tuple[int, ...]]]] = field(init=False)
     leaves: list[Cell] = field(default_factory=list)
     prefixes: list[int] = field(init=False)
     _known: list[dict[object, int]] = field(init=False)
     _good: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _keeping: dict[int, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         stages = len(self.tree.readings)
         self.channels, self.classes = [[] for _ in range(stages)], [[] for _ in range(stages)]
         self.prefixes, self._known = [0] * stages, [{} for _ in range(2 * stages)]
+        if self.rules is not None:
+            self._keep(self.tree.root, 0, self.rules)
 
     def speaks(self, prefix: Prefix | None) -> bool:
         """Whether something can be said of a prefix that is proven for all that follows."""
@@ -71,7 +85,7 @@ class _Cut:
             return False
         if prefix.weights is None:
             return any(self.speaks(one) for one in prefix.after)
-        return all(self.good(prefix, cell) for cell in prefix.joins[-1])
+        return self._keeping.get(id(prefix), True) and all(self.good(prefix, cell) for cell in prefix.joins[-1])
 
     def good(self, prefix: Prefix, cell: int) -> bool:
         """Whether a cell is proven, or all that it consists of."""
@@ -87,6 +101,19 @@ class _Cut:
             return self.speaks(prefix.after[cell])
         return all(self.good(prefix, part) for part in prefix.joins[cell - len(prefix.weights)])
 
+    def _keep(self, prefix: Prefix, number: int, rules: Rules) -> None:
+        """Note whether the table of everybody who draws from the channels from here on keeps the rules."""
+        counts, reading = self.records.joint.counts.astype(np.float64), self.tree.readings[number]
+        if prefix.weights is not None:
+            inputs = reading.inputs[prefix.rows]
+            people = counts[:, prefix.rows] * prefix.shows
+            law = np.stack([np.bincount(inputs, row, reading.size) for row in people]).astype(np.float64)
+            asked = ClassRules.of(rules, counts.sum(axis=1), reading.folds)
+            self._keeping[id(prefix)] = asked.holds(law, rows_of(prefix.weights))
+        for one in prefix.after:
+            if one is not None:
+                self._keep(one, number + 1, rules)
+
     def place(self, prefix: Prefix | None, number: int) -> int:
         """The class of a prefix at its stage, or that nothing more is said."""
         if prefix is None or (number and not self.speaks(prefix)):
@@ -95,7 +122,7 @@ class _Cut:
         if prefix.weights is None or not self.speaks(prefix):
             after = [self.place(one, number + 1) for one in prefix.after if self.speaks(prefix)] or [SILENT]
             weights = np.full((1, reading.size), UNIT, dtype=np.int64)
-            return self._class(number, self._channel(number, weights, 0), after)
+            return self._class(number, self._channel(number, weights, np.array([UNIT])), after)
         self.prefixes[number] += 1
         cells: list[tuple[list[int], Prefix | None]] = []
         left = list(prefix.joins[-1])
@@ -112,18 +139,17 @@ class _Cut:
             if cells[-1][1] is None:
                 self.leaves.append(self.found[id(prefix)][cell])
         cells.sort(key=lambda one: min(one[0]))
-        possible = np.zeros(reading.size, dtype=np.bool_)
+        # Under rules it is not to be seen whether nobody has an input here or few people.
+        possible = np.full(reading.size, self.rules is not None)
         possible[reading.inputs[prefix.rows]] = True
         weights = np.stack([prefix.weights[outputs].sum(axis=0) for outputs, _ in cells]) * possible
-        other = next(y for y, (outputs, _) in enumerate(cells) if prefix.other in outputs)
-        channel = self._channel(number, weights, other)
+        rare = np.array([rare_weight(prefix, outputs) for outputs, _ in cells], dtype=np.int64)
+        channel = self._channel(number, weights, rare)
         return self._class(number, channel, [self.place(after, number + 1) for _, after in cells])
 
-    def _channel(self, number: int, weights: IntArray, other: int) -> int:
-        """A channel of a stage by its weights (b, a); inputs that it does not know have one output."""
+    def _channel(self, number: int, weights: IntArray, marginal: IntArray) -> int:
+        """A channel of a stage by its weights (b, a), and those of inputs that it does not know (b,)."""
         reading = self.tree.readings[number]
-        marginal = np.zeros(len(weights), dtype=np.int64)
-        marginal[other] = UNIT
         made = StageChannel.of(self._labels(reading, weights > 0), weights, marginal)
         known = self._known[2 * number]
         if made not in known:

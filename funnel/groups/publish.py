@@ -19,6 +19,7 @@ from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.prove import prove
 from funnel.groups.records import Records
 from funnel.groups.robust import Proven, made_by_some, make_robustly, new_seed, robust_kind
+from funnel.groups.telling import told_by
 from funnel.guarantees.base import Guarantee
 from funnel.guarantees.robust import Robust
 from funnel.history.allowed import require_posterior
@@ -88,8 +89,8 @@ class GroupedSolution:
         The share of all people who are expected to draw by a row of weights that several combinations of values have
         in common, by stage.
     decided : int
-        Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee those that a
-        record can end with.
+        Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee, for the
+        counts.
     schedule : Schedule
     tried : tuple of Tried
         What groups, order and shares of the bound were chosen from, best first.
@@ -214,16 +215,13 @@ def publish_groups(
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
+    usual = _SCHEDULES if rules is None or robust is not None else _UNDER_RULES
+    schedules = usual if schedule is None else (schedule,)
     if robust is not None:
-        if rules is not None:
-            raise SpecError(f"rules of disclosure are not applied given prefixes under {guarantee}; take a nominal one")
         halves = Halves.of(joint, new_seed() if seed is None else seed)
         ways = list(_ways(made_by_some(joint, halves), groups, together))
-        several = _SCHEDULES if schedule is None else (schedule,)
-        return _robustly(records, halves, ways, robust, several, people, budget, progress)
+        return _robustly(records, halves, ways, robust, schedules, people, budget, progress, rules)
     ways = list(_ways(records, groups, together))
-    usual = _SCHEDULES if rules is None else _UNDER_RULES
-    schedules = usual if schedule is None else (schedule,)
     if len(ways[0]) == 1 and len(ways) == 1:
         schedules = schedules[:1]
     trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
@@ -271,23 +269,25 @@ def _robustly(
     people: int,
     budget: Budget,
     progress: Progress,
+    rules: Rules | None,
 ) -> GroupedSolution:
     joint = records.joint
-    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress)
-    if not prove(joint, require_posterior(guarantee.nominal), made.protocol).holds:
+    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress, rules)
+    proof = prove(joint, require_posterior(guarantee.nominal), made.protocol)
+    if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
+    told, shared = told_by(joint, made.protocol)
     return GroupedSolution(
         made.protocol,
         made.level,
         max(0.0, published_information(joint, made.protocol)),
         joint.entropy,
-        made.told,
+        told,
         made.prefixes,
-        # Every combination has weights of its own.
-        (0.0,) * len(made.told),
-        made.proven.leaves,
+        shared,
+        proof.outputs,
         made.schedule,
-        tuple(Tried(way, one, told / joint.entropy if joint.entropy else 1.0) for told, way, one in made.tried),
+        tuple(Tried(way, one, nats / joint.entropy if joint.entropy else 1.0) for nats, way, one in made.tried),
         made.proven,
     )
 

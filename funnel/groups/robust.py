@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from funnel.disclosure.rules import Rules
 from funnel.errors import DataError, SpecError
 from funnel.groups.foreseen import Foreseen
 from funnel.groups.growing import Tree, grow
@@ -83,8 +84,6 @@ class RobustlyMade:
     protocol : GroupedProtocol
     level : float
         The largest of all leaves, nats, rounded up.
-    told : tuple of float
-        By stage, of the tree before it was cut back, for those who made it.
     prefixes : tuple of int
     groups : tuple of tuple of str
     schedule : Schedule
@@ -95,7 +94,6 @@ class RobustlyMade:
 
     protocol: GroupedProtocol
     level: float
-    told: tuple[float, ...]
     prefixes: tuple[int, ...]
     schedule: Schedule
     tried: tuple[tuple[float, tuple[tuple[str, ...], ...], Schedule], ...]
@@ -136,6 +134,7 @@ def make_robustly(
     people: int,
     budget: Budget,
     progress: Progress = quiet,
+    rules: Rules | None = None,
 ) -> RobustlyMade:
     """Make a tree for every way to publish, take the one that tells most, and cut it back to what is proven.
 
@@ -151,6 +150,8 @@ def make_robustly(
         Expected ones of those who make, for a channel.
     budget : Budget
     progress : Progress
+    rules : Rules, optional
+        That the table of the secret and what a channel reads has to keep.
 
     Raises
     ------
@@ -167,25 +168,28 @@ def make_robustly(
         )
     some = made_by_some(joint, halves)
     foreseen_tail = _tail(guarantee, len(joint.secret), _FORESEEN)
+    # Nothing of those who prove may be known where the tree is made, their secrets included.
+    made_from = int(halves.making.sum())
+    expected = [int(size) * joint.n // made_from for size in halves.making.sum(axis=1)]
     foreseen = Foreseen(
-        Bound.of(guarantee.sides, sizes, foreseen_tail), halves.proving / int(halves.making.sum()), float(foreseen_tail)
+        Bound.of(guarantee.sides, expected, foreseen_tail), halves.proving / made_from, float(foreseen_tail)
     )
     trials = [(way, one) for way in ways for one in schedules]
     grown: list[tuple[float, tuple[tuple[str, ...], ...], Schedule, Tree]] = []
     for number, (way, one) in enumerate(trials):
         part = budget.part(1 / (len(trials) - number))
-        tree = grow(records, halves.making, some, way, foreseen, one, people, part, quiet)
+        tree = grow(records, halves.making, some, way, foreseen, one, people, part, quiet, rules)
         grown.append((sum(tree.told), way, one, tree))
         progress("ways to publish the groups", number + 1, len(trials))
     grown.sort(key=lambda way: -way[0])
     _, _, schedule, tree = grown[0]
     tail = _tail(guarantee, len(joint.secret), tree.cells)
     provers = Provers(halves, joint.counts, Bound.of(guarantee.sides, sizes, tail))
-    pruned = prune(records, tree, cells_of(tree, provers), str(guarantee), people)
+    pruned = prune(records, tree, cells_of(tree, provers), str(guarantee), people, rules)
     proven = Proven(
         halves.seed,
         SHARE,
-        int(halves.making.sum()),
+        made_from,
         halves.proving,
         guarantee.alpha,
         tree.cells,
@@ -195,7 +199,6 @@ def make_robustly(
     return RobustlyMade(
         pruned.protocol,
         max((_level(guarantee, leaf) for leaf in pruned.leaves), default=0.0),
-        tree.told,
         tuple(pruned.prefixes),
         schedule,
         tuple((told, way, one) for told, way, one, _ in grown),

@@ -19,7 +19,7 @@ from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, larger, scaled
 
 Counts = Mapping[tuple[Values, Values], int]
-KINDS = ("lip", "alip", "ldp", "perfect")
+KINDS = ("lip", "alip", "ldp", "perfect", "rlip", "ralip", "rldp")
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,8 @@ def follow(protocol: GroupedText | str | bytes, guarantee: str | Promise, counts
     ----------
     protocol : GroupedText, or text of ``protocol.json``
     guarantee : str or Promise
-        Such as ``"lip:1.0"``; lip, alip, ldp or perfect.
+        Such as ``"lip:1.0"``; lip, alip, ldp or perfect. Of rlip, ralip and rldp that is the bound under the counts
+        alone; `funnel.recount.grouped_robust` judges them in the population.
     counts : mapping of (secret, record) to int
         How many people have each; a record is one text for every column, in the order of the protocol's columns.
 
@@ -255,11 +256,11 @@ class _Worst:
         self._odds = larger(self._odds, masses[high] * sizes[low], masses[low] * sizes[high], 0, high)
 
     def level(self, promise: Promise) -> GroupedLevel:
-        """How far they go, by what was promised."""
+        """How far they go, by what was promised: of a robust promise, under the counts alone."""
         up, down = self._up, self._down
-        if promise.kind == "ldp":
+        if promise.kind in ("ldp", "rldp"):
             return GroupedLevel(self._odds.nats, self._odds.within(promise.budget))
-        if promise.kind == "alip":
+        if promise.kind in ("alip", "ralip"):
             sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
             levels = [scaled(one.nats, side, promise.budget) for one, side in sides]
             return GroupedLevel(max(levels), all(side is None or one.within(side) for one, side in sides))

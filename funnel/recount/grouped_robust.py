@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Final
 
 from funnel.errors import DataError, SpecError
+from funnel.recount.grouped import Followed, GroupedLevel
 from funnel.recount.grouped_text import SILENT, UNIT, GroupedText, TextChannel, Values
 from funnel.recount.law_box import UNIT as PARTS
 from funnel.recount.law_box import lower_limit
@@ -21,6 +23,8 @@ from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, larger, scaled
 
 Counts = Mapping[tuple[Values, Values], int]
+MAKERS: Final = Fraction(1, 4)
+"""The share of people who make a protocol that is published by a spec."""
 _KINDS = ("rlip", "ralip", "rldp")
 _WORD = 1 << 64
 
@@ -96,6 +100,21 @@ def robust_level(protocol: GroupedText | str | bytes, guarantee: str, counts: Co
     if promise.kind not in _KINDS or promise.laws != "boxes":
         raise SpecError(f"{guarantee} is no bound in the population that groups of columns are judged by")
     return _Judge(text, promise, counts, stated).level()
+
+
+def in_population(followed: Followed, counts: Counts, stated: Stated) -> Followed:
+    """All ways through the stages, with the level of outputs in the population where that is what is promised.
+
+    Raises
+    ------
+    DataError
+        As `robust_level`.
+    """
+    if followed.promise.kind not in _KINDS:
+        return followed
+    found, counted = _Judge(followed.text, followed.promise, counts, stated).level(), followed.outputs
+    level = GroupedLevel(max(found.nats, counted.nats), found.holds and counted.holds)
+    return replace(followed, outputs=level)
 
 
 @dataclass(frozen=True)

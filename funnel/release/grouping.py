@@ -9,10 +9,14 @@ from typing import Any, Final
 
 from funnel.disclosure import Disclosure
 from funnel.disclosure.groups import broken_groups, may_be_together, rules_given_prefixes
+from funnel.errors import InfeasibleGuarantee
 from funnel.estimation import TableErrors
 from funnel.estimation.grouped_errors import grouped_errors
 from funnel.groups import GroupedSolution, Shown, publish_groups
+from funnel.groups.halves import Halves
+from funnel.groups.robust import made_by_some
 from funnel.guarantees import Guarantee
+from funnel.guarantees.robust import Robust
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.release.effective_channels import channel_rows, told_channels
@@ -21,6 +25,8 @@ from funnel.spec import ReleaseSpec
 
 # All channels of all stages together may take so many times what one optimisation of a joint release may.
 _OPTIMISATIONS: Final = 4
+# A robust protocol that keeps less of H(X) is of no use, as elsewhere (`funnel.sample_size`).
+_USEFUL: Final = 0.01
 
 
 def seconds_for_groups(spec: ReleaseSpec) -> float:
@@ -47,19 +53,36 @@ def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress:
     ------
     SpecError
         If fewer people are in the table than a channel is made for, or groups cannot keep the guarantee.
+    InfeasibleGuarantee
+        If the data are too few for a robust guarantee.
     SolverError
         If its bound is not proven, which is a defect.
     """
-    return publish_groups(
+    # Who proves says nothing of what is made, also not which columns may be one group.
+    robust = isinstance(guarantee, Robust)
+    known = made_by_some(joint, Halves.of(joint, spec.name)).joint if robust else joint
+    made = publish_groups(
         joint,
         spec.publish if spec.groups.of is None else spec.groups.of,
         guarantee,
         people=spec.groups.people,
         time_limit=seconds_for_groups(spec),
         progress=progress,
-        together=may_be_together(spec, joint),
+        together=may_be_together(spec, known),
         rules=rules_given_prefixes(spec),
+        # The same people prove, however often it is tried.
+        seed=spec.name,
     )
+    told = share(made.utility / made.entropy) if made.entropy else 1.0
+    # A draw spends what may be told of people, so one that is of no use is not made.
+    if made.proven is not None and told < _USEFUL:
+        rarest = joint.secret.labels[int(joint.counts.sum(axis=1).argmin())]
+        raise InfeasibleGuarantee(
+            f"the data are too few for this bound: {made.proven.proving:,} people prove next to nothing under "
+            f"{guarantee}; group rare values of {', '.join(joint.secret.columns)}, such as {rarest!r}, publish fewer "
+            "columns, or use a guarantee that is not robust"
+        )
+    return made
 
 
 def found_columns(shown: Shown) -> tuple[FoundColumn, ...]:

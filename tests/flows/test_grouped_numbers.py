@@ -17,10 +17,8 @@ from click.testing import CliRunner
 from funnel.audit.check import State, overall
 from funnel.audit.told import Told
 from funnel.cli import main
-from funnel.errors import ReleaseRefused
 from funnel.pipeline.flows.way import go
 from funnel.recount.grouped_text import GroupedText
-from funnel.release import grouped_publication
 from funnel.release.layout import ReleaseFolder
 from funnel.release.reading import open_release
 from funnel.release.weighted import weight_classes
@@ -158,17 +156,3 @@ def test_numbers_that_nobody_can_read_fail_an_audit(made: ReleaseFolder, tmp_pat
     folder = copy_of(made, tmp_path)
     folder.drawn.unlink()
     assert {"drawn numbers"} <= {*failed(folder)}
-
-
-def test_numbers_of_the_source_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = grouped_publication.write_drawn_numbers
-
-    def with_true_ones(drawn: Any, folder: ReleaseFolder, csv: bool) -> None:
-        write(drawn, folder, csv)
-        table = pq.read_table(folder.drawn)
-        true = adult_rows(0, 3000)["age"].to_pylist()
-        pq.write_table(table.set_column(3, "age (number)", pa.array(true)), folder.drawn)
-
-    monkeypatch.setattr(grouped_publication, "write_drawn_numbers", with_true_ones)
-    with pytest.raises(ReleaseRefused, match="differ from those that follow from the records"):
-        made_in(tmp_path)

@@ -58,7 +58,7 @@ def test_settings_in_memory_say_their_groups_as_json() -> None:
         ([["a"]], {"frequencies": {}}, 'noise leaves nothing of them; write protection = "threshold"'),
         ("auto", {"frequencies": {"protection": "threshold", "threshold": 60}}, "fewer than the 60 of .* threshold"),
         ([["a"]], {"guarantee": "perfect"}, "give lip, alip or ldp a budget above 0"),
-        ([["a"]], {"guarantee": "rlip:1.0,0.05"}, "cannot keep rlip.*; use lip"),
+        ([["a"]], {"guarantee": "rldp:1.0,0.05,chi2"}, "cannot keep rldp over the set chi2.*; take the set out"),
         ([["a"]], {"guarantee": "srlip:1.0"}, "cannot keep srlip.*; use lip"),
         ([["a"]], {"guarantee": "mi:0.5"}, "cannot keep mi, which is no bound on what each single record tells"),
         ([["a"]], {"history": {"people": "same"}, "record_key": ["k"]}, 'write people = "different" if it is so'),

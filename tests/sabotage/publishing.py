@@ -259,15 +259,6 @@ PUBLISHING = [
         WEIGHTED,
     ),
     Mutant(
-        "exact weighted shares",
-        "sums of weights of single people can be read from the report",
-        "funnel.release.public_weighted",
-        "weighted = public_shares(heavy / max(float(heavy.sum()), 1e-300), coarser)",
-        "weighted = heavy / max(float(heavy.sum()), 1e-300)",
-        "expect_report_to_follow_recount",
-        WEIGHTED,
-    ),
-    Mutant(
         "true numbers in place of drawn ones",
         "the number of every person",
         "funnel.release.publication",

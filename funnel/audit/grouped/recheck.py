@@ -44,12 +44,14 @@ from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
+from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import SILENT, GroupedText
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
 from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
@@ -266,7 +268,13 @@ def _on_counts(
     """All that can be told with the counts of records and of draws."""
     declared, counts = text.guarantee, evidence.counts
     try:
-        law = PublishedLaw.following(follow(text, declared, counts))
+        followed = follow(text, declared, counts)
+        if followed.promise.laws is not None:
+            proof = _document(GroupedProof, folder.proof)
+            if proof.seed != evidence.spec.name:
+                raise DataError("the people who prove it are not told apart by the name of the series")
+            followed = in_population(followed, counts, Stated(proof.seed, MAKERS, proof.cells))
+        law = PublishedLaw.following(followed)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     followed, counted = law.followed, {} if table is None else table.counted
@@ -321,9 +329,14 @@ def _on_counts(
 def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:
     """The rules that channels have to keep: those of the spec, where the report says that they were held against any.
 
-    Releases from before channels were held against rules do not say so.
+    Releases from before channels were held against rules do not say so; that a report cannot be read is said
+    by a check of its own.
     """
-    if not folder.numbers.exists() or _document(GroupedReport, folder.numbers).rules is None:
+    try:
+        stated = GroupedReport.read(folder.numbers).rules
+    except FunnelError:
+        return None
+    if stated is None:
         return None
     said = evidence.spec.disclosure
     settings = evidence.spec.frequencies

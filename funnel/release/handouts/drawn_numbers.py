@@ -105,17 +105,18 @@ def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, colum
                 "drawn within it; give more decimals, or other bins"
             )
         of_label.setdefault(group_of.get(label, label), set()).add((first, last))
+    values: Mapping[str, Collection[str]]
     if isinstance(protocol, Protocol):
         values = _values_behind(protocol, column, of_label)
     else:
-        values = {text: set(protocol.meant[column][text]) for text in protocol.labels[column]}
+        values = {text: protocol.meant[column][text] for text in protocol.labels[column]}
     steps = {text: {step for value in some for step in of_label.get(value, ())} for text, some in values.items()}
     return DrawnColumn(
         column, spec.numbers[column].decimals or 0, {text: tuple(sorted(some)) for text, some in steps.items()}
     )
 
 
-def _values_behind(protocol: Protocol, column: str, numbered: Collection[str]) -> dict[str, set[str]]:
+def _values_behind(protocol: Protocol, column: str, numbered: Collection[str]) -> Mapping[str, Collection[str]]:
     """Of every text the values that it stands for: a value with numbers for itself, another text for all behind it."""
     place, shown = protocol.inputs.columns.index(column), protocol.outputs.columns.index(column)
     texts = [symbol[shown] for symbol in protocol.outputs.symbols]

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
+from funnel.audit.grouped.rules import AskedRules, row_complaints
+from funnel.disclosure.rules import Rules
 from funnel.errors import DataError, SpecError
 from funnel.groups import GroupedSolution, Schedule
 from funnel.groups.foreseen import Foreseen
@@ -59,12 +61,11 @@ def told_in(law: Joint, made: GroupedSolution | funnel.GroupedProtocol, guarante
     return follow(protocol.to_json(), guarantee, counts).outputs.nats
 
 
-def grown(joint: Joint, halves: Halves, guarantee: funnel.RLIP | None = None) -> Tree:
-    guarantee = guarantee or funnel.RLIP(0.8)
-    bound = Bound.of(guarantee.sides, [900, 1100], Fraction(1, 4000))
+def grown(joint: Joint, halves: Halves, rules: Rules | None = None) -> Tree:
+    bound = Bound.of(funnel.RLIP(0.8).sides, [900, 1100], Fraction(1, 4000))
     foreseen = Foreseen(bound, 3.0, 1 / 4000)
     some = made_by_some(joint, halves)
-    return grow(Records.of(joint), halves.making, some, GROUPS, foreseen, ONE_WAY, 20, Budget.of(30), quiet)
+    return grow(Records.of(joint), halves.making, some, GROUPS, foreseen, ONE_WAY, 20, Budget.of(30), quiet, rules)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,8 @@ def test_what_is_made_from_a_sample_leaves_the_bound_in_the_population_and_what_
     assert min(counted) > 0.6 >= max(proven)
 
 
-def test_a_tree_is_made_without_those_who_prove_it() -> None:
+@pytest.mark.parametrize("rules", [None, Rules(5, 0.95, 0.0)], ids=["free", "under rules"])
+def test_a_tree_is_made_without_those_who_prove_it(rules: Rules | None) -> None:
     """Whoever else there is: the weights of what makers have are the same, and all others have one output."""
     law = population(2, (5, 3, 3), seed=4)
     joint = sampled(law, 2000, seed=3)
@@ -125,18 +127,20 @@ def test_a_tree_is_made_without_those_who_prove_it() -> None:
         joint.secret,
         funnel.Alphabet(joint.inputs.columns, (*joint.inputs.symbols, ("x9", "y0", "z9"))),
     )
-    first = grown(alone, replace(halves, making=alone.counts))
-    second = grown(strange, replace(halves, making=np.hstack([halves.making, [[0], [0]]])))
+    first = grown(alone, replace(halves, making=alone.counts), rules)
+    second = grown(strange, replace(halves, making=np.hstack([halves.making, [[0], [0]]])), rules)
     one, other = first.root.weights, second.root.weights
     assert one is not None
     assert other is not None
     assert first.cells == second.cells
     assert first.root.joins == second.root.joins
-    assert first.root.other == second.root.other
+    assert first.root.rare is not None
+    assert second.root.rare is not None
+    assert np.array_equal(first.root.rare, second.root.rare)
     inputs = second.readings[0].inputs[: len(there)][there]
     assert np.array_equal(one[:, first.readings[0].inputs], other[:, inputs])
     stranger = second.readings[0].inputs[-1]
-    assert other[:, stranger].tolist() == [2**44 if y == second.root.other else 0 for y in range(len(other))]
+    assert np.array_equal(other[:, stranger], second.root.rare)
 
 
 def test_whoever_stands_for_an_output_is_who_the_word_says() -> None:
@@ -159,7 +163,8 @@ def test_whoever_stands_for_an_output_is_who_the_word_says() -> None:
         for cell in range(prefix.cells):
             of_cell = members(prefix, cell)
             row = [sum(int(prefix.weights[y, x]) for y in of_cell) for x in range(prefix.weights.shape[1])]
-            largest = most * (2**44 if prefix.other in of_cell else max(row))
+            assert prefix.rare is not None
+            largest = most * max(*row, sum(int(prefix.rare[y]) for y in of_cell))
             shown = [weight * row[x] for weight, x in zip(weights, inputs.tolist(), strict=True)]
             people = [0] * len(joint.secret)
             for s, r, word in zip(halves.secret.tolist(), halves.record.tolist(), halves.word.tolist(), strict=True):
@@ -227,6 +232,26 @@ def test_parts_follow_from_the_seed_and_not_from_the_order_of_the_table() -> Non
     assert np.array_equal(halves.making + proving, joint.counts)
     assert halves.making.sum() == 100
     assert (np.diff(halves.record) >= 0).all()
+
+
+def test_rules_hold_for_all_who_draw_from_a_channel() -> None:
+    law = population(2, (5, 3, 3), seed=7, even=0.6)
+    joint = sampled(law, 6000, seed=1)
+    made = funnel.publish_groups(
+        joint, GROUPS, funnel.RLIP(0.9), people=40, schedule=ONE_WAY, seed="one", rules=Rules(10, 0.95, 0.0)
+    )
+    assert made.utility > 0.1 * joint.entropy
+    counts = {
+        (joint.secret.symbols[s], joint.inputs.symbols[r]): int(joint.counts[s, r])
+        for s, r in zip(*np.nonzero(joint.counts), strict=True)
+    }
+    followed = follow(made.protocol.to_json(), "rlip:0.9,0.05", counts)
+    assert not [*row_complaints(followed, AskedRules(10, Fraction(95, 100), Fraction(0)))]
+    assert made.prefixes == followed.prefixes
+    assert made.decided == followed.decided
+    assert made.told == pytest.approx(followed.told)
+    assert made.shared == pytest.approx(followed.shared)
+    assert told_in(law, made, "lip:0.9") <= made.level <= 0.9
 
 
 def test_where_nobody_proves_anything_nothing_is_said() -> None:

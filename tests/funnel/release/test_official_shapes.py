@@ -11,7 +11,7 @@ from rdflib import Graph
 
 from funnel.release.handouts import handouts
 from funnel.release.layout import ReleaseFolder
-from scripts.official_shapes import OURS, constraints, main
+from scripts.official_shapes import OURS, Constraint, constraints, main, with_what_follows
 
 # A licence that a dataset has to have is violated; one title at most is asked by nobody else; no entry has a theme; and
 # a title at least is asked by our own shapes too.
@@ -129,7 +129,8 @@ def test_the_same_is_asked_however_it_is_written() -> None:
     )
     apart = asked(
         ":a sh:targetClass dcat:Dataset ; sh:property :b , :c ."
-        ':b sh:path dct:title ; sh:minCount 1 ; sh:order 2 . :c sh:path dct:title ; sh:maxCount 1 ; sh:message "no" .'
+        ":b sh:path dct:title ; sh:minCount 1 ; sh:order 2 ; :told 3 ."
+        ":c sh:path dct:title ; sh:maxCount 1 ; sh:message 'no' ."
     )
     assert together == apart == {"dcat:Dataset dcterms:title sh:minCount 1", "dcat:Dataset dcterms:title sh:maxCount 1"}
     assert asked(
@@ -139,3 +140,18 @@ def test_the_same_is_asked_however_it_is_written() -> None:
         "dcat:Dataset (dcterms:title [sh:inversePath dcterms:source]) "
         "sh:or ([sh:class dcat:Role; sh:minCount 1] [sh:nodeKind sh:IRI])"
     }
+
+
+@pytest.mark.parametrize(
+    ("component", "value", "kinds"),
+    [
+        ("sh:class", "foaf:Agent", {"sh:BlankNodeOrIRI"}),
+        ("sh:datatype", "xsd:hexBinary", {"sh:Literal", "sh:BlankNodeOrLiteral", "sh:IRIOrLiteral"}),
+        ("sh:nodeKind", "sh:IRI", {"sh:BlankNodeOrIRI", "sh:IRIOrLiteral"}),
+        ("sh:minCount", "1", set()),
+    ],
+)
+def test_kinds_of_nodes_that_follow_are_not_missing(component: str, value: str, kinds: set[str]) -> None:
+    one = Constraint("dcat:Dataset", "dcterms:publisher", component, value)
+    others = {Constraint("dcat:Dataset", "dcterms:publisher", "sh:nodeKind", kind) for kind in kinds}
+    assert with_what_follows({one}) == {one} | others
