@@ -176,7 +176,6 @@ def test_intervals_of_decimals_end_at_the_last_number_below(edges: list[int], de
         ({"numbers": {"x": {"draw": "within", "range": [0, 1e12], "decimals": 9}}}, "more numbers than can be drawn"),
         ({"recode": {}}, "draws within the bins of a column, and it has none"),
         ({"publish": ["x", "x (number)"]}, "makes a column 'x \\(number\\)', and there is one already"),
-        ({"publish": [["x"], ["z"]]}, "not there yet for groups"),
         ({"publish": ["z"], "secret": ["x"]}, "that column is secret"),
     ],
 )
