@@ -92,15 +92,22 @@ class SymbolRisks:
         return self.guarantee.risks(self.joint, rows)
 
     def _rows(self, subsets: Subsets) -> FloatArray:
+        """The row of a channel for each subset, as `partition_weights` makes it."""
         rows = np.zeros((len(subsets), self.joint.counts.shape[1]))
         for row, subset in zip(rows, subsets, strict=True):
             row[list(subset)] = 1.0
-        return rows
+        return self._with_unseen(rows)
 
     def _joined(self, subset: tuple[int, ...], others: tuple[int, ...]) -> FloatArray:
         """A row for each input that is merged into the subset."""
         rows = np.repeat(self._rows((subset,)), len(others), axis=0)
         rows[np.arange(len(others)), list(others)] = 1.0
+        return self._with_unseen(rows)
+
+    def _with_unseen(self, rows: FloatArray) -> FloatArray:
+        """Rows with the marginal for inputs that never occurred: over a set of laws somebody may have them."""
+        unseen = self.joint.counts.sum(axis=0) == 0
+        rows[:, unseen] = (rows @ self.joint.p_input)[:, None]
         return rows
 
 

@@ -217,11 +217,15 @@ class Pricer:
         patience : int
             Rounds to go on after something was found.
         """
+        return self._search_boxes(prices, target, patience, self.reach[None])
+
+    def _search_boxes(self, prices: FloatArray, target: float, patience: int, first: FloatArray) -> Priced:
+        """`search` of what is in boxes from 0 to each of these, shape (k, d)."""
         region = self.region
         found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
         tree = OpenBoxes(self._root, region.counted)
-        origin, unbounded = np.zeros((1, region.counted)), np.array([np.inf])
-        tree.put(origin, self.reach[None].copy(), unbounded, self._root, np.zeros(1, dtype=np.intp))
+        root = np.zeros(len(first), dtype=np.intp)
+        tree.put(np.zeros_like(first), first.copy(), np.full(len(first), np.inf), self._root, root)
         # What is not above a box that is left as it is does not matter any more.
         while tree.bound > tree.closed:
             late = self._budget.expired
