@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help release test fuzz check installs matrix coverage mutants gate hooks lock bench pictures docs clean
+.PHONY: help release test fuzz check installs matrix coverage mutants gate shapes hooks lock bench pictures docs clean
 
 # Without byte code the orchestrator alone takes several times as long to import.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,6 +34,7 @@ help:
 	@echo "make coverage  branches that no test of their own room takes, of the rooms that decide"
 	@echo "make mutants   change lines of those rooms and count the changes that tests notice"
 	@echo "make gate      sabotage the pipeline and list what refuses it; false alarms and power of the gate"
+	@echo "make shapes    hold catalogue entries of releases against a file of SHACL shapes, such as the official one"
 	@echo "make hooks     check every commit before it is made"
 	@echo "make lock      renew the lock files from pyproject.toml"
 	@echo "make bench     run the benchmarks"
@@ -78,6 +79,12 @@ mutants: $(STAMPS)/dev $(STAMPS)/project
 gate: $(STAMPS)/dev $(STAMPS)/project
 	$(BIN)/python -m benchmarks.gate_mutants
 	$(BIN)/python -m benchmarks.gate
+
+# make shapes SHAPES=dcat-ap-SHACL.ttl; the file of SEMIC is not kept here (docs/formats.md says where it is).
+RELEASES ?= releases/*
+shapes: $(STAMPS)/dev $(STAMPS)/project
+	@test -n "$(SHAPES)" || { echo "make: name the file of shapes with SHAPES=..." >&2; exit 1; }
+	$(BIN)/python scripts/official_shapes.py $(SHAPES) $(RELEASES)
 
 hooks: $(STAMPS)/dev
 	$(BIN)/pre-commit install

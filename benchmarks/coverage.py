@@ -12,22 +12,19 @@ import argparse
 import json
 import zlib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
+from benchmarks.rows import RESULTS, Row, save
 from funnel.confidence import confidence_radius
 from funnel.guarantees.binomial_limits import UNIT
 from funnel.guarantees.law_box import LawBox, law_box
 from funnel.joint import FloatArray, Joint
 
-RESULTS = Path(__file__).parent / "results"
 ALPHA = 0.05
 SIZES = (100, 1_000, 10_000, 100_000)
 SHAPES = ((2, 3), (5, 5), (3, 12))
-Row = dict[str, Any]
 
 
 def even(random: np.random.Generator, c: int, u: int) -> FloatArray:
@@ -162,11 +159,6 @@ def page(rows: list[Row]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _keep(rows: list[Row]) -> None:
-    lines = ",\n".join(json.dumps(row) for row in rows)
-    (RESULTS / "coverage.json").write_text(f"[\n{lines}\n]\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", default=1000, type=int, help="samples of each law, shape and size")
@@ -180,14 +172,14 @@ def main() -> None:
         rows = json.loads((RESULTS / "coverage.json").read_text())
         if arguments.again:
             measure_again(rows, arguments.again)
-            _keep(rows)
+            save(rows, RESULTS / "coverage.json")
         (RESULTS / "coverage.md").write_text(page(rows))
         return
     for kind in LAWS:
         for shape in SHAPES:
             for n in SIZES:
                 rows.append(measured(kind, shape, n, arguments.samples))
-                _keep(rows)
+                save(rows, RESULTS / "coverage.json")
     (RESULTS / "coverage.md").write_text(page(rows))
 
 

@@ -9,21 +9,18 @@ squares over releases, beside the mean of the standard errors that were told. Th
 from __future__ import annotations
 
 import argparse
-import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.rows import Row, save_as_they_come
 from funnel import LDP, LIP, Joint, Protocol, fit, optimal
 from funnel.estimation import estimate, expected_errors
 
-RESULTS = Path(__file__).parent / "results"
 SHARES = (0.32, 0.22, 0.17, 0.11, 0.08, 0.05, 0.03, 0.012, 0.006, 0.002)
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +132,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", default=2000, type=int, help="simulated releases of each case")
     arguments = parser.parse_args()
-    rows = []
-    for name, made in cases().items():
-        rows.append(measured(name, made(), arguments.releases))
-        print(rows[-1], flush=True)
-        (RESULTS / "estimation.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-        (RESULTS / "estimation.md").write_text(page(rows))
+    rows = (measured(name, made(), arguments.releases) for name, made in cases().items())
+    save_as_they_come(rows, "estimation", page)
 
 
 if __name__ == "__main__":

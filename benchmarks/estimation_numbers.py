@@ -7,16 +7,14 @@ counts. The rows go to ``benchmarks/results/estimation-numbers.json`` and ``esti
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.rows import Row, save_as_they_come, table
 from funnel import LDP, Joint, Protocol, estimate, estimate_numbers, estimate_trend, fit
 from funnel.alphabet import Alphabet
 
-RESULTS = Path(__file__).parent / "results"
 AGES = ("19", "27", "33", "48", "61")
 INPUTS = Alphabet(("sex", "age"), tuple((sex, age) for sex in "fm" for age in AGES))
 SHARES = np.array([0.2, 0.17, 0.12, 0.07, 0.04, 0.12, 0.1, 0.09, 0.06, 0.03])
@@ -43,7 +41,7 @@ def quantile(people: Any, q: float) -> float:
     return float(every[int(np.ceil(q * len(every))) - 1])
 
 
-def measured(n: int, epsilon: float, releases: int) -> dict[str, Any]:
+def measured(n: int, epsilon: float, releases: int) -> Row:
     """Coverage of every kind of interval, pooled over its cells."""
     random, first, second = np.random.default_rng(n), people_of(n), people_of(n, 0.15)
     protocol = protocol_of(first, epsilon)
@@ -72,7 +70,7 @@ def measured(n: int, epsilon: float, releases: int) -> dict[str, Any]:
     return {"records": n, "epsilon": epsilon, "releases": releases, **told}
 
 
-def page(rows: list[dict[str, Any]]) -> str:
+def page(rows: list[Row]) -> str:
     """A page of the rows."""
     names = ("mean", "total", "median", "share of a part", "change")
     lines = [
@@ -81,27 +79,20 @@ def page(rows: list[dict[str, Any]]) -> str:
         "Nominal: 95 %; of medians of few distinct numbers at least that. Pooled over cells; GRR.",
         "Written by `python -m benchmarks.estimation_numbers`.",
         "",
-        f"| records | ε | releases | {' | '.join(names)} |",
-        f"| {' | '.join(['---'] * 8)} |",
     ]
-    lines += [
-        f"| {row['records']:,} | {row['epsilon']} | {row['releases']:,} | "
-        f"{' | '.join(f'{row[name]:.1%}' for name in names)} |"
+    cells = (
+        (f"{row['records']:,}", row["epsilon"], f"{row['releases']:,}", *(f"{row[name]:.1%}" for name in names))
         for row in rows
-    ]
-    return "\n".join([*lines, ""])
+    )
+    return "\n".join([*lines, *table(["records", "ε", "releases", *names], cells), ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", default=2000, type=int, help="simulated releases of each case")
     arguments = parser.parse_args()
-    rows = []
-    for n, epsilon in ((50_000, 1.0), (5_000, 1.0), (500, 1.0), (50_000, 0.2)):
-        rows.append(measured(n, epsilon, arguments.releases))
-        print(rows[-1], flush=True)
-        (RESULTS / "estimation-numbers.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-        (RESULTS / "estimation-numbers.md").write_text(page(rows))
+    cases = ((50_000, 1.0), (5_000, 1.0), (500, 1.0), (50_000, 0.2))
+    save_as_they_come((measured(*case, arguments.releases) for case in cases), "estimation-numbers", page)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.rows import Row, save_as_they_come, table
 from funnel import Protocol, estimate
 from funnel.alphabet import Alphabet
 from funnel.rounding import integer_weights
 
-RESULTS = Path(__file__).parent / "results"
 SHARES = np.array([0.36, 0.24, 0.16, 0.1, 0.07, 0.04, 0.02, 0.01])
 K = len(SHARES)
 VALUES = tuple((f"v{x}",) for x in range(K))
@@ -76,7 +74,7 @@ def estimators(kind: str, epsilon: float) -> Callable[[list[Any]], dict[str, Any
     return found
 
 
-def measured(kind: str, epsilon: float, n: int, releases: int) -> dict[str, Any]:
+def measured(kind: str, epsilon: float, n: int, releases: int) -> Row:
     """Root mean square errors over releases, and how often the intervals hold the truth."""
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Client
@@ -98,7 +96,7 @@ def measured(kind: str, epsilon: float, n: int, releases: int) -> dict[str, Any]
     return {"kind": kind, "epsilon": epsilon, "records": len(people), "releases": releases, **errors, "held": coverage}
 
 
-def page(rows: list[dict[str, Any]]) -> str:
+def page(rows: list[Row]) -> str:
     """A page of the rows."""
     lines = [
         "# Estimated shares beside peers",
@@ -107,15 +105,17 @@ def page(rows: list[dict[str, Any]]) -> str:
         "intervals of funnel's em hold the truth, which the others do not give.",
         "By `python -m benchmarks.estimation_peers`.",
         "",
-        f"| reports | ε | records | releases | {' | '.join(NAMES)} | intervals hold |",
-        f"| {' | '.join(['---'] * (len(NAMES) + 5))} |",
     ]
-    lines += [
-        f"| {row['kind']} | {row['epsilon']} | {row['records']:,} | {row['releases']} | "
-        f"{' | '.join(f'{row[name]:.5f}' for name in NAMES)} | {row['held']:.1%} |"
+    cells = (
+        (
+            *(row["kind"], row["epsilon"], f"{row['records']:,}", row["releases"]),
+            *(f"{row[name]:.5f}" for name in NAMES),
+            f"{row['held']:.1%}",
+        )
         for row in rows
-    ]
-    return "\n".join([*lines, ""])
+    )
+    head = ["reports", "ε", "records", "releases", *NAMES, "intervals hold"]
+    return "\n".join([*lines, *table(head, cells), ""])
 
 
 def main() -> None:
@@ -135,12 +135,8 @@ def main() -> None:
             "--packages peers"
         ) from None
     print("beside", pure_ldp.__name__, multi_freq_ldpy.__name__)
-    rows = []
-    for kind, epsilon, n in itertools.product(("GRR", "OUE"), (0.5, 1.0, 2.0), (5_000,)):
-        rows.append(measured(kind, epsilon, n, arguments.releases))
-        print(rows[-1], flush=True)
-        (RESULTS / "estimation-peers.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-        (RESULTS / "estimation-peers.md").write_text(page(rows))
+    cases = itertools.product(("GRR", "OUE"), (0.5, 1.0, 2.0), (5_000,))
+    save_as_they_come((measured(*case, arguments.releases) for case in cases), "estimation-peers", page)
 
 
 if __name__ == "__main__":

@@ -15,18 +15,17 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
 import funnel
+from benchmarks.rows import RESULTS, Row, save
 from funnel import ALIP, LIP, Joint
 from funnel.confidence import confidence_set
 from funnel.measures import robust_lifts
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 CASES = (
     ("income", "education"),
     ("sex", "occupation"),
@@ -37,7 +36,6 @@ SIZES = (1_000, 5_000, 20_000)
 GUARANTEE = LIP(1.0)
 # A hair above the bound is the bound: levels are known to many digits, samples are not.
 OUTSIDE = 1.0 + 1e-9
-Row = dict[str, Any]
 
 
 def population_of(data: Path, secret: str, published: str) -> Joint:
@@ -90,8 +88,7 @@ def run(data: Path, repeats: int, robust: int, path: Path) -> list[Row]:
                 seed = zlib.crc32(f"{secret}|{published}|{n}|{repeat}".encode())
                 found = measured(population, n, seed, repeat < robust)
                 rows.append({"secret": secret, "published": published, "n": n, "repeat": repeat, **found})
-                lines = ",\n".join(json.dumps(row) for row in rows)
-                path.write_text(f"[\n{lines}\n]\n")
+                save(rows, path)
     return rows
 
 

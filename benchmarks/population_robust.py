@@ -17,21 +17,19 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 
 import funnel
 from benchmarks.population import CASES, OUTSIDE, population_of
+from benchmarks.rows import RESULTS, Row, save
 from funnel import LIP, RLIP, Joint
 from funnel.guarantees import Guarantee
 from funnel.measures import normalised_mutual_information
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 SIZES = (1_000, 5_000, 20_000)
 NOMINAL, ROBUST = LIP(1.0), RLIP(1.0, 0.05)
-Row = dict[str, Any]
 
 
 def measured(population: Joint, n: int, seed: int, seconds: float) -> Row | None:
@@ -66,8 +64,7 @@ def run(data: Path, repeats: int, seconds: float, path: Path) -> list[Row]:
                     {"secret": secret, "published": published, "n": n, "repeat": repeat, "refused": found is None}
                     | (found or {})
                 )
-                lines = ",\n".join(json.dumps(row) for row in rows)
-                path.write_text(f"[\n{lines}\n]\n")
+                save(rows, path)
     return rows
 
 

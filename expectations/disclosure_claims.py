@@ -8,10 +8,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.pipeline.expectations.claims import Claim, claim
 from funnel.pipeline.expectations.said import Said
+from funnel.recount.grouped import Followed
 
 CLAIMS = ("minimum cell", "dominance", "uniqueness")
+GROUPED = (*CLAIMS, "given prefixes")
 Symbol = tuple[str, ...]
 
 
@@ -24,12 +27,10 @@ def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -
         Public counts of the cells that are not empty.
     said : Said
     """
-    asked = said.section("disclosure")
-    if said.threshold is None and not _refuses(asked, said):
+    rules = asked_rules(said)
+    if rules is None:
         return [Claim(name) for name in CLAIMS]
-    # What is grouped for a threshold keeps it, whatever is only reported.
-    least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
-    share, alone = _fraction(asked.get("dominance", 0.95)), _fraction(asked.get("unique_share", 0.0))
+    least, share, alone = rules.least, rules.share, rules.alone
     of_secret: Counter[Symbol] = Counter()
     of_published: Counter[Symbol] = Counter()
     for (s, x), number in counts.items():
@@ -48,6 +49,24 @@ def disclosure_claims(counts: Mapping[tuple[Symbol, Symbol], int], said: Said) -
         claim("dominance", dominated == 0, f"of one secret value is above the rule in {dominated:,} combinations"),
         claim("uniqueness", lone <= alone * records, f"is above the rule: {lone:,} records are alone"),
     ]
+
+
+def asked_rules(said: Said) -> AskedRules | None:
+    """What the text of the spec asks for; None where a breach is only told of."""
+    asked = said.section("disclosure")
+    if said.threshold is None and not _refuses(asked, said):
+        return None
+    # What is grouped for a threshold keeps it, whatever is only reported.
+    least = max(int(asked.get("minimum_cell", 10)), said.threshold or 1)
+    return AskedRules(least, _fraction(asked.get("dominance", 0.95)), _fraction(asked.get("unique_share", 0.0)))
+
+
+def given_prefixes_claim(followed: Followed, said: Said) -> Claim:
+    """Whether the rules hold for what every channel is made from, given what records show before."""
+    rules = asked_rules(said)
+    wrong = [] if rules is None else list(row_complaints(followed, rules))
+    more = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
+    return Claim(GROUPED[-1], f"are broken: {wrong[0]}{more}" if wrong else None)
 
 
 def expected_rules(said: Said) -> dict[str, Any]:

@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 
 from funnel.alphabet import Alphabet
-from funnel.audit.check import State
-from funnel.audit.drawn_numbers import check_drawn_numbers
+from funnel.audit.drawn_numbers import behind_texts
 from funnel.bounds import Bounds
 from funnel.errors import DataError
 from funnel.joint import Joint
@@ -35,10 +34,12 @@ from funnel.pipeline.expectations.history_claims import HistoryEvidence, Prepare
 from funnel.pipeline.expectations.keyed_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.keyed_answers import digests_claim, keyed_claims
 from funnel.pipeline.expectations.laws import Laws
+from funnel.pipeline.expectations.number_claims import number_claims
 from funnel.pipeline.expectations.package_claims import package_claims
 from funnel.pipeline.expectations.protocol_claims import protocol_claims
 from funnel.pipeline.expectations.report_claims import report_claims
 from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.protocol import Protocol
 from funnel.recount import (
     PlainInformation,
@@ -50,7 +51,7 @@ from funnel.recount import (
     recount_published,
 )
 from funnel.recount.bins import counted_numbers, declared_cuts, is_found
-from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers, first_difference
+from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.estimator import estimator_complaints
 from funnel.recount.first_rows import FirstRows, first_row_counts
 from funnel.recount.frequencies import PublicFrequencies
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
 
 CSV_CLAIMS = ("rows",)
 READER_CLAIMS = ("records",)
-DRAWN_CLAIMS = ("numbers", "bytes")
 SOURCE_CLAIMS = (
     "digest",
     "records",
@@ -408,15 +408,9 @@ class Finished:
         return declared_numbers(self.settled, self.laws.released, self.said.drawn)
 
     def _drawn_numbers(self) -> list[Claim]:
-        folder, told = self.folder, self._told_numbers
-        copy = folder.drawn_csv if self.said.csv else None
-        wrong = first_difference(folder.data, folder.drawn, copy, self.said.publish, told)
-        # To the byte, as nothing else can be hidden in the file then; as everybody will see it.
-        package = _json(folder.package.read_bytes(), folder.package)
-        failed = [
-            one.detail for one in check_drawn_numbers(folder, self.document, package) if one.state is State.FAILED
-        ]
-        return [claim("numbers", wrong is None, wrong or ""), claim("bytes", not failed, "; ".join(failed))]
+        package = _json(self.folder.package.read_bytes(), self.folder.package)
+        behind = behind_texts(self.document)
+        return number_claims(self.folder, self.said.csv, self._told_numbers, behind, package)
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.said.publish)
@@ -686,6 +680,7 @@ class Finished:
             self._outside,
             self.recount.rows,
             self.frequencies,
+            class_weights(self.settled, self.said),
         )
 
     @property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from funnel.audit.grouped.draws import Cells
+from funnel.audit.grouped.estimates import Estimates
 from funnel.audit.grouped.figures import channel_complaints, finding_complaints, read_channels
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.rows import Rows
@@ -21,20 +22,25 @@ from funnel.errors import DataError
 from funnel.pipeline.expectations import claims, grouped_claims, public_files
 from funnel.pipeline.expectations.claims import Claim, claim, same
 from funnel.pipeline.expectations.disclosure_claims import CLAIMS as DISCLOSURE
-from funnel.pipeline.expectations.disclosure_claims import disclosure_claims
+from funnel.pipeline.expectations.disclosure_claims import disclosure_claims, given_prefixes_claim
 from funnel.pipeline.expectations.grouped_answers import CLAIMS as KEY_CLAIMS
 from funnel.pipeline.expectations.grouped_answers import grouped_answers
 from funnel.pipeline.expectations.judging import judge
+from funnel.pipeline.expectations.number_claims import number_claims
 from funnel.pipeline.expectations.said import Said
 from funnel.pipeline.expectations.table_evidence import ROWS
+from funnel.pipeline.expectations.weighted_claims import class_weights
 from funnel.recount import Recount, first_csv_difference, recount, recount_published
+from funnel.recount.drawn_numbers import ToldNumbers, declared_numbers
 from funnel.recount.grouped import RecordLevel, follow
 from funnel.recount.grouped_handouts import grouped_handouts_again
+from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import GroupedText
 from funnel.recount.rows import connect, parquet_cells
 from funnel.recount.source import source_columns
 from funnel.recount.variance import plain_intervals
 from funnel.release.grouped_draws import GroupedDraws
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import Snapshot
 from funnel.release.verdict import Verdict
@@ -111,6 +117,12 @@ class FinishedGroups:
         return self.said.publish or self.spec.publish
 
     @property
+    def drawn(self) -> tuple[str, ...]:
+        """Published columns of which the text asks for a number within every interval, in order."""
+        numbers = self.said.section("numbers")
+        return tuple(column for column in self.columns if numbers.get(column, {}).get("draw") is not None)
+
+    @property
     def choice(self) -> str:
         """What the text leaves open: nothing, which columns are a group, or their order too."""
         if self.said.publishes_all:
@@ -137,7 +149,18 @@ class FinishedGroups:
         """Everything that the people of the source can be published as."""
         order = [self.recount.published_columns.index(column) for column in self.text.columns]
         counts = {(s, tuple(x[j] for j in order)): count for (s, x), count in self.recount.counts.items()}
-        return PublishedLaw.following(follow(self.text, self.said.promise, counts))
+        followed = follow(self.text, self.said.promise, counts)
+        if self.said.promise.laws is not None:
+            followed = in_population(followed, counts, self._stated)
+        return PublishedLaw.following(followed)
+
+    @property
+    def _stated(self) -> Stated:
+        """What the maker says of its proof; who proves is what the name of the series says."""
+        stated = GroupedProof.read(self.folder.proof)
+        if stated.seed != str(self.said.settings["name"]):
+            raise DataError("the people who prove a release of groups are told apart by the name of the series")
+        return Stated(str(self.said.settings["name"]), MAKERS, stated.cells)
 
     @cached_property
     def released(self) -> Rows:
@@ -161,13 +184,14 @@ class FinishedGroups:
         from funnel.pipeline.expectations.groups_suite import declare_groups
 
         said = self.said
-        return declare_groups(said.csv, said.keyed, said.shuffled, said.guarantee)
+        return declare_groups(said.csv, said.keyed, said.shuffled, said.guarantee, bool(self.drawn))
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables to judge."""
         makers = {
             "public_files": self._files,
             "csv": self._csv,
+            "drawn_numbers": self._drawn_numbers,
             "second_reader": self._second_reader,
             "source": self._source,
             "keys": self._keys,
@@ -190,7 +214,8 @@ class FinishedGroups:
 
     @property
     def _declared_files(self) -> frozenset[str]:
-        return public_files.declared_files(self.said.csv) - {public_files.ESTIMATOR} | {public_files.CHANNELS}
+        declared = public_files.declared_files(self.said.csv, drawn=bool(self.drawn))
+        return declared - {public_files.ESTIMATOR} | {public_files.CHANNELS}
 
     def _files(self) -> list[Claim]:
         return public_files.files_claims(self.folder.root, self._declared_files)
@@ -198,6 +223,15 @@ class FinishedGroups:
     def _csv(self) -> list[Claim]:
         row = first_csv_difference(self.folder.csv, self.folder.data, self.text.columns)
         return [claim("rows", row is None, f"differ from those of the parquet file, first in row {row}")]
+
+    @cached_property
+    def _told_numbers(self) -> list[ToldNumbers]:
+        """The columns of numbers that the text of the spec asks for."""
+        return declared_numbers(self.settled, self.text, self.drawn)
+
+    def _drawn_numbers(self) -> list[Claim]:
+        behind = {column: self.text.behind(column) for column in self.columns}
+        return number_claims(self.folder, self.said.csv, self._told_numbers, behind, _json(self.folder.package))
 
     def _second_reader(self) -> list[Claim]:
         counts = recount_published(self.folder.data, self.text.columns)
@@ -244,10 +278,11 @@ class FinishedGroups:
         return [claim("counts", not wrong, f"differ from those of the source in {wrong:,} cells")]
 
     def _disclosure(self) -> list[Claim]:
-        """The rules, for the secret and each group by itself."""
+        """The rules, for the secret and each group by itself, and for what channels are made from."""
         found = recounted_groups(self.recount, self.text)
         of_groups = [disclosure_claims(counts, self.said) for counts in found]
-        return [claims.all_of(name, (group[place] for group in of_groups)) for place, name in enumerate(DISCLOSURE)]
+        by_itself = [claims.all_of(name, (one[place] for one in of_groups)) for place, name in enumerate(DISCLOSURE)]
+        return [*by_itself, given_prefixes_claim(self.law.followed, self.said)]
 
     def _file(self) -> list[Claim]:
         from funnel.alphabet import Alphabet
@@ -330,7 +365,7 @@ class FinishedGroups:
         content = _json(self.folder.package)
         intervals = {column: plain_intervals(self.settled, column) for column in self.said.section("numbers")}
         return grouped_package_claims(
-            content, text == _spread(content), self.version, files, self.law, self.said, intervals
+            content, text == _spread(content), self.version, files, self.law, self.said, intervals, self._told_numbers
         )
 
     def _handouts(self) -> list[Claim]:
@@ -359,6 +394,8 @@ class FinishedGroups:
             self.law,
             self.said,
             checks,
+            Estimates(read_channels(self.folder.channels), self.text, self.recount.rows),
+            class_weights(self.settled, self.said),
         )
 
 

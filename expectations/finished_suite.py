@@ -17,7 +17,6 @@ from funnel.pipeline.expectations import (
 from funnel.pipeline.expectations.custom.base import ReleaseExpectation
 from funnel.pipeline.expectations.custom.csv_copy import ExpectCsvToEqualTable
 from funnel.pipeline.expectations.custom.disclosure import ExpectFrequenciesToMeetRules
-from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
 from funnel.pipeline.expectations.custom.frequencies import ExpectFrequenciesToBeProtected
 from funnel.pipeline.expectations.custom.handouts import ExpectHandoutsToFollowDocuments
 from funnel.pipeline.expectations.custom.histories import ExpectHistoriesToMeetBound
@@ -30,6 +29,7 @@ from funnel.pipeline.expectations.custom.recounted import ExpectCountsToEqualRec
 from funnel.pipeline.expectations.custom.report import ExpectReportToFollowRecount
 from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReaderToAgree
 from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
+from funnel.pipeline.expectations.number_claims import expect_numbers
 
 
 def declare_finished(
@@ -83,22 +83,13 @@ def declare_finished(
             ),
         )
     ]
-    numbers: list[ReleaseExpectation] = [
-        ExpectNumbersToFollowRecords(
-            claims=list(finished.DRAWN_CLAIMS),
-            description=(
-                "Every drawn number is the one that the published records and the declared intervals make, made again "
-                "without the source."
-            ),
-        )
-    ]
     return [
         ExpectPublicFilesToEqualDeclared(
             claims=list(public_files.CLAIMS),
             description="The folder holds exactly the declared public files, as plain files, and a closed audit/.",
         ),
         *(copies if csv else []),
-        *(numbers if drawn else []),
+        *([expect_numbers()] if drawn else []),
         *(keys if keyed else []),
         ExpectSecondReaderToAgree(
             claims=list(finished.READER_CLAIMS),

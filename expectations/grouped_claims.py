@@ -158,12 +158,12 @@ def figure_claims(content: Mapping[str, Any], canonical: bool, law: PublishedLaw
     }
     wrong = [f"{key} is {stated.get(key)!r}" for key, value in declared.items() if stated.get(key) != value]
     holds = guarantee_claim("guarantee", stated["declared"], said)
-    unprotected = {"protection": "none"}
+    protected = {"protection": said.frequencies.protection}
     told = {key: value for key, value in content["frequencies"].items() if value not in (None, 0, 0.0, False)}
     return [
         claim("canonical text", canonical, "holds more than its content"),
         holds if holds.failure else of("guarantee", wrong),
         of("level", level_complaints("the level", stated["level"], followed.outputs, budget)),
         of("figures", told_complaints(content, law)),
-        claim("frequencies", told == unprotected, "are not said to be exact counts that are only rounded"),
+        claim("frequencies", told == protected, "are not said to be protected as the spec asks"),
     ]

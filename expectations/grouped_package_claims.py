@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,7 @@ from funnel.pipeline.expectations.package_claims import (
     SCOPES,
     created_claim,
     described,
+    drawn_fields,
     resource,
     texts_of,
     with_numbers,
@@ -24,6 +25,7 @@ from funnel.pipeline.expectations.package_claims import (
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim
 from funnel.pipeline.expectations.public_files import CHANNELS, NUMBERS
 from funnel.pipeline.expectations.said import Said
+from funnel.recount.drawn_numbers import ToldNumbers
 
 CLAIMS = ("canonical text", "texts", "resources", "guarantee", "level", "channel", "figures", "nothing else")
 MEANING = (
@@ -47,6 +49,7 @@ def grouped_package_claims(
     law: PublishedLaw,
     said: Said,
     intervals: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = MappingProxyType({}),
+    drawn: Sequence[ToldNumbers] = (),
 ) -> list[Claim]:
     """What holds of the content of a ``datapackage.json``.
 
@@ -65,13 +68,18 @@ def grouped_package_claims(
         What the text of the spec says.
     intervals : mapping of column to mapping of category to (least, largest)
         The intervals that categories of numbers stand for.
+    drawn : sequence of ToldNumbers
+        The columns of numbers that are drawn within them.
     """
     privacy, text = content["funnel:privacy"], law.followed.text
     texts = texts_of(version, said)
     resources = [
         resource(
             said.settings["name"],
-            with_numbers(described(path, text.texts, MEANING), text.columns, said, intervals),
+            [
+                *with_numbers(described(path, text.texts, MEANING), text.columns, said, intervals),
+                *drawn_fields(path, drawn, said),
+            ],
             path,
             *files[path],
         )
@@ -108,6 +116,7 @@ def _channel(files: Mapping[str, tuple[str, int]], law: PublishedLaw, said: Said
         return {"path": path, "hash": f"sha256:{files[path][0]}"}
 
     text = law.followed.text
+    protection = said.frequencies.protection
     noisy = ("path", "hash", "epsilon", "delta", "beta", "spent", "unprotectedVersions")
     return {
         "schema": "funnel/grouped-privacy/1",
@@ -127,7 +136,7 @@ def _channel(files: Mapping[str, tuple[str, int]], law: PublishedLaw, said: Said
         "records": rows,
         "rowOrder": "random" if said.shuffled else "as in the source",
         "disclosureControl": expected_rules(said),
-        "frequencies": {"protection": "none", "meaning": PROTECTED["none"], **dict.fromkeys(noisy)},
+        "frequencies": {"protection": protection, "meaning": PROTECTED[protection], **dict.fromkeys(noisy)},
         "scope": SCOPES[said.people],
         "people": said.people,
     }

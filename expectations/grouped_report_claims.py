@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from funnel.audit.grouped.estimates import Estimates, estimate_complaints
 from funnel.audit.grouped.figures import column_complaints, is_told, level_complaints, step_of
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
+from funnel.pipeline.expectations.disclosure_claims import asked_rules
 from funnel.pipeline.expectations.grouped_claims import of
 from funnel.pipeline.expectations.protocol_claims import guarantee_claim
 from funnel.pipeline.expectations.report_claims import inactive_claim
 from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount.grouped_text import members_of
 
 CLAIMS = (
@@ -28,8 +33,12 @@ CLAIMS = (
     "figures",
     "beliefs",
     "examples",
+    "estimates",
+    "weighted",
     "checks",
 )
+# As documented of channels: values that fewer records have are not told of by themselves.
+_FEWEST = 500
 _SEPARATOR = " · "
 # Figures that are not shares have so many digits.
 _DIGITS, _LIMITS = 2, 3
@@ -45,6 +54,8 @@ def grouped_report_claims(
     law: PublishedLaw,
     said: Said,
     checks: Sequence[tuple[str, str]],
+    estimates: Estimates,
+    weights: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -64,6 +75,10 @@ def grouped_report_claims(
     said : Said
     checks : sequence of (name, description)
         Of all expectations.
+    estimates : Estimates
+        What the effective channels tell, which were judged.
+    weights : mapping of class to Fraction
+        What the classes of survey weights stand for.
     """
     settings, figures, text = said.settings, numbers["figures"], law.followed.text
     budget = float(said.promise.budget)
@@ -80,6 +95,7 @@ def grouped_report_claims(
         "choice": text.content["choice"],
         "made_for": said.expected_people,
         "least_people": math.ceil(said.expected_people / 10),
+        "rules": _rules(said),
     }
     told = [(one["name"], one["description"]) for one in numbers["judged"]]
     return [
@@ -94,8 +110,22 @@ def grouped_report_claims(
         of("figures", _figures(numbers, law, said)),
         of("beliefs", _beliefs(numbers, law, said)),
         of("examples", _examples(numbers["texts"], law)),
+        of("estimates", estimate_complaints(numbers["estimated"], estimates)),
+        all_of("weighted", _weighted(numbers, law, said, weights)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]
+
+
+def _rules(said: Said) -> dict[str, Any] | None:
+    """What has to be said of the rules that channels keep; None where a breach is only told of."""
+    rules = asked_rules(said)
+    if rules is None:
+        return None
+    return {
+        "minimum_cell": rules.least,
+        "dominance": float(rules.share),
+        "unique_share": float(rules.alone),
+    }
 
 
 def _rendered(path: Path) -> str:
@@ -105,18 +135,35 @@ def _rendered(path: Path) -> str:
     return str(render_grouped(GroupedReport.read(path)))
 
 
+def _weighted(
+    numbers: Mapping[str, Any], law: PublishedLaw, said: Said, weights: Mapping[str, Fraction]
+) -> Iterator[Claim]:
+    weight: str | None = said.settings.get("weight")
+    columns: dict[str, dict[tuple[str, str], int]] = {}
+    for column in law.columns:
+        if weight is not None and column != weight:
+            both = sorted((column, weight), key=law.columns.index)
+            at, pairs = both.index(column), law.effective[tuple(both)]
+            found = ((pair[at], pair[1 - at]) for pair in pairs.inputs)
+            columns[column] = dict(zip(found, map(int, pairs.people), strict=True))
+    fewest = max(_FEWEST, said.expected_people)
+    return weighted_claims(numbers.get("weighted"), weight, weights, columns, fewest)
+
+
 def _groups(told: Sequence[Mapping[str, Any]], law: PublishedLaw) -> Iterator[str]:
     stages, step = law.followed.text.stages, step_of(int(law.people.sum()))
     if [tuple(one["columns"]) for one in told] != [stage.columns for stage in stages]:
         yield "they are not those of the protocol"
         return
-    for one, stage in zip(told, stages, strict=True):
+    for one, stage, shared in zip(told, stages, law.followed.shared, strict=True):
         named = ", ".join(stage.columns)
         channels = sum(len(channel.labels) > 1 for channel in stage.channels)
         if (one["combinations"], one["channels"]) != (len(stage.symbols), channels):
             yield f"combinations and ways to draw {named} are not those of the protocol"
         if not is_told(one["kept"], law.of(stage.columns).kept, step):
             yield f"what is kept of {named} is told as {one['kept']!r}, which it is not"
+        if not is_told(one["shared"], shared, step):
+            yield f"of how many people {named} shares weights is told as {one['shared']!r}, which it is not"
 
 
 def _columns(told: Sequence[Mapping[str, Any]], law: PublishedLaw) -> Iterator[str]:
@@ -146,8 +193,9 @@ def _figures(numbers: Mapping[str, Any], law: PublishedLaw, said: Said) -> Itera
         yield f"the factor of the level is told as {factor!r}, which it is not"
     if not _is_error(numbers["error"], 0.5, said.expected_people):
         yield f"the error of a share of one half is told as {numbers['error']!r}, which it is not"
-    if {key: value for key, value in numbers["frequencies"].items() if value} != {"protection": "none"}:
-        yield "the frequencies are not said to be exact counts that are only rounded"
+    protected = {"protection": said.frequencies.protection}
+    if {key: value for key, value in numbers["frequencies"].items() if value} != protected:
+        yield "the frequencies are not said to be protected as the spec asks"
 
 
 def _is_error(stated: object, share: float, people: int) -> bool:

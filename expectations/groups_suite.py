@@ -34,9 +34,12 @@ from funnel.pipeline.expectations.custom.recounted import ExpectCountsToEqualRec
 from funnel.pipeline.expectations.custom.report import ExpectReportToFollowRecount
 from funnel.pipeline.expectations.custom.second_reader import ExpectSecondReaderToAgree
 from funnel.pipeline.expectations.custom.source import ExpectSourceToEqualSnapshot
+from funnel.pipeline.expectations.number_claims import expect_numbers
 
 
-def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee) -> list[ReleaseExpectation]:
+def declare_groups(
+    csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee, drawn: bool = False
+) -> list[ReleaseExpectation]:
     """All expectations on a finished folder of groups, each with a description in plain words.
 
     Parameters
@@ -49,6 +52,8 @@ def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee)
         Whether rows are in random order.
     guarantee : Guarantee
         The declared bound.
+    drawn : bool
+        Whether numbers are drawn within published intervals.
     """
     copies: list[ReleaseExpectation] = [
         ExpectCsvToEqualTable(
@@ -80,6 +85,7 @@ def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee)
             ),
         ),
         *(copies if csv else []),
+        *([expect_numbers()] if drawn else []),
         *(keys if keyed else []),
         ExpectSecondReaderToAgree(
             claims=list(finished_groups.READER_CLAIMS),
@@ -94,10 +100,10 @@ def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee)
             description="The counts that it was made from are those counted again from the source by another reader.",
         ),
         ExpectFrequenciesToMeetRules(
-            claims=list(disclosure_claims.CLAIMS),
+            claims=list(disclosure_claims.GROUPED),
             description=(
-                "The frequencies of each group keep the rules of disclosure control, unless the spec asks to report "
-                "only."
+                "The frequencies of each group keep the rules of disclosure control, and so does what the weights of "
+                "every channel are about, unless the spec asks to report only."
             ),
         ),
         ExpectGroupsToBeWellFormed(
@@ -153,7 +159,9 @@ def declare_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee)
     ]
 
 
-def announced_groups(csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee) -> tuple[tuple[str, str], ...]:
+def announced_groups(
+    csv: bool, keyed: bool, shuffled: bool, guarantee: Guarantee, drawn: bool = False
+) -> tuple[tuple[str, str], ...]:
     """Names and descriptions of what such a release will be judged by, in their order."""
-    declared = declare_groups(csv, keyed, shuffled, guarantee)
+    declared = declare_groups(csv, keyed, shuffled, guarantee, drawn)
     return tuple((str(one.configuration.type), str(one.description)) for one in declared)

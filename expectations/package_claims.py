@@ -138,7 +138,7 @@ def package_claims(
             said.settings["name"],
             [
                 *with_numbers(described(path, of_column, _FIELD), said.publish, said, intervals),
-                *(_drawn(path, one, said) for one in drawn if path in (DRAWN, DRAWN_CSV)),
+                *drawn_fields(path, drawn, said),
             ],
             path,
             *files[path],
@@ -256,10 +256,12 @@ def _numbers(column: str, said: Said, intervals: Mapping[str, tuple[Fraction, Fr
     return {"funnel:numbers": {**known, "whole": whole, **({"intervals": ends} if ends else {}), **means, **weight}}
 
 
-def _drawn(path: str, told: ToldNumbers, said: Said) -> dict[str, Any]:
-    """The field of a column of drawn numbers."""
-    unit = said.section("numbers")[told.column].get("unit")
-    return field_again(told, unit, in_csv if path.endswith(".csv") else str)
+def drawn_fields(path: str, drawn: Sequence[ToldNumbers], said: Said) -> list[dict[str, Any]]:
+    """The fields of the columns of drawn numbers, where a table has them."""
+    if path not in (DRAWN, DRAWN_CSV):
+        return []
+    written = in_csv if path.endswith(".csv") else str
+    return [field_again(one, said.section("numbers")[one.column].get("unit"), written) for one in drawn]
 
 
 def _of_outputs(protocol: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from html.parser import HTMLParser
+from types import MappingProxyType
 from typing import Any
 
 from funnel.alphabet import SEPARATOR
@@ -15,6 +17,7 @@ from funnel.pipeline.expectations.laws import Laws, share_step, step_above
 from funnel.pipeline.expectations.package_claims import radius_claim
 from funnel.pipeline.expectations.protocol_claims import explained_claim, guarantee_claim, level_claim
 from funnel.pipeline.expectations.said import Said
+from funnel.pipeline.expectations.weighted_claims import weighted_claims
 from funnel.recount import PlainInformation, PlainLevel
 from funnel.recount.frequencies import PublicFrequencies
 
@@ -29,6 +32,7 @@ CLAIMS = (
     "figures",
     "frequencies",
     "accuracy",
+    "weighted",
     "lifts",
     "comparison",
     "checks",
@@ -75,6 +79,7 @@ def report_claims(
     outside: float = 0.0,
     rows: int = 0,
     public: PublicFrequencies | None = None,
+    weights: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
 
@@ -107,6 +112,8 @@ def report_claims(
         Records of the table.
     public : PublicFrequencies, optional
         Where noise protects the frequencies.
+    weights : mapping of class to Fraction
+        What the classes of survey weights stand for.
     """
     settings, figures = said.settings, numbers["figures"]
     texts = {
@@ -140,6 +147,7 @@ def report_claims(
         ),
         all_of("frequencies", [*_frequencies(numbers, laws), *_protection(numbers, public, said)]),
         all_of("accuracy", accuracy_claims(numbers, laws)),
+        all_of("weighted", _weighted(numbers, laws, said, weights)),
         all_of("lifts", _lifts(numbers, laws)),
         all_of("comparison", _chosen(numbers, laws, alone or laws.information)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
@@ -197,6 +205,19 @@ def _channel(numbers: Mapping[str, Any], protocol: Mapping[str, Any], laws: Laws
     yield same("reads the secret", mechanism["reads_secret"], laws.reads_secret)
     yield same("secret", numbers["secret"], {"columns": list(said.secret), "values": len(laws.recount.secret)})
     yield same("published", numbers["published"], {"columns": list(said.publish), "values": len(laws.recount.inputs)})
+
+
+def _weighted(numbers: Mapping[str, Any], laws: Laws, said: Said, weights: Mapping[str, Fraction]) -> Iterator[Claim]:
+    weight = said.settings.get("weight")
+    columns: dict[str, dict[tuple[str, str], int]] = {}
+    if weight is not None:
+        at = said.publish.index(weight)
+        for symbol, count in laws.inputs.items():
+            for j, column in enumerate(said.publish):
+                if j != at:
+                    pairs = columns.setdefault(column, {})
+                    pairs[symbol[j], symbol[at]] = pairs.get((symbol[j], symbol[at]), 0) + count
+    yield from weighted_claims(numbers.get("weighted"), weight, weights, columns)
 
 
 def _protection(numbers: Mapping[str, Any], public: PublicFrequencies | None, said: Said) -> Iterator[Claim]:

@@ -115,7 +115,7 @@ def release_groups(
         rows = sanitise_groups(spec, decision, snapshot, joint, protocol, folder, workspace, secret)
         findings, shown = audit_groups(spec, snapshot, joint, optimised, rows, folder)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        public = describe_groups(spec, decision, joint, optimised, protection, findings, shown, rows, folder)
+        public = describe_groups(spec, decision, snapshot, joint, optimised, protection, findings, shown, rows, folder)
         content = report_groups(
             spec,
             decision,

@@ -41,12 +41,13 @@ _OFTEN = 1.0
 
 
 def frequencies_line(protection: Protection, grouped: bool = False) -> str:
-    """What protects the frequencies that everything public is made from, in one line; groups have nothing else."""
+    """What protects the frequencies that everything public is made from, in one line; groups have no noise."""
     if protection.protection != "noise":
         more = 'protection = "noise" in [frequencies] protects them.'
         if grouped:
-            more = "Columns that are published in groups have no other protection."
+            more = 'protection = "threshold" in [frequencies] groups what few people have.'
         if protection.protection == "threshold":
+            more = "Columns that are published in groups have no other protection." if grouped else more
             return (
                 "FREQUENCIES ARE GROUPED, BUT EXACT: rare combinations were grouped before anything else, and all "
                 "public files are made from the exact counts of the groups; two versions that differ by one person can "

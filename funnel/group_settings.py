@@ -11,7 +11,7 @@ from funnel.fields import Columns, Texts, read_columns
 from funnel.settings import Section
 
 AUTO = "auto"
-_KINDS = ("lip", "alip", "ldp")
+_KINDS = ("lip", "alip", "ldp", "rlip", "ralip", "rldp")
 
 
 def _groups(value: object) -> object:
@@ -53,6 +53,10 @@ class GroupSettings(Section):
         if self.without and self.of != AUTO:
             raise ValueError('names columns to leave out, which is for publish = "auto"; take without out')
         return self
+
+    def known(self, publish: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """The groups of these columns; where they are chosen each alone, which is in some group whatever is chosen."""
+        return self.of if isinstance(self.of, tuple) else tuple((column,) for column in publish)
 
     @property
     def is_auto(self) -> bool:
@@ -104,8 +108,10 @@ def _with(groups: object, of: object) -> object:
     return {**groups, "of": of}
 
 
-def unfit_for_groups(kind: str) -> str | None:
-    """Why a guarantee cannot be kept by groups of columns, in one sentence; None if it can."""
+def unfit_for_groups(kind: str, laws: object = None) -> str | None:
+    """Why a guarantee, over a set of laws or none, cannot be kept by groups of columns; None if it can."""
+    if laws == "chi2":
+        return f"groups of columns cannot keep {kind} over the set chi2, which no people prove; take the set out"
     if kind in _KINDS:
         return None
     if kind == "perfect":
@@ -113,11 +119,8 @@ def unfit_for_groups(kind: str) -> str | None:
             'groups of columns cannot keep guarantee = "perfect", whose equations no rounding to whole weights meets; '
             "give lip, alip or ldp a budget above 0"
         )
-    if kind in ("rlip", "ralip", "rldp", "srlip"):
-        return (
-            f"groups of columns cannot keep {kind}: the set of laws of what a record may show so far is not there yet; "
-            f"use {kind[1:] if kind != 'srlip' else 'lip'}"
-        )
+    if kind == "srlip":
+        return "groups of columns cannot keep srlip: side channels are not there yet for them; use lip"
     return (
         f"groups of columns cannot keep {kind}, which is no bound on what each single record tells of the secret; use "
         "lip, alip or ldp"

@@ -396,14 +396,14 @@ class ReleaseSpec(Section):
     def ungroupable(self) -> str | None:
         """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
         protection = self.frequencies.protection
-        if protection != "none":
-            asked = "noise leaves nothing of them" if protection == "noise" else "all of them would have to be grouped"
+        if protection == "noise":
             return (
-                f'columns cannot be published in groups with [frequencies] protection = "{protection}": the counts of '
-                f"combinations of that many columns are those of single people, and {asked}; write protection = "
-                '"none", under which all public figures are rounded from exact counts'
+                'columns cannot be published in groups with [frequencies] protection = "noise": the counts of '
+                "combinations of that many columns are those of single people, and noise leaves nothing of them; write "
+                'protection = "threshold", under which what few people have is grouped, or "none"; public figures are '
+                "rounded from exact counts"
             )
-        if (reason := unfit_for_groups(self.guarantee.kind)) is not None:
+        if (reason := unfit_for_groups(self.guarantee.kind, (self.guarantee.model_extra or {}).get("set"))) is not None:
             return reason
         if self.history is not None and self.history.people == "same":
             return (
@@ -416,10 +416,14 @@ class ReleaseSpec(Section):
         if self.mechanism.name != "auto" or self.mechanism.reads_secret:
             asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
             return f"{asked} is for columns that are published together, not in groups; take it out"
-        if self.groups.people < self.disclosure.minimum_cell:
+        least = [(self.disclosure.minimum_cell, "[disclosure] minimum_cell")]
+        if protection == "threshold":
+            least.append((self.frequencies.threshold, "[frequencies] threshold"))
+        fewest, where = max(least)
+        if self.groups.people < fewest:
             return (
-                f"[groups] people is {self.groups.people}, fewer than the {self.disclosure.minimum_cell} of "
-                "[disclosure] minimum_cell, which holds for what a record shows as well; raise people"
+                f"[groups] people is {self.groups.people}, fewer than the {fewest} of {where}, which holds for what a "
+                "record shows as well; raise people"
             )
         return None
 
@@ -428,10 +432,6 @@ class ReleaseSpec(Section):
         what = f'[numbers] draw = "within" of {column!r}'
         if column in self.secret:
             raise ValueError(f"{what} draws from what is published, and that column is secret; take draw out")
-        if self.groups.of is not None:
-            raise ValueError(
-                f"{what} is not there yet for groups of columns; publish a flat list of few, or take draw out"
-            )
         if not self.has_bins(column):
             raise ValueError(
                 f"{what} draws within the bins of a column, and it has none; give bins under "
@@ -457,20 +457,23 @@ class ReleaseSpec(Section):
             if not low <= mean <= (high if high == ends[-1] else high - under):
                 raise ValueError(f"[numbers] {column!r} has a mean of {mean} for its bin from {low} to {high}")
 
+    def _require_weighable(self) -> None:
+        """Refuse weights that are not published, or with nothing beside them."""
+        if self.weight not in self.publish:
+            raise ValueError(
+                f"weight names the column {self.weight!r}, which is not published: weights are one more column under "
+                f"the bound, in classes; add it to publish{did_you_mean(str(self.weight), self.publish)}"
+            )
+        if len(self.publish) < 2:
+            raise ValueError("weight names the only published column; publish what is to be weighted, too")
+
     @model_validator(mode="after")
     def _weight_agrees(self) -> Self:
         if self.weight is None:
             return self
         column, key = self.weight, toml_key(self.weight)
-        if self.groups.of is not None:
-            raise ValueError("weight is not there yet for groups of columns; publish a flat list, or take weight out")
-        if column not in self.publish:
-            raise ValueError(
-                f"weight names the column {column!r}, which is not published: weights are one more column under the "
-                f"bound, in classes; add it to publish{did_you_mean(column, self.publish)}"
-            )
-        if len(self.publish) < 2:
-            raise ValueError("weight names the only published column; publish what is to be weighted, too")
+        if self.publish or not self.groups.is_auto:
+            self._require_weighable()
         numbers = self.numbers.get(column)
         if not self.has_bins(column) or numbers is None or numbers.range is None:
             raise ValueError(
@@ -479,6 +482,10 @@ class ReleaseSpec(Section):
             )
         if numbers.range[0] < 0:
             raise ValueError(f"[numbers] {column!r} is a weight, and its range begins below 0")
+        if self.recode[column].groups or self.recode[column].minimum_count is not None:
+            raise ValueError(
+                f"[recode.{key}] joins classes of weights, and what is joined stands for no one weight; give fewer bins"
+            )
         return self
 
     @property
@@ -600,6 +607,12 @@ class ReleaseSpec(Section):
         found = self.model_copy(update={"publish": columns})
         try:
             found._check_columns()
+            for column, numbers in found.numbers.items():
+                found._require_listed("numbers", column)
+                if numbers.draw is not None:
+                    found._require_drawable(column)
+            if found.weight is not None:
+                found._require_weighable()
         except ValueError as error:
             raise SpecError(str(error)) from error
         return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from funnel.disclosure.groups import rules_given_prefixes
 from funnel.groups import GroupedProtocol, Shown
 from funnel.groups.drawn_by_weights import groups_consistency
 from funnel.guarantees import parse_guarantee
@@ -26,6 +27,7 @@ from funnel.release.grouped_findings import (
     GroupedFindings,
     GroupedSolved,
 )
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_public import GroupedPublic
 from funnel.release.grouped_publication import write_grouped_documents
 from funnel.release.grouped_rows import GroupedRows, draw_grouped_rows, take_over_grouped
@@ -36,7 +38,7 @@ from funnel.release.secret import ReleaseSecret
 from funnel.release.snapshot import Snapshot
 from funnel.spec import ReleaseSpec
 
-PROTOCOL, SOLVED = "protocol.json", "solved.json"
+PROTOCOL, SOLVED, PROOF = "protocol.json", "solved.json", "proof.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +51,14 @@ class OptimisedGroups:
     solved : GroupedSolved
     cached : bool
         Whether an earlier run made them.
+    proof : GroupedProof or None
+        What a bound in the population rests on.
     """
 
     protocol: GroupedProtocol
     solved: GroupedSolved
     cached: bool
+    proof: GroupedProof | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -73,7 +78,7 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         If its bound is not proven, which is a defect.
     """
     cache = Cache(workspace / "protocols")
-    rules = spec.disclosure
+    rules = rules_given_prefixes(spec)
     key = cache.key(
         snapshot.content_sha256,
         spec.secret,
@@ -81,20 +86,24 @@ def optimise_groups(spec: ReleaseSpec, joint: Joint, snapshot: Snapshot, workspa
         spec.groups.of,
         spec.groups.people,
         spec.guarantee.canonical,
+        spec.name,
         seconds_for_groups(spec),
-        [rules.minimum_cell, rules.dominance, rules.unique_share, rules.refuses(spec.frequencies.protection)],
+        "no rules" if rules is None else ["rules given prefixes", *astuple(rules)],
     )
     found = cache.find(key)
     if found is None:
         made = make_groups(spec, joint, parse_guarantee(spec.guarantee.canonical), tell)
         # Made again from what is kept, so that a first run and a later one have the same.
         kept = {PROTOCOL: made.protocol.to_json().encode(), SOLVED: GroupedSolved.of(made).to_bytes()}
+        if made.proven is not None:
+            kept[PROOF] = GroupedProof.of(made.proven).to_bytes()
         cache.keep(key, kept)
     else:
         kept = found
     tell("done" if found is None else "taken from the cache")
     protocol, solved = GroupedProtocol.from_json(kept[PROTOCOL]), GroupedSolved.from_json(kept[SOLVED])
-    return OptimisedGroups(protocol, solved, found is not None)
+    proof = GroupedProof.from_json(kept[PROOF]) if PROOF in kept else None
+    return OptimisedGroups(protocol, solved, found is not None, proof)
 
 
 @step
@@ -168,6 +177,8 @@ def audit_groups(
         **{name: getattr(solved, name) for name in type(solved).model_fields if name != "schema_"},
     )
     write_whole(folder.findings, findings.to_bytes())
+    if optimised.proof is not None:
+        write_whole(folder.proof, optimised.proof.to_bytes())
     return findings, shown
 
 
@@ -175,6 +186,7 @@ def audit_groups(
 def describe_groups(
     spec: ReleaseSpec,
     decision: Draw | TakeOver,
+    snapshot: Snapshot,
     joint: Joint,
     optimised: OptimisedGroups,
     protection: Protection,
@@ -183,7 +195,7 @@ def describe_groups(
     rows: GroupedRows,
     folder: ReleaseFolder,
 ) -> GroupedPublic:
-    """Write the protocol, the effective channels and the csv, and the counted records into the internal folder.
+    """Write the protocol, the effective channels, csv and drawn numbers, and the counted records into audit/.
 
     Of the exact figures nothing enters the public files but as `GroupedPublic` and the table of channels round them.
     """
@@ -194,7 +206,8 @@ def describe_groups(
     guarantee = parse_guarantee(spec.guarantee.canonical)
     public = GroupedPublic.of(findings, guarantee)
     channels = channels_table(shown, findings.people)
-    write_grouped_documents(spec, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
+    settled = snapshot.read_codings().settled(spec)
+    write_grouped_documents(settled, optimised.protocol, guarantee, public, channels, protection, rows.data, folder)
     return public
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from typing import IO, Any
@@ -26,22 +26,33 @@ from funnel.tables import open_paged
 _WRITTEN: dict[str, Any] = {"compression": "zstd", "write_batch_size": 1 << 16}
 
 
-def check_drawn_numbers(folder: ReleaseFolder, document: ProtocolDocument, package: dict[str, Any]) -> list[Check]:
+Behind = Mapping[str, Mapping[str, Collection[str]]]
+"""Of every published column, in their order, and of every text of it, in theirs, the true values that it may be of."""
+
+
+def check_drawn_numbers(folder: ReleaseFolder, behind: Behind, package: dict[str, Any]) -> list[Check]:
     """Whether numbers are what the published records make, and whether their tables are what funnel writes of them.
 
     Nothing of the source is needed: each number is a function of the published records and of the intervals that the
     data package tells.
+
+    Parameters
+    ----------
+    folder : ReleaseFolder
+    behind : mapping of column to mapping of text to values
+        As the protocol has it: `behind_texts`, or of groups `GroupedText.behind`.
+    package : JSON object
 
     Notes
     -----
     O(rows) time for each column of numbers; memory for one row group.
     """
     try:
-        told = _told(package, document)
-        wrong = [said for one in told for said in _unlike_bins(package, one)]
+        told = _told(package, behind)
+        wrong = [said for one in told for said in _unlike_bins(package, one, behind[one.column])]
         if wrong:
             return [judged("drawn numbers", wrong, "")]
-        layout, difference, differs = _difference(folder, document.outputs.columns, told)
+        layout, difference, differs = _difference(folder, [*behind], told)
     except DataError as error:
         return [Check("drawn numbers", State.FAILED, str(error))]
     except (OSError, pa.ArrowException, MemoryError, ValueError) as error:
@@ -53,45 +64,57 @@ def check_drawn_numbers(folder: ReleaseFolder, document: ProtocolDocument, packa
     return [judged("drawn numbers", [], why), encoding_check("drawn numbers table", differs, layout)]
 
 
-def told_numbers(field: Any, document: ProtocolDocument) -> ToldNumbers:
-    """What a field of a data package says of drawn numbers.
-
-    Raises
-    ------
-    DataError
-        If it is of no published column, or not well-formed.
-    """
-    drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
-    column, columns = drawn.get("from") if isinstance(drawn, dict) else None, document.outputs.columns
-    if column not in columns:
-        raise DataError("the data package says of numbers that they are drawn of a column that is not published")
-    place = columns.index(column)
-    return parsed_numbers(field, list(dict.fromkeys(symbol[place] for symbol in document.outputs.symbols)))
+def behind_texts(document: ProtocolDocument) -> Behind:
+    """Of every text that may be published of a column the true values that a record which draws it can have."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for place, column in enumerate(document.outputs.columns):
+        read, of_column = document.inputs.columns.index(column), found.setdefault(column, {})
+        for symbol, row in zip(document.outputs.symbols, document.entries, strict=True):
+            values = of_column.setdefault(symbol[place], set())
+            values.update(document.inputs.symbols[x][read] for x, _ in row)
+    return found
 
 
-def _told(package: dict[str, Any], document: ProtocolDocument) -> list[ToldNumbers]:
+def _told(package: dict[str, Any], behind: Behind) -> list[ToldNumbers]:
     try:
         (resource,) = (one for one in package["resources"] if one["path"] == TABLES[0])
-        fields = resource["schema"]["fields"][len(document.outputs.columns) :]
+        fields = resource["schema"]["fields"][len(behind) :]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError("the data package does not describe the table of numbers") from error
     if not fields:
         raise DataError("the data package tells of no column of numbers")
-    return [told_numbers(field, document) for field in fields]
+    return [_told_of(field, behind) for field in fields]
 
 
-def _unlike_bins(package: dict[str, Any], told: ToldNumbers) -> Iterator[str]:
-    """Where what texts stand for is not made of the bins that the data package tells."""
+def _told_of(field: Any, behind: Behind) -> ToldNumbers:
+    """What a field says of drawn numbers."""
+    drawn = field.get("funnel:drawn") if isinstance(field, dict) else None
+    column = drawn.get("from") if isinstance(drawn, dict) else None
+    if not isinstance(column, str) or column not in behind:
+        raise DataError("the data package says of numbers that they are drawn of a column that is not published")
+    return parsed_numbers(field, list(behind[column]))
+
+
+def _unlike_bins(package: dict[str, Any], told: ToldNumbers, behind: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Where what texts stand for is not made of the bins that the data package tells, and of all that are behind it."""
     (fields,) = (one["schema"]["fields"] for one in package["resources"] if one["path"] == TABLES[0])
     bins = next((field.get("funnel:numbers") for field in fields if field.get("name") == told.column), None) or {}
-    intervals = bins.get("intervals", {})
-    known = [list(map(float, ends)) for ends in intervals.values()]
-    for text, ranges in told.ranges.items():
-        found = [list(map(float, ends)) for ends in ranges]
-        if text in intervals and found != [list(map(float, intervals[text]))]:
+    of_bin = {text: [list(map(float, ends))] for text, ends in bins.get("intervals", {}).items()}
+    known = [ends for (ends,) in of_bin.values()]
+    ranges = {text: [list(map(float, ends)) for ends in some] for text, some in told.ranges.items()}
+    values = frozenset[str]().union(*behind.values())
+    for text, found in ranges.items():
+        # What a value stands for that is no bin, such as a group of them, is told where it is published by itself.
+        own = [of_bin.get(value, ranges.get(value)) for value in behind[text]]
+        sure = [ends for some in own if some is not None for ends in some]
+        if text in of_bin and found != of_bin[text]:
             yield f"{told.name} of {text!r} are not those of its bin"
         elif any(ends not in known for ends in found):
             yield f"{told.name} of {text!r} are of no bins"
+        elif text not in values and (
+            any(ends not in found for ends in sure) or (None not in own and any(ends not in sure for ends in found))
+        ):
+            yield f"{told.name} of {text!r} are not those of all values that it may be of"
 
 
 def _difference(

@@ -14,7 +14,7 @@ from funnel.release.documents import ProtocolDocument
 from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
 from funnel.release.provenance import software_name
-from funnel.release.public_report import PublicReport
+from funnel.release.public_report import PublicReport, Weighted
 
 Render = Callable[[bytes], str]
 """Makes the page from the bytes of the document of its numbers."""
@@ -135,6 +135,7 @@ def check_numbers(
         "channel.outputs": (told.channel.outputs, len(document.outputs.symbols)),
         "secret": (told.secret.columns, document.guarantee.secret),
         "published": (told.published.columns, document.prior.columns),
+        "weighted": weighted_of(told.weighted, package),
         "holds": (figures.holds, True),
         **{
             # All their digits are in the protocol.
@@ -145,6 +146,20 @@ def check_numbers(
     }
     wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
     return judged("report figures", wrong, "those of the protocol and the data package")
+
+
+def weighted_of(told: Weighted | None, package: dict[str, Any]) -> tuple[object, object]:
+    """What a report says that its columns are weighted by, and what the data package says; older ones say nothing."""
+    if told is None:
+        return None, None
+    try:
+        (table,) = (one for one in package["resources"] if one["path"] == "data/records.parquet")
+        fields = [(one["name"], one.get("funnel:numbers", {})) for one in table["schema"]["fields"]]
+        weights = [name for name, numbers in fields if numbers.get("surveyWeight") is True]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return told.weight, None
+    others = [name for name, _ in fields if name not in weights]
+    return ([told.weight], [one.column for one in told.columns]), (weights, others)
 
 
 def _short(value: object) -> object:

@@ -13,7 +13,7 @@ from funnel.audit.arithmetic import (
     reads_published_only,
 )
 from funnel.audit.check import Check, State, judged, overall, unchecked
-from funnel.audit.drawn_numbers import check_drawn_numbers
+from funnel.audit.drawn_numbers import behind_texts, check_drawn_numbers
 from funnel.audit.encoding import Table, check_csv, check_table
 from funnel.audit.evidence import check_evidence, check_public, read_evidence
 from funnel.audit.files import Listing, file_facts, list_folder, parse_json, read_document
@@ -95,7 +95,7 @@ def recheck(folder: ReleaseFolder, told: Told | None = None) -> list[Check]:
         known = table is not None
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
     if set(TABLES) & set(facts):
-        checks += check_drawn_numbers(folder, document, package)
+        checks += check_drawn_numbers(folder, behind_texts(document), package)
     checks += [
         check_package(package, document, facts, rows, told_of),
         *check_handouts(folder, document, package, facts),

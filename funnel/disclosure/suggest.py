@@ -45,6 +45,18 @@ class Suggestion:
     grouping: Grouping
     joint: Joint
 
+    def applied(self, spec: ReleaseSpec, joint: Joint) -> Joint:
+        """Counts of further columns besides, which stay as they are, with the names that groups have.
+
+        Parameters
+        ----------
+        spec : ReleaseSpec
+            That it was suggested for.
+        joint : Joint
+            Counts of the same records.
+        """
+        return _renamed(joint, self.grouping, self.recode, spec)
+
     @property
     def toml(self) -> str:
         """The lines to paste, each section in place of the one of its name."""
@@ -247,7 +259,8 @@ def _symbols(alphabet: Alphabet, names: Mapping[str, Mapping[str, str]]) -> tupl
     known: dict[tuple[str, ...], int] = {}
     places = []
     for symbol in alphabet.symbols:
-        renamed = tuple(names[column][value] for column, value in zip(alphabet.columns, symbol, strict=True))
+        named = zip(alphabet.columns, symbol, strict=True)
+        renamed = tuple(names[column][value] if column in names else value for column, value in named)
         places.append(known.setdefault(renamed, len(known)))
     return Alphabet(alphabet.columns, tuple(known)), np.array(places, dtype=np.int64)
 

@@ -154,7 +154,9 @@ class Estimate:
         for cell, share, error, low, up in zip(
             self.cells, self.frequencies, self.errors, self.lower, self.upper, strict=True
         ):
-            rows.append((*cell, *_told(share, error), f"{low:.4f}", f"{up:.4f}"))
+            # An interval of all shares there are says nothing, whatever stands beside it.
+            told = (np.nan, np.nan) if low <= 0 and up >= 1 else (share, error)
+            rows.append((*cell, *_told(*told), f"{low:.4f}", f"{up:.4f}"))
         for group in self.together:
             label = " + ".join(" · ".join(cell) for cell in group.cells)
             blank = ("",) * (len(self.columns) - 1)
@@ -248,12 +250,11 @@ def estimate(
 
         if bootstrap is not None or at_most:
             raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
-        if within:
-            raise SpecError("of columns in groups only shares of all records are estimated; name both columns in by")
         return estimate_grouped(
             released,
             protocol,
             by,
+            within=within,
             method=method or "inverse",
             sampling=sampling,
             confidence=confidence,

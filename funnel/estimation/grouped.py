@@ -15,7 +15,7 @@ from funnel.estimation.affine import AffineEstimates
 from funnel.estimation.counted import Released
 from funnel.estimation.estimating import METHODS, Estimate, Together
 from funnel.estimation.likelihood import likeliest_shares
-from funnel.estimation.linear import variances
+from funnel.estimation.rounded_errors import RoundedErrors
 from funnel.estimation.told_channel import EffectiveChannels, ToldChannel
 from funnel.joint import FloatArray, IntArray
 from funnel.tables import read_batches
@@ -66,6 +66,7 @@ def estimate_grouped(
     channels: EffectiveChannels,
     by: str | Sequence[str] | None,
     *,
+    within: str | Sequence[str] = (),
     method: Literal["em", "inverse"],
     sampling: bool,
     confidence: float,
@@ -82,7 +83,7 @@ def estimate_grouped(
 
     Parameters
     ----------
-    released, by, method, sampling, confidence, simultaneous
+    released, by, within, method, sampling, confidence, simultaneous
         As of `funnel.estimate`.
     channels : EffectiveChannels
 
@@ -107,8 +108,23 @@ def estimate_grouped(
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
-    told = channels.of(() if by is None else (by,) if isinstance(by, str) else tuple(by))
-    counts = _counted(released, channels, told)
+    asked = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if parts := (within,) if isinstance(within, str) else tuple(within):
+        # It rests on this module.
+        from funnel.estimation.grouped_parts import estimate_within
+
+        return estimate_within(
+            released,
+            channels,
+            asked,
+            parts,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+    told = channels.of(asked)
+    counts = counted(released, channels, told)
     return of_counts(counts, told, method=method, sampling=sampling, confidence=confidence, simultaneous=simultaneous)
 
 
@@ -123,10 +139,9 @@ def of_counts(
 ) -> GroupedEstimate:
     """As `estimate_grouped`, from counts (b + 1,) of the outputs of a channel and of all others together."""
     n, cells = int(counts.sum()), len(told.inputs)
-    prior = told.shares / told.shares.sum()
     aims, found = np.eye(cells), told.estimates
     each = 1 - (1 - confidence) / (cells + 1) if simultaneous else confidence
-    fit = likeliest_shares(told.matrix, counts / n, _GAP / n, prior).shares
+    fit = likeliest(told, counts)
     part = _Intervals.of(found, told, counts, fit, aims, sampling, each)
     untold = ~found.told | (part.upper - part.lower >= 1)
     together: tuple[Together, ...] = ()
@@ -186,38 +201,20 @@ class _Intervals:
         confidence: float,
     ) -> _Intervals:
         n = int(counts.sum())
-        weights = np.hstack([found.weights, np.zeros((len(found.weights), 1))])
-        middle = found.constants + weights @ (counts / n)
-        # That the true channel is another one may add so much to the variance.
-        more = (found.weights**2) @ told.slack / n
-        errors = np.sqrt(variances(weights, told.matrix, fit, n, sampling=False) + more)
-        if sampling:
-            inside = np.clip(aims @ fit, 0.0, 1.0)
-            errors = np.sqrt(errors**2 + inside * (1 - inside) / n)
-        # Records of whose values nothing is told may show any of some outputs.
-        shown = np.append(told.beyond, True)
-        widest = np.abs(found.constants[:, np.newaxis] + weights[:, shown]).max(axis=1)
-        off = np.abs(found.weights) @ told.slack + told.left_out * widest
-        half = _half_length(errors, off, confidence) + _ROUNDING
-        return cls(middle, errors, off, np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0))
+        middle = found.constants + found.weights @ (counts[:-1] / n)
+        known = RoundedErrors.of(found, told, fit, n, aims if sampling else None)
+        half = known.half_lengths(confidence) + _ROUNDING
+        lower, upper = np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+        return cls(middle, known.errors, known.off, lower, upper)
 
 
-def _half_length(errors: FloatArray, off: FloatArray, confidence: float) -> FloatArray:
-    """So long that a normal estimate with these errors is within it of what it estimates, if it is off by so much.
-
-    With t = off / error it is the quantile of |N(t, 1)|, whose square has a noncentral χ² law.
-    """
-    from scipy.special import ndtri
-    from scipy.stats import ncx2
-
-    # Far from zero one tail is all: the quantile is that of one side.
-    ratio = off / np.maximum(errors, 1e-300)
-    near = np.minimum(ratio, 30.0)
-    of_both = np.sqrt(ncx2.ppf(confidence, 1, np.maximum(near, 1e-9) ** 2))
-    return np.where(ratio > 30, off + float(ndtri(confidence)) * errors, of_both * errors)
+def likeliest(told: ToldChannel, counts: IntArray) -> FloatArray:
+    """The likeliest shares (a,) under a told channel, from counts (b + 1,) of its outputs."""
+    n = int(counts.sum())
+    return likeliest_shares(told.matrix, counts / n, _GAP / n, told.shares / told.shares.sum()).shares
 
 
-def _counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:
+def counted(released: Released, channels: EffectiveChannels, told: ToldChannel) -> IntArray:
     """How often each output that is told of was released (b + 1,), all others together at the end.
 
     Raises

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SpecError
 from funnel.estimation.cells import cells_of, named_columns
@@ -18,11 +19,12 @@ from funnel.estimation.layout import table
 from funnel.estimation.linear import Aimed
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import Ratio, ratio
+from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
-StandsFor = float | tuple[float, float] | None
-"""A number, an interval of numbers, or none."""
+StandFor = Mapping[str, float | tuple[float, float] | None]
+"""What categories stand for: a number, an interval of numbers, or none."""
 
 QUARTILES = (0.25, 0.5, 0.75)
 
@@ -49,6 +51,9 @@ class NumberEstimate:
     quantiles, quantile_lower, quantile_upper : ndarray, shape (cells, len(at))
         Within an interval by a straight line; their limits are numbers that a category stands for, or ends of its
         interval, and need no such line.
+    told : ndarray of bool, shape (cells, 2 + len(at))
+        Whether the interval of the mean, that of the total and those of the quantiles leave anything out. An interval
+        of all numbers there are says nothing, whatever stands beside it.
     records : int
     sampling : bool
         Whether errors are of the law that the records are a sample of, or of these records.
@@ -81,6 +86,7 @@ class NumberEstimate:
     quantiles: FloatArray
     quantile_lower: FloatArray
     quantile_upper: FloatArray
+    told: npt.NDArray[np.bool_]
     records: int
     sampling: bool
     confidence: float
@@ -104,9 +110,8 @@ class NumberEstimate:
             return None if np.isnan(value) else float(value)
 
         def figure(name: str, place: int) -> dict[str, float | None]:
-            value, error = getattr(self, f"{name}s")[place], getattr(self, f"{name}_errors")[place]
-            low, up = getattr(self, f"{name}_lower")[place], getattr(self, f"{name}_upper")[place]
-            return {"value": told(value), "error": told(error), "lower": float(low), "upper": float(up)}
+            value, error, low, up = self._figures(name)[:, place].tolist()
+            return {"value": told(value), "error": told(error), "lower": low, "upper": up}
 
         return {
             "column": self.column,
@@ -136,33 +141,44 @@ class NumberEstimate:
 
     def __str__(self) -> str:
         rows = [(*self.by, f"of {self.column}", "estimate", "error", "from", "to")]
+        parts = [self._figures("mean"), self._figures("total")]
+        none = np.full(len(self.cells), np.nan)
+        parts += [
+            np.array([self.quantiles[:, k], none, self.quantile_lower[:, k], self.quantile_upper[:, k]])
+            for k in range(len(self.at))
+        ]
+        names = ["mean", "total", *(f"{q:.0%} are at most" for q in self.at)]
         for place, cell in enumerate(self.cells):
-            for name in ("mean", "total"):
-                value, error = getattr(self, f"{name}s")[place], getattr(self, f"{name}_errors")[place]
-                limits = getattr(self, f"{name}_lower")[place], getattr(self, f"{name}_upper")[place]
-                rows.append((*cell, name, *_told(value, error), *map(_short, limits)))
-            for k, q in enumerate(self.at):
-                value, limits = self.quantiles[place, k], (self.quantile_lower[place, k], self.quantile_upper[place, k])
-                told = "–" if np.isnan(value) else _short(value)
-                rows.append((*cell, f"{q:.0%} are at most", told, "", *map(_short, limits)))
+            if not self.told[place].any():
+                rows.append((*cell, "nothing is told", *_row(np.nan, np.nan, *parts[0][2:, place])))
+                continue
+            for name, figures, told in zip(names, parts, self.told[place], strict=True):
+                value, error, low, up = figures[:, place]
+                rows.append((*cell, name, *_row(value if told else np.nan, error, low, up)))
         return table(rows, len(self.by) + 1, self.about)
+
+    def _figures(self, name: str) -> FloatArray:
+        """Of the mean or of the total: values, errors, and the limits of intervals; shape (4, cells)."""
+        return np.array([getattr(self, f"{name}{part}") for part in ("s", "_errors", "_lower", "_upper")])
 
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def _told(value: float, error: float) -> tuple[str, str]:
-    return ("–", "not told") if np.isnan(value) else (_short(value), _short(error))
+def _row(value: float, error: float, low: float, up: float) -> tuple[str, ...]:
+    # Quantiles have no errors, only intervals.
+    said = ("–", "not told") if np.isnan(value) else (_short(value), "" if np.isnan(error) else _short(error))
+    return (*said, _short(low), _short(up))
 
 
 def estimate_numbers(
     released: Released,
-    protocol: Protocol,
+    protocol: Protocol | EffectiveChannels,
     of: str,
     by: str | Sequence[str] | None = None,
     *,
-    numbers: Mapping[str, StandsFor] | None = None,
+    numbers: StandFor | None = None,
     quantiles: Sequence[float] = QUARTILES,
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
@@ -175,7 +191,8 @@ def estimate_numbers(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         As of `funnel.estimate`.
-    protocol : Protocol
+    protocol : Protocol or EffectiveChannels
+        The latter of columns that were published in groups: ``funnel.open_release(path).channels``.
     of : str
         The column of numbers, one that the protocol reads.
     by : str or sequence of str, optional
@@ -221,6 +238,23 @@ def estimate_numbers(
     at = tuple(float(q) for q in quantiles)
     if not all(0 < q < 1 for q in at):
         raise SpecError("quantiles are asked for by shares between 0 and 1, such as 0.5")
+    if isinstance(protocol, EffectiveChannels):
+        from funnel.estimation.grouped_numbers import estimate_grouped_numbers
+
+        if at_most:
+            raise SpecError("of columns in groups rare values are told together; leave at_most out")
+        columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+        return estimate_grouped_numbers(
+            released,
+            protocol,
+            of,
+            columns,
+            numbers=numbers,
+            at=at,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+        )
     if of not in protocol.inputs.columns:
         raise SpecError(f"{of!r} is none of the protocol's columns, {', '.join(protocol.inputs.columns)}")
     columns, given, inner = named_columns(protocol, () if by is None else by, released)
@@ -229,7 +263,8 @@ def estimate_numbers(
     b, a = protocol.size
     if protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK:
         raise too_many(a, b)
-    stands = _Numbers.of(protocol, of, numbers)
+    place = protocol.inputs.columns.index(of)
+    stands = Categories.of([symbol[place] for symbol in protocol.inputs.symbols], of, numbers)
     cells, cell_of = cells_of(protocol, inner)
     rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
     grouped = output_counts_by(released, protocol, given)
@@ -245,7 +280,7 @@ def estimate_numbers(
             whole = (*group, *cell)
             names.append(tuple(whole[i] for i in order))
             parts.append(_Cell(aimed, place * stands.size, stands, n, confidence).figures(at))
-    figures = {name: np.array([part[name] for part in parts], dtype=np.float64) for name in parts[0]}
+    figures: dict[str, Any] = {name: np.array([part[name] for part in parts]) for name in parts[0]}
     for name in ("quantiles", "quantile_lower", "quantile_upper"):
         figures[name] = figures[name].reshape(len(parts), len(at))
     return NumberEstimate(
@@ -261,19 +296,19 @@ def estimate_numbers(
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
+class Categories:
     """Categories of numbers in rising order: the intervals (k, 2) they stand for, and that of every input, or -1."""
 
     ends: FloatArray
     category: IntArray
 
     @classmethod
-    def of(cls, protocol: Protocol, column: str, numbers: Mapping[str, StandsFor] | None) -> _Numbers:
+    def of(cls, values: Sequence[str], column: str, numbers: StandFor | None) -> Categories:
+        """Of the values of a column that inputs have, in their order."""
         # Sources are read by what stands above estimates.
         from funnel.source.cells import number_in
 
-        place = protocol.inputs.columns.index(column)
-        labels = tuple(dict.fromkeys(symbol[place] for symbol in protocol.inputs.symbols))
+        labels = tuple(dict.fromkeys(values))
         said = dict(numbers or {})
         for label in said:
             if label not in labels:
@@ -288,14 +323,15 @@ class _Numbers:
                 found[label] = (float(low), float(high))
         if not found:
             raise SpecError(
-                f"no value of {column!r} stands for a number; say in numbers which, such as {{{labels[0]!r}: 10}}"
+                f"no value of {column!r} stands for a number; say which do, as numbers={{{labels[0]!r}: 10}}, or with "
+                f"--number '{labels[0]}=10' of funnel estimate"
             )
         rising = sorted(found, key=lambda label: found[label])
         ends = np.array([found[label] for label in rising])
         if (ends[1:, 0] < ends[:-1, 1]).any():
             raise SpecError(f"the intervals of {column!r} overlap, so that its values have no order; correct numbers")
         position = {label: k for k, label in enumerate(rising)}
-        return cls(ends, np.array([position.get(symbol[place], -1) for symbol in protocol.inputs.symbols]))
+        return cls(ends, np.array([position.get(value, -1) for value in values]))
 
     @property
     def middles(self) -> FloatArray:
@@ -322,7 +358,7 @@ class _Numbers:
 class _Cell:
     """Figures of one cell out of its linear functions."""
 
-    def __init__(self, aimed: Aimed, first: int, stands: _Numbers, n: int, confidence: float) -> None:
+    def __init__(self, aimed: Aimed, first: int, stands: Categories, n: int, confidence: float) -> None:
         self._aimed, self._first, self._stands, self._n = aimed, first, stands, n
         self._z = normal_quantile(confidence)
 
@@ -342,6 +378,8 @@ class _Cell:
         there = fitted[every] > 0
         within = fitted[1] / fitted[every] if there and told[1] and told[every] else self._widest()
         numbers = [self._quantile(q, fitted, told) for q in at]
+        limits = [(low, up, *self._means), (total_low, total_up, *self._totals)]
+        limits += [(least, most, *self._numbers) for _, least, most in numbers]
         return {
             "means": mean,
             "mean_errors": error,
@@ -355,20 +393,35 @@ class _Cell:
             "quantiles": [value for value, _, _ in numbers],
             "quantile_lower": [low for _, low, _ in numbers],
             "quantile_upper": [up for _, _, up in numbers],
+            # Where there is one number only, that is known.
+            "told": [least == most or low > least or up < most for low, up, least, most in limits],
         }
+
+    @property
+    def _means(self) -> tuple[float, float]:
+        """The least and the largest there can be; likewise of totals and of numbers."""
+        middles = self._stands.middles
+        return float(middles[0]), float(middles[-1])
+
+    @property
+    def _totals(self) -> tuple[float, float]:
+        # Whoever has no number adds nothing.
+        least, most = self._means
+        return self._n * min(0.0, least), self._n * max(0.0, most)
+
+    @property
+    def _numbers(self) -> tuple[float, float]:
+        ends = self._stands.ends
+        return float(ends[0, 0]), float(ends[-1, 1])
 
     def _widest(self) -> float:
         return float((self._stands.ends[:, 1] - self._stands.ends[:, 0]).max() / 2)
 
     def _mean(self) -> Ratio:
-        middles, every = self._stands.middles, self._stands.size - 1
-        bounds = float(middles[0]), float(middles[-1])
-        return ratio(self._aimed, self._first, self._first + every, self._z, *bounds)
+        return ratio(self._aimed, self._first, self._first + self._stands.size - 1, self._z, *self._means)
 
     def _total(self, fitted: FloatArray, told: bool) -> tuple[float, float, float, float]:
-        middles, row = self._stands.middles, self._row((0, 1.0))
-        # Whoever has no number adds nothing.
-        least, most = self._n * min(0.0, float(middles[0])), self._n * max(0.0, float(middles[-1]))
+        row, (least, most) = self._row((0, 1.0)), self._totals
         if not told:
             return np.nan, np.nan, least, most
         total, error = self._n * float(fitted[0]), self._n * self._aimed.error(row)
@@ -379,7 +432,7 @@ class _Cell:
 
     def _quantile(self, q: float, fitted: FloatArray, told: Any) -> tuple[float, float, float]:
         ends, every = self._stands.ends, self._stands.size - 1
-        low, up = float(ends[0, 0]), float(ends[-1, 1])
+        low, up = self._numbers
         if not told[every] or fitted[every] <= 0:
             return np.nan, low, up
         upto = fitted[2:] / fitted[every]

@@ -15,6 +15,7 @@ from funnel.estimation.information import MOST_WORK
 from funnel.estimation.layout import table
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import ratio
+from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 
@@ -132,7 +133,7 @@ class WeightedEstimate:
 
 def estimate_weighted(
     released: Released,
-    protocol: Protocol,
+    protocol: Protocol | EffectiveChannels,
     weight: str,
     classes: WeightClasses,
     by: str | Sequence[str] | None = None,
@@ -150,17 +151,18 @@ def estimate_weighted(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         As of `funnel.estimate`.
-    protocol : Protocol
+    protocol : Protocol or EffectiveChannels
+        Of a release of groups, ``funnel.open_release(FOLDER).channels``.
     weight : str
         The column of the classes, one that the protocol reads.
     classes : mapping of str to (mean, least, largest)
         Of the weights of every class, none below 0. A class that is not there, such as that of missing weights, counts
         nothing.
     by : str or sequence of str, optional
-        Columns to estimate, crossed; by default all that the protocol reads but the weights.
+        Columns to estimate, crossed; by default all that the protocol reads but the weights. Of groups it is one.
     sampling, confidence, at_most
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
-        strata and clusters of a survey are not known here.
+        strata and clusters of a survey are not known here. Of groups values are never taken to be rare.
 
     Returns
     -------
@@ -190,11 +192,18 @@ def estimate_weighted(
     >>> found.cells, bool(abs(found.frequencies.sum() - 1) < 1e-9)
     ((('a',), ('b',)), True)
     """
+    if not 0 < confidence < 1:
+        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
+    if isinstance(protocol, EffectiveChannels):
+        from funnel.estimation.weighted_groups import estimate_weighted_grouped
+
+        of = (by,) if isinstance(by, str) else None if by is None else tuple(by)
+        return estimate_weighted_grouped(
+            released, protocol, weight, classes, of, sampling=sampling, confidence=confidence
+        )
     inputs = protocol.inputs
     if weight not in inputs.columns:
         raise SpecError(f"{weight!r} is no column that the protocol reads; these are {', '.join(inputs.columns)}")
-    if not 0 < confidence < 1:
-        raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
     others = tuple(column for column in inputs.columns if column != weight)
     columns = others if by is None else (by,) if isinstance(by, str) else tuple(by)
     if not columns or len(set(columns)) != len(columns) or not set(columns) <= set(others):

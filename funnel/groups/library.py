@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from funnel.groups.local import best_channel, joined
+from funnel.groups.pooling import ClassRules, rows_of
 from funnel.groups.protocol import BITS, UNIT
 from funnel.history.grouping import grouped
 from funnel.joint import FloatArray, IntArray
@@ -17,8 +18,9 @@ from funnel.solver.budget import Budget
 TOLERANCE = 0.02
 # Shared channels are made for so much less of the budget, so that they hold for other laws than their own.
 SHRUNK = (0.97, 0.9)
-# Groups of prefixes that channels are made for.
-_GROUPS = 24
+# Numbers of groups of prefixes that channels are made for, and those under rules, where many have to share.
+_GROUPS = (1, 4, 24)
+_COARSER = (1, 2, 4, 8, 16, 32, 64)
 # An output that fewer people are expected to have is joined to another.
 _RARE = 1.0
 # Conditions are met by so much more than doubles can be wrong, relatively.
@@ -53,8 +55,19 @@ class Channel:
         return cls(inputs, np.where(inputs, UNIT, 0)[None])
 
     @classmethod
-    def for_law(cls, law: FloatArray, cone: FloatArray, budget: Budget) -> Channel | None:
-        """The best for a law (c, a) that counts people; None where nothing may be said."""
+    def for_law(
+        cls, law: FloatArray, cone: FloatArray, budget: Budget, rules: ClassRules | None = None
+    ) -> Channel | None:
+        """The best for a law (c, a) that counts people; None where nothing may be said.
+
+        Under rules it is a function of sums over pools of inputs, and made for all inputs.
+        """
+        if rules is not None:
+            pool = rules.pools(law)
+            if pool is None:
+                return None
+            made = cls.for_law(np.stack([np.bincount(pool, weights=row) for row in law]), cone, budget)
+            return None if made is None else cls(np.ones(law.shape[1], dtype=np.bool_), made.weights[:, pool])
         seen = law.sum(axis=0) > 0
         found = best_channel(law[:, seen], cone, budget)
         if found is None:
@@ -115,7 +128,11 @@ def _entropies(masses: FloatArray) -> FloatArray:
 
 
 def shared_channels(
-    laws: FloatArray, cones: tuple[FloatArray, ...], budget: Budget, tolerance: float = TOLERANCE
+    laws: FloatArray,
+    cones: tuple[FloatArray, ...],
+    budget: Budget,
+    tolerance: float = TOLERANCE,
+    rules: ClassRules | None = None,
 ) -> tuple[list[Channel], IntArray]:
     """Channels for prefixes with many people, as few as lose next to nothing, and the channel of each prefix.
 
@@ -131,6 +148,9 @@ def shared_channels(
         The conditions that must hold, those that channels are made for, and those that shared channels are made for.
     budget : Budget
     tolerance : float
+    rules : ClassRules, optional
+        That the table of those who draw from a channel has to keep: channels of which it does not are given up, those
+        of fewest people first, and their prefixes draw from the best that is left for them.
 
     Returns
     -------
@@ -158,14 +178,14 @@ def shared_channels(
         return worth
 
     shares = people / people.sum()
-    for groups in dict.fromkeys((1, min(m, 4), min(m, _GROUPS))):
+    for groups in dict.fromkeys(min(m, number) for number in (_GROUPS if rules is None else _COARSER)):
         for members in grouped(laws / people[:, None, None], shares, [np.arange(m)], groups) if m > 1 else []:
             for cone in cones[2:]:
-                consider(Channel.for_law(laws[members].sum(axis=0), cone, budget.part(1 / (4 * m))))
+                consider(Channel.for_law(laws[members].sum(axis=0), cone, budget.part(1 / (4 * m)), rules))
     room = tolerance * entropies(laws)
     # What a prefix could have at most is known for its own channel only: those that share have to be compared with it.
     for h in np.argsort(-people, kind="stable").tolist():
-        consider(Channel.for_law(laws[h : h + 1].sum(axis=0), cones[1], budget.part(2 / m)))
+        consider(Channel.for_law(laws[h], cones[1], budget.part(2 / m), rules))
     if not candidates:
         return [], assigned
     table = np.array(worths)
@@ -177,7 +197,45 @@ def shared_channels(
         place = int(gains.argmax())
         chosen.append(place)
         left &= ~covers[place]
+    if rules is not None:
+        chosen = _kept(chosen, table, candidates, laws, people, rules)
+        if not chosen:
+            return [], assigned
     of_prefix = table[chosen].argmax(axis=0)
     speaking = table[chosen].max(axis=0) > 0
     assigned[speaking] = of_prefix[speaking]
     return [candidates[place] for place in chosen], assigned
+
+
+def keeps(channel: Channel, laws: FloatArray, rules: ClassRules) -> bool:
+    """Whether the table of some prefixes (m, c, a) together keeps the rules, by the rows of a channel."""
+    return rules.holds(laws.sum(axis=0), rows_of(channel.weights))
+
+
+def _kept(
+    chosen: list[int],
+    table: FloatArray,
+    candidates: list[Channel],
+    laws: FloatArray,
+    people: FloatArray,
+    rules: ClassRules,
+) -> list[int]:
+    """Of the chosen channels those that are left when all keep the rules for whoever draws from them."""
+    known: dict[tuple[int, bytes], bool] = {}
+
+    def passes(place: int, members: IntArray) -> bool:
+        key = place, members.tobytes()
+        if key not in known:
+            known[key] = keeps(candidates[place], laws[members], rules)
+        return known[key]
+
+    while chosen:
+        worth = table[chosen]
+        of_prefix = np.where(worth.max(axis=0) > 0, worth.argmax(axis=0), -1)
+        members = [np.flatnonzero(of_prefix == k) for k in range(len(chosen))]
+        breaking = [k for k, some in enumerate(members) if len(some) and not passes(chosen[k], some)]
+        if not breaking:
+            return [place for place, some in zip(chosen, members, strict=True) if len(some)]
+        least = min(breaking, key=lambda k: people[members[k]].sum())
+        chosen = chosen[:least] + chosen[least + 1 :]
+    return chosen

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from funnel.groups.ahead import Ahead, look_ahead
+from funnel.disclosure.rules import Rules
 from funnel.groups.labels import stage_labels
-from funnel.groups.library import SHRUNK, Channel, information, shared_channels, whole_numbers
+from funnel.groups.library import SHRUNK, Channel, information, keeps, shared_channels, whole_numbers
+from funnel.groups.pooling import ClassRules, shared_rows
 from funnel.groups.protocol import SILENT, UNIT, GroupedProtocol, Stage, StageChannel
+from funnel.groups.reading import Reading
 from funnel.groups.records import Records
 from funnel.guarantees.base import PosteriorGuarantee
 from funnel.joint import FloatArray, IntArray
@@ -68,11 +70,14 @@ class Made:
         What every stage adds to I(X;Y), nats.
     prefixes : tuple of int
         Prefixes of which something is said, by stage.
+    shared : tuple of float
+        The share of all people who are expected to draw by a row that several combinations have in common, by stage.
     """
 
     protocol: GroupedProtocol
     told: tuple[float, ...]
     prefixes: tuple[int, ...]
+    shared: tuple[float, ...]
 
 
 @dataclass(eq=False)
@@ -91,30 +96,6 @@ class _Prefix:
     following: tuple[_Prefix | None, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Reading:
-    """What a stage reads of every record."""
-
-    columns: tuple[str, ...]
-    symbols: tuple[tuple[str, ...], ...]
-    ahead: Ahead | None
-    inputs: IntArray
-    folds: int
-
-    @classmethod
-    def of(cls, records: Records, group: Sequence[str], later: Sequence[str], classes: int) -> _Reading:
-        alphabet, symbols = records.read(group)
-        looked = look_ahead(records, later, classes)
-        if looked is None:
-            return cls(tuple(group), alphabet.symbols, None, symbols, 1)
-        ahead, of_record = looked
-        return cls(tuple(group), alphabet.symbols, ahead, symbols * ahead.number + of_record, ahead.number)
-
-    @property
-    def size(self) -> int:
-        return len(self.symbols) * self.folds
-
-
 def make(
     records: Records,
     groups: Sequence[Sequence[str]],
@@ -123,6 +104,7 @@ def make(
     people: int,
     budget: Budget,
     progress: Progress,
+    rules: Rules | None = None,
 ) -> Made:
     """A grouped protocol for a table.
 
@@ -138,6 +120,8 @@ def make(
         that are proven for them, or say nothing.
     budget : Budget
     progress : Progress
+    rules : Rules, optional
+        That the table of the secret and what a channel reads has to keep, of all who draw from that channel.
     """
     prior = records.joint.p_secret
     seen = prior > 0
@@ -145,6 +129,7 @@ def make(
     stages: list[Stage] = []
     told: list[float] = []
     spoken: list[int] = []
+    shared: list[float] = []
     there = np.flatnonzero(counts.any(axis=0))
     root = _Prefix(there, np.ones(len(there)))
     level = [root]
@@ -152,7 +137,7 @@ def make(
     later = [column for group in groups for column in group]
     for number, (group, radius) in enumerate(zip(groups, schedule.radii(len(groups)), strict=True)):
         later = later[len(group) :]
-        reading = _Reading.of(records, group, later, schedule.classes)
+        reading = Reading.of(records, group, later, schedule.classes)
         cones = tuple(
             guarantee.with_budget(guarantee.budget * radius * share).posterior_cone(prior[seen])
             for share in (1 - _JUDGED, 1 - _MADE, *SHRUNK)
@@ -163,7 +148,8 @@ def make(
             law[:] = _law(level[place], counts, reading)
         sizes = laws.sum(axis=(1, 2))
         enough = np.flatnonzero(sizes >= people)
-        channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)))
+        asked = None if rules is None else ClassRules.of(rules, counts.sum(axis=1), reading.folds)
+        channels, assigned = shared_channels(laws[enough], cones, budget.part(1 / (len(groups) - number)), rules=asked)
         of_law = np.full(len(speaking), SILENT, dtype=np.int64)
         of_law[enough] = assigned
         few = np.flatnonzero((sizes < people) & (sizes >= _THINNEST * people))
@@ -172,10 +158,15 @@ def make(
         if len(few) and len(usable):
             worth = np.array([channels[place].worth(laws[few], cones[0]) for place in usable.tolist()])
             of_law[few] = np.where(worth.max(axis=0) > 0, usable[worth.argmax(axis=0)], SILENT)
+            for place in usable.tolist():
+                # What many people may tell is not made a breach by few.
+                if asked is not None and not keeps(channels[place], laws[of_law == place], asked):
+                    of_law[few[of_law[few] == place]] = SILENT
         for place in speaking[sizes < _THINNEST * people].tolist():
             level[place].speaks = False
         spoken.append(int((of_law != SILENT).sum()))
         told.append(_told(channels, of_law, laws) / records.joint.n)
+        shared.append(_shared(channels, of_law, laws, reading.folds) / records.joint.n)
         marginals = [
             _marginal(channel, laws[of_law == place].sum(axis=(0, 1))) for place, channel in enumerate(channels)
         ]
@@ -184,16 +175,16 @@ def make(
         for silent in _fill_in(level, of_prefix, reading, records, len(channels)):
             channels.append(silent)
             marginals.append(np.array([UNIT], dtype=np.int64))
-        level = _next_level(level, of_prefix, channels, reading)
+        level = _next_level(level, of_prefix, channels, reading, hides=rules is not None)
         levels.append(level)
         stages.append(_stage(records, reading, channels, marginals))
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
     stages = _with_classes(stages, levels)
     protocol = GroupedProtocol(records.columns, tuple(stages), str(guarantee), people)
-    return Made(protocol, tuple(told), tuple(spoken))
+    return Made(protocol, tuple(told), tuple(spoken), tuple(shared))
 
 
-def _law(prefix: _Prefix, counts: FloatArray, reading: _Reading) -> FloatArray:
+def _law(prefix: _Prefix, counts: FloatArray, reading: Reading) -> FloatArray:
     """People by secret and input that are expected to have a prefix, (c, a)."""
     inputs = reading.inputs[prefix.rows]
     people = counts[:, prefix.rows] * prefix.shows
@@ -208,7 +199,7 @@ def _marginal(channel: Channel, people: FloatArray) -> IntArray:
 
 
 def _fill_in(
-    level: list[_Prefix], of_prefix: IntArray, reading: _Reading, records: Records, first: int
+    level: list[_Prefix], of_prefix: IntArray, reading: Reading, records: Records, first: int
 ) -> list[Channel]:
     """Channels of one output for prefixes of which nothing is said here: they name the values that are left.
 
@@ -226,6 +217,9 @@ def _fill_in(
                 values = records.values[records.place(column)]
                 left = {value for value, there in zip(values, prefix.left[column].tolist(), strict=True) if there}
                 possible &= np.array([symbol[j] in left for symbol in reading.symbols])
+        if not possible.any():
+            # What was said to be left rules each other out: whoever it is, nobody can show that.
+            continue
         if possible.tobytes() not in known:
             known[possible.tobytes()] = first + len(channels)
             channels.append(Channel.silent(np.repeat(possible, reading.folds)))
@@ -241,8 +235,22 @@ def _told(channels: list[Channel], of_law: IntArray, laws: FloatArray) -> float:
     return told
 
 
-def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: _Reading) -> list[_Prefix]:
-    """All prefixes that follow those of which more may be said."""
+def _shared(channels: list[Channel], of_law: IntArray, laws: FloatArray, folds: int) -> float:
+    """People who are expected to draw by a row that several combinations have in common."""
+    people = 0.0
+    for place, channel in enumerate(channels):
+        behind = laws[of_law == place].sum(axis=(0, 1))
+        people += float(behind[shared_rows(channel.weights, folds)].sum())
+    return people
+
+
+def _next_level(
+    level: list[_Prefix], of_prefix: IntArray, channels: list[Channel], reading: Reading, hides: bool
+) -> list[_Prefix]:
+    """All prefixes that follow those of which more may be said.
+
+    Where it is to be hidden whether few people or nobody can show a prefix, that of nobody says what one of few would.
+    """
     following: list[_Prefix] = []
     for prefix, place in zip(level, of_prefix.tolist(), strict=True):
         prefix.channel = place
@@ -253,8 +261,9 @@ def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channe
         for row in channels[place].rows:
             shows = row[reading.inputs[prefix.rows]] * prefix.shows
             some = shows > 0
-            if some.any():
-                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), prefix.speaks))
+            if some.any() or hides:
+                speaks = prefix.speaks and bool(some.any())
+                after.append(_Prefix(prefix.rows[some], shows[some], _left(left, row > 0, reading), speaks))
             else:
                 after.append(None)
         prefix.following = tuple(after)
@@ -262,7 +271,7 @@ def _next_level(level: list[_Prefix], of_prefix: IntArray, channels: list[Channe
     return following
 
 
-def _left(left: dict[str, Flags], possible: Flags, reading: _Reading) -> dict[str, Flags]:
+def _left(left: dict[str, Flags], possible: Flags, reading: Reading) -> dict[str, Flags]:
     """What is left of columns to come after an output that these inputs, (a,), may have."""
     if reading.ahead is None:
         return left
@@ -274,7 +283,7 @@ def _left(left: dict[str, Flags], possible: Flags, reading: _Reading) -> dict[st
     return {**left, column: flags & left[column] if column in left else flags}
 
 
-def _stage(records: Records, reading: _Reading, channels: list[Channel], marginals: list[IntArray]) -> Stage:
+def _stage(records: Records, reading: Reading, channels: list[Channel], marginals: list[IntArray]) -> Stage:
     """A stage with its channels, and no classes yet."""
     values = [records.values[records.place(column)] for column in reading.columns]
     places = [{value: place for place, value in enumerate(of_column)} for of_column in values]

@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from funnel.disclosure.rules import Rules
 from funnel.errors import SolverError, SpecError
 from funnel.groups.effective import published_information
+from funnel.groups.halves import Halves
 from funnel.groups.making import Made, Schedule, make
 from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.prove import prove
 from funnel.groups.records import Records
+from funnel.groups.robust import Proven, made_by_some, make_robustly, new_seed, robust_kind
+from funnel.groups.telling import told_by
 from funnel.guarantees.base import Guarantee
+from funnel.guarantees.robust import Robust
 from funnel.history.allowed import require_posterior
 from funnel.joint import Joint
 from funnel.progress import Progress, quiet
@@ -31,6 +36,8 @@ PEOPLE: Final = 50
 _SECONDS, _TRIALS = 240.0, 0.5
 # What is tried: how much of the bound the first stage may use, and what it knows of later columns.
 _SCHEDULES = (Schedule(0.95, 4), Schedule(0.9, 4), Schedule(0.8, 4))
+# Under rules many prefixes share a channel, which takes room in the bound.
+_UNDER_RULES = (Schedule(0.8, 4), Schedule(0.6, 4), Schedule(0.8, 2), Schedule(0.6, 2))
 # Trials make channels for so many prefixes at most, or take as long as what is made in the end.
 _TRIED_PREFIXES = 250
 # Columns are one group while there are so few combinations of their values.
@@ -68,7 +75,8 @@ class GroupedSolution:
     ----------
     protocol : GroupedProtocol
     level : float
-        The smallest budget (nats) that would do for every prefix and output; never below the exact one.
+        The smallest budget (nats) that would do for every prefix and output; never below the exact one. Under a robust
+        guarantee it is that over all laws within the limits.
     utility : float
         I(X;Y) of whole records, X all columns and Y what is published of them, nats.
     entropy : float
@@ -77,11 +85,17 @@ class GroupedSolution:
         What every stage adds for whoever sees which of the outputs with one label it was; they sum to a bit more.
     prefixes : tuple of int
         Prefixes of which something is said, by stage.
+    shared : tuple of float
+        The share of all people who are expected to draw by a row of weights that several combinations of values have
+        in common, by stage.
     decided : int
-        Prefixes and outputs whose posterior was decided, each in whole numbers.
+        Prefixes and outputs whose posterior was decided, each in whole numbers; under a robust guarantee, for the
+        counts.
     schedule : Schedule
     tried : tuple of Tried
         What groups, order and shares of the bound were chosen from, best first.
+    proven : Proven or None
+        What the bound rests on in the population, under a robust guarantee.
     """
 
     protocol: GroupedProtocol
@@ -90,9 +104,11 @@ class GroupedSolution:
     entropy: float
     told: tuple[float, ...]
     prefixes: tuple[int, ...]
+    shared: tuple[float, ...]
     decided: int
     schedule: Schedule
     tried: tuple[Tried, ...]
+    proven: Proven | None = None
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
@@ -122,6 +138,8 @@ def publish_groups(
     time_limit: float | Budget | None = None,
     progress: Progress = quiet,
     together: Callable[[tuple[str, ...]], bool] | None = None,
+    rules: Rules | None = None,
+    seed: str | None = None,
 ) -> GroupedSolution:
     """Publish the columns of a table group by group, with one bound on the secret for the whole record.
 
@@ -138,7 +156,8 @@ def publish_groups(
         Groups of columns in the order in which they are published, the most important first. A flat list of columns
         is put into groups in its order. ``"auto"`` takes all columns (of a joint law) in an order that is chosen too.
     guarantee : Guarantee
-        LIP, ALIP or LDP.
+        LIP, ALIP or LDP; or RLIP, RALIP or RLDP over boxes, for a bound in the population that the table is a sample
+        of: some people make the protocol, and the others prove it.
     secret : sequence of str, optional
         Columns of the secret, for a table.
     people : int
@@ -151,6 +170,12 @@ def publish_groups(
     progress : callable
     together : callable, optional
         Of groups that are chosen: whether these columns may be one.
+    rules : Rules, optional
+        Rules of disclosure control that the table of the secret and what is read has to keep for all who draw from
+        one channel; what breaks them shares its weights with others.
+    seed : str, optional
+        Which people make a protocol under a robust guarantee, and which prove it; by default, one that is drawn and
+        told in ``proven``. The bound is lost if seeds are tried until one pleases.
 
     Returns
     -------
@@ -179,7 +204,8 @@ def publish_groups(
     >>> made.level <= 0.5, made.groups, made.protocol.labels["y"]
     (True, (('x',), ('y',)), ('u', 'v', 'any'))
     """
-    declared = require_posterior(guarantee)
+    robust = robust_kind(guarantee)
+    declared = require_posterior(guarantee if robust is None else robust.nominal)
     if declared.is_perfect:
         raise SpecError(f"{guarantee} is met by no rounding; choose a budget above 0, or funnel.optimal")
     if people < 1:
@@ -188,9 +214,14 @@ def publish_groups(
     if people > joint.n:
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
-    ways = list(_ways(records, groups, together))
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
-    schedules = _SCHEDULES if schedule is None else (schedule,)
+    usual = _SCHEDULES if rules is None or robust is not None else _UNDER_RULES
+    schedules = usual if schedule is None else (schedule,)
+    if robust is not None:
+        halves = Halves.of(joint, new_seed() if seed is None else seed)
+        ways = list(_ways(made_by_some(joint, halves), groups, together))
+        return _robustly(records, halves, ways, robust, schedules, people, budget, progress, rules)
+    ways = list(_ways(records, groups, together))
     if len(ways[0]) == 1 and len(ways) == 1:
         schedules = schedules[:1]
     trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
@@ -200,7 +231,7 @@ def publish_groups(
         trying = budget.part(_TRIALS)
         for number, (way, one) in enumerate(trials):
             part = trying.part(1 / (len(trials) - number))
-            made = make(records, way, declared, one, enough, part, quiet)
+            made = make(records, way, declared, one, enough, part, quiet, rules)
             results.append((published_information(joint, made.protocol), way, one, made))
             progress("ways to publish the groups", number + 1, len(trials))
         results.sort(key=lambda result: -result[0])
@@ -210,7 +241,7 @@ def publish_groups(
     if results and enough == people:
         made = results[0][3]
     else:
-        made = make(records, way, declared, chosen, people, budget, progress)
+        made = make(records, way, declared, chosen, people, budget, progress, rules)
     proof = prove(joint, declared, made.protocol)
     if not proof.holds:
         raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
@@ -222,9 +253,42 @@ def publish_groups(
         joint.entropy,
         made.told,
         made.prefixes,
+        made.shared,
         proof.outputs,
         chosen,
         tried,
+    )
+
+
+def _robustly(
+    records: Records,
+    halves: Halves,
+    ways: Sequence[tuple[tuple[str, ...], ...]],
+    guarantee: Robust,
+    schedules: Sequence[Schedule],
+    people: int,
+    budget: Budget,
+    progress: Progress,
+    rules: Rules | None,
+) -> GroupedSolution:
+    joint = records.joint
+    made = make_robustly(records, halves, ways, guarantee, schedules, people, budget, progress, rules)
+    proof = prove(joint, require_posterior(guarantee.nominal), made.protocol)
+    if not proof.holds:
+        raise SolverError(f"the protocol of groups does not meet {guarantee}; this is a defect, please report it")
+    told, shared = told_by(joint, made.protocol)
+    return GroupedSolution(
+        made.protocol,
+        made.level,
+        max(0.0, published_information(joint, made.protocol)),
+        joint.entropy,
+        told,
+        made.prefixes,
+        shared,
+        proof.outputs,
+        made.schedule,
+        tuple(Tried(way, one, nats / joint.entropy if joint.entropy else 1.0) for nats, way, one in made.tried),
+        made.proven,
     )
 
 

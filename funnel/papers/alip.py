@@ -449,8 +449,7 @@ ALIP_PAPER = Paper(
     title="Asymmetric local information privacy: the watchdog mechanism and optimal random response",
     about=(
         "Entropy 25 (2023), 679. The paper has no tables; its figures 1 to 13 are all here, with the panel of "
-        "processing "
-        "times of figure 8 left out: they are of another machine. Curves are means over laws."
+        "processing times of figure 8 left out: they are of another machine. Curves are means over laws."
     ),
     experiments=_FIGURES,
     errata=ALIP_ERRATA,

@@ -161,9 +161,8 @@ def _figure_4() -> Experiment:
             "c = 2, three columns of 3, 3 and 4 values, cells uniform in [0, 1] and normalised. Theorem 4 builds one "
             "protocol per column; here the product is calibrated to its exact SRLIP level, and the optimum for SRLIP "
             "over all 36 combinations is drawn above it. On the right: the exact SRLIP level of the product that "
-            "theorem "
-            "4 promises ε for, every column within ε/3. On these laws it keeps its promise and wastes most of it; the "
-            "figure theorem-4 has laws on which it does not."
+            "theorem 4 promises ε for, every column within ε/3. On these laws it keeps its promise and wastes most of "
+            "it; the figure theorem-4 has laws on which it does not."
         ),
         laws="5 laws; 10 with --full",
         xs=lambda size: _EPSILONS,
@@ -223,8 +222,8 @@ def _theorem_4() -> Experiment:
             "Not a figure of the paper, but what its theorem 4 hides. 2,000 people, two columns that differ for 12 of "
             "them (the example of the page on side channels); each column is reported by randomised response that lies "
             "with the probability on the axis. The SRLIP level of both reports together exceeds the sum of their "
-            "levels. "
-            "On the right: what both reports keep, against the most that SRLIP allows at the level they really have."
+            "levels. On the right: what both reports keep, against the most that SRLIP allows at the level they really "
+            "have."
         ),
         laws="one law",
         xs=lambda size: _LIES,
@@ -315,11 +314,10 @@ def _figure_5() -> Experiment:
         name="5",
         title="Explicit protocols on Adult",
         about=(
-            "Adult (48,842 records): S is marital status (7) or occupation (15), X is education (16), "
-            "relationship (6), "
-            "race (5) or sex (2). The journal's text says sex and the captions of the extended version say race: both "
-            "are here. GRR, Conditional Reporting (CR, which reads S) and OUE are calibrated to their exact LIP level. "
-            "The optimum among protocols that read X (Opt-LIP) is certified everywhere, also where the paper's "
+            "Adult (48,842 records): S is marital status (7) or occupation (15), X is education (16), relationship "
+            "(6), race (5) or sex (2). The journal's text says sex and the captions of the extended version say race: "
+            "both are here. GRR, Conditional Reporting (CR, which reads S) and OUE are calibrated to their exact LIP "
+            "level. The optimum among protocols that read X (Opt-LIP) is certified everywhere, also where the paper's "
             "computation ended; CR is bounded by the optimum that reads S."
         ),
         laws="8 tables of Adult",
@@ -393,9 +391,8 @@ def _figure_6() -> Experiment:
         title="GRR against Conditional Reporting on Jeffreys laws",
         about=(
             "Laws from the symmetric Dirichlet distribution with parameter ½, for six pairs of a and c; both protocols "
-            "are calibrated to LIP(ε). Bars are standard deviations over laws. Above them what the paper does "
-            "not have: "
-            "the certified optimum that reads X, and the one that reads S too."
+            "are calibrated to LIP(ε). Bars are standard deviations over laws. Above them what the paper does not "
+            "have: the certified optimum that reads X, and the one that reads S too."
         ),
         laws="10 laws of each size; 100 with --full",
         xs=lambda size: _GRID,
@@ -525,8 +522,7 @@ PF_PAPER = Paper(
         "M. Lopuhaä-Zwakenberg, H. Tong and B. Škorić, International Journal on Advances in Security 13 (2020), with "
         "the short and the extended version of the same work. Figures are numbered as in the journal; the extended "
         "version splits its figure 3 in two, so that its numbers are one higher from there on. The paper has no "
-        "tables; "
-        "figures 1 and 2 are diagrams."
+        "tables; figures 1 and 2 are diagrams."
     ),
     experiments=(_figure_3(), _figure_4(), _theorem_4(), _figure_5(), _figure_6(), _figure_7(), _figure_8()),
     errata=PF_ERRATA,

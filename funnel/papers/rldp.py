@@ -27,19 +27,21 @@ from funnel.papers.robust_measuring import robust_part
 _EPSILONS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SIZES = (100.0, 1000.0, 10_000.0, 100_000.0)
 _CASE = "laws"
+_BUDGET, _RECORDS, _SCALE = "ε (nats)", "records n", ("log", "linear")
 _NAMES = ("GRR", "IR", "CR", "PolyOpt")
 # Seconds of work for one PolyOpt or optimum.
 _SECONDS, _LARGE_SECONDS = 20.0, 10.0
 # Laws that each part is measured of: by default, and with --full, of figure 2 and of figure 3.
-_PARTS_2 = {
-    "published": (40, 200),
-    "polyopt": (20, 200),
+_Parts = dict[str, tuple[int, int]]
+_PARTS_2: _Parts = {
+    "published": (200, 200),
+    "polyopt": (200, 200),
     "calibrated": (10, 200),
     "polyopt_calibrated": (10, 200),
     "optimum": (10, 200),
 }
-_PARTS_3 = {
-    "published": (20, 100),
+_PARTS_3: _Parts = {
+    "published": (200, 200),
     "calibrated": (6, 50),
     "polyopt": (3, 20),
     "polyopt_calibrated": (2, 10),
@@ -60,8 +62,17 @@ def _curves() -> tuple[Curve, ...]:
 _FOUND = ("cutting planes", *(f"{name}{version}" for name in _NAMES for version in ("", ", calibrated")))
 
 
-def _used() -> tuple[Curve, ...]:
-    return tuple(Curve(f"used by {name}", name, "paper") for name in _NAMES)
+# The curves of the paper's figures.
+_PAPER = tuple(curve for curve in _curves() if curve.role == "paper")
+
+
+def _kept(title: str, curves: tuple[Curve, ...], x_title: str = _BUDGET, best: tuple[str, ...] = ()) -> Panel:
+    return Panel(_CASE, title, curves, x_title, "I((S,U);Y) / H(S,U)", scale=_SCALE, shared=True, best=best)
+
+
+def _used(x_title: str = _BUDGET) -> Panel:
+    curves = tuple(Curve(f"used by {name}", name, "paper") for name in _NAMES)
+    return Panel(_CASE, "Budget used, as published", curves, x_title, "true robust level / ε", scale=_SCALE)
 
 
 _ORDERS = (
@@ -70,11 +81,23 @@ _ORDERS = (
 )
 
 
-def _numbers(parts: dict[str, tuple[int, int]], size: Size) -> list[tuple[str, int]]:
+def _numbers(parts: _Parts, size: Size) -> list[tuple[str, int]]:
     """How many laws every part is measured of; --laws is the most of any."""
     return [
         (part, min(size.laws, default) if size.laws is not None else paper if size.full else default)
         for part, (default, paper) in parts.items()
+    ]
+
+
+def _points(
+    parts: _Parts, size: Size, xs: Sequence[float], law: Callable[[int, float], Law], **settings: float
+) -> list[Point]:
+    """Every part of every law, at every x."""
+    return [
+        Point(_CASE, f"law {i}", robust_part, law(i, x), {"part": part, **settings}, at)
+        for part, laws in _numbers(parts, size)
+        for i in range(laws)
+        for at, x in enumerate(xs)
     ]
 
 
@@ -129,42 +152,24 @@ def _who_gains(results: Results) -> Judged:
 
 def _figure_2() -> Experiment:
     def points(size: Size) -> Sequence[Point]:
-        return [
-            Point(
-                _CASE, f"law {i}", robust_part, Law("sampled", (3, 3), i, 1000), {"part": part, "limit": _SECONDS}, at
-            )
-            for part, laws in _numbers(_PARTS_2, size)
-            for i in range(laws)
-            for at in range(len(_EPSILONS))
-        ]
+        return _points(_PARTS_2, size, _EPSILONS, lambda i, _: Law("sampled", (3, 3), i, 1000), limit=_SECONDS)
 
     return Experiment(
         name="2",
         title="Share kept against ε, |S| = |U| = 3, n = 1000",
         about=(
             "Laws from the Jeffreys prior, 1,000 records drawn from each, α = 0.05, F as in the paper. Dashed: the "
-            "paper's mechanisms as published, by conditions that suffice. Solid: the same, calibrated to the "
-            "exact worst "
-            "case over F. On top: the best protocol found over F itself and what no protocol exceeds. On the "
-            "right: how "
-            "much of ε the published versions really use."
+            "paper's mechanisms as published, by conditions that suffice. Solid: the same, calibrated to the exact "
+            "worst case over F. On top: the best protocol found over F itself and what no protocol exceeds. On the "
+            "right: how much of ε the published versions really use."
         ),
-        laws="40 laws as published, 20 for PolyOpt, 10 for the rest; 200 for all with --full, as in the paper",
+        laws="all 200 laws of the paper for its own curves, 10 for the rest; 200 for all with --full",
         xs=lambda size: _EPSILONS,
         points=points,
         panels=(
-            Panel(
-                _CASE,
-                "Share kept",
-                _curves(),
-                best=_FOUND,
-                y_title="I((S,U);Y) / H(S,U)",
-                scale=("log", "linear"),
-                shared=True,
-            ),
-            Panel(
-                _CASE, "Budget used, as published", _used(), y_title="true robust level / ε", scale=("log", "linear")
-            ),
+            _kept("Share kept, as in the paper", _PAPER),
+            _kept("Share kept", _curves(), best=_FOUND),
+            _used(),
         ),
         orders=_ORDERS,
         rising=("GRR", "GRR, calibrated"),
@@ -182,60 +187,36 @@ def _figure_2() -> Experiment:
 
 def _figure_3() -> Experiment:
     def points(size: Size) -> Sequence[Point]:
-        return [
-            Point(
-                _CASE,
-                f"law {i}",
-                robust_part,
-                Law("sampled", (5, 5), i, int(n)),
-                {"part": part, "limit": _LARGE_SECONDS, "epsilon": 1.0},
-                at,
-            )
-            for part, laws in _numbers(_PARTS_3, size)
-            for i in range(laws)
-            for at, n in enumerate(_SIZES)
-        ]
+        def law(i: int, n: float) -> Law:
+            return Law("sampled", (5, 5), i, int(n))
+
+        return _points(_PARTS_3, size, _SIZES, law, limit=_LARGE_SECONDS, epsilon=1.0)
 
     return Experiment(
         name="3",
         title="Share kept against n, |S| = |U| = 5, ε = 1",
         about=(
             "As figure 2, with the number of records changing. The paper leaves PolyOpt out as not computable; here it "
-            "is computed. Cutting planes over F in 25 dimensions are stopped after 10 seconds of work for each "
-            "law: the "
-            "best protocol that is known is then often PolyOpt, and what no protocol exceeds is far above."
+            "is computed. Cutting planes over F in 25 dimensions are stopped after 10 seconds of work for each law: "
+            "the best protocol that is known is then often PolyOpt, and what no protocol exceeds is far above."
         ),
-        laws="20 laws, 6 calibrated, 2 for PolyOpt and the optimum; 100 and 10 to 50 with --full",
+        laws=(
+            "all 200 laws for the paper's own curves, 6 calibrated, 3 for PolyOpt, 2 for the optimum; 10 to 50 of "
+            "these with --full"
+        ),
         xs=lambda size: _SIZES,
         points=points,
         panels=(
-            Panel(
-                _CASE,
-                "Share kept",
-                _curves(),
-                best=_FOUND,
-                x_title="records n",
-                y_title="I((S,U);Y) / H(S,U)",
-                scale=("log", "linear"),
-                shared=True,
+            _kept(
+                "Share kept, as in the paper", tuple(curve for curve in _PAPER if curve.label != "PolyOpt"), _RECORDS
             ),
-            Panel(
-                _CASE,
+            _kept("Share kept", _curves(), _RECORDS, _FOUND),
+            _kept(
                 "The paper's curves, and calibrated",
                 tuple(curve for curve in _curves() if curve.label.partition(",")[0] in ("CR", "IR", "GRR")),
-                x_title="records n",
-                y_title="I((S,U);Y) / H(S,U)",
-                scale=("log", "linear"),
-                shared=True,
+                _RECORDS,
             ),
-            Panel(
-                _CASE,
-                "Budget used, as published",
-                _used(),
-                x_title="records n",
-                y_title="true robust level / ε",
-                scale=("log", "linear"),
-            ),
+            _used(_RECORDS),
         ),
         orders=_ORDERS,
         claims=(
@@ -253,10 +234,9 @@ RLDP_PAPER = Paper(
     name="rldp",
     title="Robust Local Differential Privacy",
     about=(
-        "M. Lopuhaä-Zwakenberg and J. Goseling. Utility is I((S,U);Y), as the paper has it. Figure 1 is a "
-        "diagram; there "
-        "are no tables. The paper's curves are means over laws, and so are these; all curves of a panel are "
-        "over the same laws where it says how many."
+        "M. Lopuhaä-Zwakenberg and J. Goseling. Utility is I((S,U);Y), as the paper has it. Figure 1 is a diagram; "
+        "there are no tables. The paper's curves are means over laws, and so are these; all curves of a panel are over "
+        "the same laws where it says how many."
     ),
     experiments=(_figure_2(), _figure_3()),
     errata=RLDP_ERRATA,

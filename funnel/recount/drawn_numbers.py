@@ -17,6 +17,7 @@ from typing import Any
 
 from funnel.errors import DataError
 from funnel.recount.cells import groups_of
+from funnel.recount.grouped_text import GroupedText
 from funnel.recount.published import in_csv
 from funnel.recount.released import ReleasedProtocol
 from funnel.recount.rows import connect, csv_rows, parquet_kinds, parquet_rows
@@ -94,17 +95,19 @@ def seed_again(column: str, codes: Iterable[int]) -> bytes:
     return found.digest()
 
 
-def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Iterable[str]) -> list[ToldNumbers]:
+def declared_numbers(
+    spec: ReleaseSpec, protocol: ReleasedProtocol | GroupedText, columns: Iterable[str]
+) -> list[ToldNumbers]:
     """What the spec and the published weights say of the numbers of columns.
 
     A text that names a bin, or a group of bins, has its numbers; another one has those of every bin from which it can
-    be published.
+    be published, and in groups of columns those of the values that it is a name of.
 
     Parameters
     ----------
     spec : ReleaseSpec
         With the recoding that the published values were made by.
-    protocol : ReleasedProtocol
+    protocol : ReleasedProtocol or GroupedText
     columns : iterable of str
 
     Raises
@@ -112,10 +115,25 @@ def declared_numbers(spec: ReleaseSpec, protocol: ReleasedProtocol, columns: Ite
     DataError
         If a bin holds no number of the declared decimals.
     """
-    return [_declared(spec, protocol, column) for column in columns]
+    found = []
+    for column in columns:
+        named = _named(spec, column)
+        if isinstance(protocol, GroupedText):
+            behind = protocol.behind(column)
+        else:
+            behind = {text: {text} if text in named else some for text, some in _sources(protocol, column).items()}
+        found.append(
+            ToldNumbers(
+                column,
+                spec.numbers[column].decimals or 0,
+                {text: sorted({ends for one in some for ends in named.get(one, [])}) for text, some in behind.items()},
+            )
+        )
+    return found
 
 
-def _declared(spec: ReleaseSpec, protocol: ReleasedProtocol, column: str) -> ToldNumbers:
+def _named(spec: ReleaseSpec, column: str) -> dict[str, list[tuple[int, int]]]:
+    """The intervals of every category that has some, in units of the last decimal."""
     decimals = spec.numbers[column].decimals or 0
     group_of, named = groups_of(spec, column), dict[str, list[tuple[int, int]]]()
     for label, (low, top) in plain_intervals(spec, column).items():
@@ -123,16 +141,17 @@ def _declared(spec: ReleaseSpec, protocol: ReleasedProtocol, column: str) -> Tol
         if last < first or first.denominator != 1 or last.denominator != 1:
             raise DataError(f"a bin of {column!r} holds no number of {decimals} decimals")
         named.setdefault(group_of.get(label, label), []).append((int(first), int(last)))
+    return named
+
+
+def _sources(protocol: ReleasedProtocol, column: str) -> dict[str, set[str]]:
+    """Of every text the values from which it can be published."""
     read, shown = protocol.input_columns.index(column), protocol.output_columns.index(column)
-    intervals: dict[str, set[tuple[int, int]]] = {}
+    sources: dict[str, set[str]] = {}
     for symbol, row in zip(protocol.outputs, protocol.weights, strict=True):
-        text = symbol[shown]
-        own = intervals.setdefault(text, set(named.get(text, [])))
-        if text not in named:
-            for x, weight in entries_of(row):
-                if weight:
-                    own.update(named.get(protocol.inputs[x][read], []))
-    return ToldNumbers(column, decimals, {text: sorted(ends) for text, ends in intervals.items()})
+        own = sources.setdefault(symbol[shown], set())
+        own.update(protocol.inputs[x][read] for x, weight in entries_of(row) if weight)
+    return sources
 
 
 def parsed_numbers(field: Any, texts: Sequence[str]) -> ToldNumbers:

@@ -19,7 +19,7 @@ from funnel.recount.promise import Promise, read_promise
 from funnel.recount.ratios import Ratio, larger, scaled
 
 Counts = Mapping[tuple[Values, Values], int]
-KINDS = ("lip", "alip", "ldp", "perfect")
+KINDS = ("lip", "alip", "ldp", "perfect", "rlip", "ralip", "rldp")
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,32 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
+class RowTable:
+    """The people behind the rows of a channel: inputs with the same weights are one row.
+
+    Attributes
+    ----------
+    stage, channel : int
+        From 0.
+    unit : int
+        One person is so much.
+    masses : tuple of tuple of int, (rows, c)
+        Of every row that is drawn by, by secret, over all prefixes that draw from the channel.
+    shared : int
+        The mass of rows that several combinations of values have in common.
+    together : int
+        How many rows these are.
+    """
+
+    stage: int
+    channel: int
+    unit: int
+    masses: tuple[tuple[int, ...], ...]
+    shared: int
+    together: int
+
+
+@dataclass(frozen=True, eq=False)
 class Followed:
     """All ways of the counted people through the stages.
 
@@ -104,6 +130,8 @@ class Followed:
         Their probabilities, each rounded once.
     people : tuple of People
         Of every channel with more than one output.
+    tables : tuple of RowTable
+        Of every one of these: what its weights are about.
     prefixes : tuple of int
         By stage: prefixes that draw from one of these.
     told : tuple of float
@@ -126,9 +154,18 @@ class Followed:
     published: array[int]
     likely: array[float]
     people: tuple[People, ...]
+    tables: tuple[RowTable, ...]
     prefixes: tuple[int, ...]
     told: tuple[float, ...]
     strangers: int
+
+    @property
+    def shared(self) -> tuple[float, ...]:
+        """By stage the share of all people who are expected to draw by a row that several combinations share."""
+        n, unit = sum(self.sizes), [0] * len(self.text.stages)
+        for table in self.tables:
+            unit[table.stage] += table.shared
+        return tuple(mass / (n << (BITS * number)) for number, mass in enumerate(unit))
 
     def level_of(self, records: Iterable[Values]) -> RecordLevel:
         """The level of some published records, such as those of a release."""
@@ -150,7 +187,8 @@ def follow(protocol: GroupedText | str | bytes, guarantee: str | Promise, counts
     ----------
     protocol : GroupedText, or text of ``protocol.json``
     guarantee : str or Promise
-        Such as ``"lip:1.0"``; lip, alip, ldp or perfect.
+        Such as ``"lip:1.0"``; lip, alip, ldp or perfect. Of rlip, ralip and rldp that is the bound under the counts
+        alone; `funnel.recount.grouped_robust` judges them in the population.
     counts : mapping of (secret, record) to int
         How many people have each; a record is one text for every column, in the order of the protocol's columns.
 
@@ -218,11 +256,11 @@ class _Worst:
         self._odds = larger(self._odds, masses[high] * sizes[low], masses[low] * sizes[high], 0, high)
 
     def level(self, promise: Promise) -> GroupedLevel:
-        """How far they go, by what was promised."""
+        """How far they go, by what was promised: of a robust promise, under the counts alone."""
         up, down = self._up, self._down
-        if promise.kind == "ldp":
+        if promise.kind in ("ldp", "rldp"):
             return GroupedLevel(self._odds.nats, self._odds.within(promise.budget))
-        if promise.kind == "alip":
+        if promise.kind in ("alip", "ralip"):
             sides = ((up, promise.numbers["upper"]), (down, promise.numbers["lower"]))
             levels = [scaled(one.nats, side, promise.budget) for one, side in sides]
             return GroupedLevel(max(levels), all(side is None or one.within(side) for one, side in sides))
@@ -266,6 +304,7 @@ class _Walk:
         self._numbers: dict[Values, int] = {}
         self._entries = array("q"), array("q"), array("d")
         self._people: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
+        self._tables: dict[tuple[int, int], dict[int, list[int]]] = {}
         self._decided = self._strangers = 0
         self._prefixes = [0] * len(text.stages)
         self._told = [0.0] * len(text.stages)
@@ -298,6 +337,7 @@ class _Walk:
                 People(stage, channel, float(most), float(fewest))
                 for (stage, channel), (most, fewest) in sorted(self._people.items())
             ),
+            tuple(self._row_table(*place) for place in sorted(self._tables)),
             tuple(self._prefixes),
             tuple(told / n for told in self._told),
             self._strangers,
@@ -347,7 +387,32 @@ class _Walk:
             exact = Fraction(before, 1 << depth)
             most, fewest = self._people.get((number, which), (exact, exact))
             self._people[number, which] = (max(most, exact), min(fewest, exact))
+            self._behind(number, which, rows, weights)
         return longer
+
+    def _behind(self, number: int, which: int, rows: list[int], weights: list[int]) -> None:
+        """Add the people of a prefix to the rows that they draw by."""
+        row_of = self._text.stages[number].channels[which].rows
+        inputs, counts, table = self._inputs[number], self._counts, self._tables.setdefault((number, which), {})
+        for r, weight in zip(rows, weights, strict=True):
+            # What the channel does not know draws by the one row of its marginal.
+            row = row_of.get(inputs[r], -1)
+            if row not in table:
+                table[row] = [0] * len(self._sizes)
+            masses = table[row]
+            for s, count in counts[r]:
+                masses[s] += count * weight
+
+    def _row_table(self, number: int, which: int) -> RowTable:
+        stage = self._text.stages[number]
+        combinations: dict[int, set[int]] = {}
+        for x, row in stage.channels[which].rows.items():
+            combinations.setdefault(row, set()).add(x // stage.folds)
+        table = self._tables[number, which]
+        shared = [sum(masses) for row, masses in table.items() if len(combinations.get(row, ())) > 1]
+        return RowTable(
+            number, which, 1 << (BITS * number), tuple(map(tuple, table.values())), sum(shared), len(shared)
+        )
 
     def _by_secret(self, rows: list[int], weights: list[int]) -> list[int]:
         masses, counts = [0] * len(self._sizes), self._counts

@@ -51,6 +51,12 @@ class TextChannel:
         return found
 
     @cached_property
+    def rows(self) -> dict[int, int]:
+        """Of every input that it knows the number of its row: inputs with the same weights share one."""
+        numbers: dict[tuple[tuple[int, int], ...], int] = {}
+        return {x: numbers.setdefault(tuple(ways), len(numbers)) for x, ways in self.inputs.items()}
+
+    @cached_property
     def rare(self) -> list[tuple[int, int]]:
         """The same of every other input."""
         return [(y, weight) for y, weight in enumerate(self.marginal) if weight]
@@ -173,6 +179,12 @@ class GroupedText:
                 sets = [text for text in texts if text not in values]
                 found[column] = tuple(dict.fromkeys([*plain, *sets, stage.nothing[j]]))
         return {column: found[column] for column in self.columns}
+
+    def behind(self, column: str) -> dict[str, set[str]]:
+        """Of every text that may be published of a column, in their order, the values that it is a name of."""
+        stage = next(stage for stage in self.stages if column in stage.columns)
+        values = stage.values[stage.columns.index(column)]
+        return {text: members_of(text, values) for text in self.texts[column]}
 
     @property
     def digest(self) -> str:

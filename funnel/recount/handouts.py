@@ -306,16 +306,17 @@ def catalogue_again(package: Json, previous: str | None) -> str:
     )
     people: dict[str, Any] = {}
     if name:
-        people["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": name}
+        people["dct:publisher"] = {"@id": "../#publisher", "@type": "foaf:Agent", "foaf:name": name}
     if name or email:
-        card = {"vcard:fn": name, "vcard:hasEmail": {"@id": f"mailto:{email}"} if email else None}
-        people["dcat:contactPoint"] = {"@type": "vcard:Kind"} | {k: v for k, v in card.items() if v}
+        card = {"@id": "../#contact", "@type": "vcard:Kind", "vcard:fn": name}
+        people["dcat:contactPoint"] = {key: value for key, value in card.items() if value}
+    if email:
+        people["dcat:contactPoint"]["vcard:hasEmail"] = {"@id": f"mailto:{email}"}
     series = {
         "@id": "../",
         "@type": "dcat:DatasetSeries",
         "dct:title": package["title"],
         "dct:description": f"All versions of {package['name']}: {about}",
-        "dcat:last": {"@id": "./"},
     }
     origins = [
         "From " + ", ".join(source[key] for key in ("title", "version", "path") if key in source)

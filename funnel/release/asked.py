@@ -11,8 +11,9 @@ from funnel.estimation import Estimate, NumberEstimate, Trend
 from funnel.estimation.numbers import QUARTILES
 from funnel.estimation.weighted import WeightedEstimate
 from funnel.release.estimated import estimate_numbers_of, estimate_release, estimate_versions
-from funnel.release.layout import ReleaseFolder, require_one_channel
+from funnel.release.layout import ReleaseFolder
 from funnel.release.weighted import estimate_release_weighted
+from funnel.source.cells import number_in
 
 Answer = Estimate | NumberEstimate | Trend | WeightedEstimate
 
@@ -31,6 +32,8 @@ class Question:
         A column of numbers, whose mean, total and quantiles are asked for.
     quantiles : tuple of float
         Quartiles without any.
+    numbers : tuple of str
+        What values of that column stand for: ``VALUE=NUMBER`` or ``VALUE=LEAST..LARGEST``.
     weighted : bool
         Whether the population is meant that the published classes of weights stand for.
     sampling : bool
@@ -42,6 +45,7 @@ class Question:
     within: tuple[str, ...] = ()
     of: str | None = None
     quantiles: tuple[float, ...] = ()
+    numbers: tuple[str, ...] = ()
     weighted: bool = False
     sampling: bool = False
     method: Literal["em", "inverse"] | None = None
@@ -56,8 +60,8 @@ class Question:
         DataError
             If a release cannot be read.
         """
-        if self.of is None and self.quantiles:
-            raise SpecError("--quantile goes with --of COLUMN: it asks for quantiles of a column of numbers")
+        if self.of is None and (self.quantiles or self.numbers):
+            raise SpecError("--quantile and --number go with --of COLUMN: they are about a column of numbers")
         if self.of is not None and (self.within or self.weighted or len(folders) > 1):
             raise SpecError("--of is about the records of one release, and its cells are named with --by")
         if self.weighted and (self.within or len(folders) > 1):
@@ -66,13 +70,28 @@ class Question:
             raise SpecError("--weighted estimates are the likeliest ones; take --method inverse out")
         method, by = self.method, self.by or None
         if self.of is not None:
-            quantiles = self.quantiles or QUARTILES
             return estimate_numbers_of(
-                folders[0], self.of, self.by, quantiles=quantiles, method=method or "em", sampling=self.sampling
+                folders[0],
+                self.of,
+                self.by,
+                numbers=dict(map(_stands_for, self.numbers)),
+                quantiles=self.quantiles or QUARTILES,
+                method=method or "em",
+                sampling=self.sampling,
             )
         if self.weighted:
-            require_one_channel(folders[0])
             return estimate_release_weighted(folders[0], by, sampling=self.sampling)
         if len(folders) > 1:
             return estimate_versions(folders, by, within=self.within, method=method, sampling=self.sampling)
         return estimate_release(folders[0], by, within=self.within, method=method, sampling=self.sampling)
+
+
+def _stands_for(text: str) -> tuple[str, float | tuple[float, float]]:
+    label, _, number = text.rpartition("=")
+    ends = [number_in(end) for end in number.split("..")]
+    match ends if label else []:
+        case [float() as one]:
+            return label, one
+        case [float() as least, float() as largest]:
+            return label, (least, largest)
+    raise SpecError(f"--number {text!r} is no VALUE=NUMBER, such as 'under 25=20', nor VALUE=LEAST..LARGEST")

@@ -11,12 +11,12 @@ import numpy as np
 from funnel.errors import DataError
 from funnel.estimation import Estimate, NumberEstimate, Trend, estimate, estimate_numbers, estimate_trend
 from funnel.estimation.counted import output_counts_by
-from funnel.estimation.numbers import QUARTILES
+from funnel.estimation.numbers import QUARTILES, StandFor
 from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.layout import ReleaseFolder, require_one_channel
+from funnel.release.layout import ReleaseFolder
 from funnel.release.public.rounding import share_step
 from funnel.release.reading import GroupedRelease, open_release
 
@@ -92,6 +92,7 @@ def estimate_numbers_of(
     of: str,
     by: str | Sequence[str] = (),
     *,
+    numbers: StandFor | None = None,
     quantiles: Sequence[float] = QUARTILES,
     method: Literal["em", "inverse"] = "em",
     sampling: bool = False,
@@ -104,8 +105,8 @@ def estimate_numbers_of(
     Parameters
     ----------
     folder : ReleaseFolder
-    of, by, quantiles, method, sampling, confidence
-        As of `funnel.estimate_numbers`.
+    of, by, numbers, quantiles, method, sampling, confidence
+        As of `funnel.estimate_numbers`; what ``numbers`` says goes before what the data package tells.
 
     Raises
     ------
@@ -114,10 +115,21 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
-    require_one_channel(folder)
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    if folder.is_grouped:
+        return estimate_numbers(
+            folder.data,
+            cast(GroupedRelease, open_release(folder.root)).channels,
+            of,
+            columns,
+            numbers={**_intervals(folder, of), **(numbers or {})},
+            quantiles=quantiles,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+        )
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     counts = output_counts_by(folder.data, protocol)[()]
-    columns = (by,) if isinstance(by, str) else tuple(by)
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
         return estimate_numbers(
@@ -125,7 +137,7 @@ def estimate_numbers_of(
             protocol,
             of,
             columns,
-            numbers=_intervals(folder, of),
+            numbers={**_intervals(folder, of), **(numbers or {})},
             quantiles=quantiles,
             method=method,
             sampling=sampling,

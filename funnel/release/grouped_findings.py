@@ -61,6 +61,7 @@ class GroupedSolved(Document):
     tried: tuple[TriedWay, ...]
     prefixes: tuple[Count, ...]
     told: tuple[float, ...]
+    shared: tuple[Probability, ...] | None = None
     utility: float = Field(ge=0)
     entropy: float = Field(ge=0)
 
@@ -78,6 +79,7 @@ class GroupedSolved(Document):
             ),
             prefixes=solution.prefixes,
             told=solution.told,
+            shared=tuple(min(1.0, one) for one in solution.shared),
             utility=max(0.0, solution.utility),
             entropy=solution.entropy,
         )
@@ -112,6 +114,9 @@ class GroupedFindings(Document):
         Prefixes of which something is said, by stage.
     told : tuple of float
         What each stage adds (nats) for whoever sees outputs.
+    shared : tuple of float, or None
+        By stage the share of people who draw by weights that several combinations have in common; older releases do
+        not say.
     utility, entropy, share : float
         I(X;Y) and H(X) of whole records (nats), and their quotient.
     columns : tuple of FoundColumn
@@ -137,6 +142,7 @@ class GroupedFindings(Document):
     tried: tuple[TriedWay, ...]
     prefixes: tuple[Count, ...]
     told: tuple[float, ...]
+    shared: tuple[Probability, ...] | None = None
     utility: float = Field(ge=0)
     entropy: float = Field(ge=0)
     share: Probability

@@ -41,6 +41,9 @@ class GroupedPublic:
         In the order in which they are published.
     people : int
     choice : "given", "order" or "auto"
+    shared : tuple of float, or None
+        By group the share of people who draw by weights that several combinations have in common, as multiples of the
+        step.
     step : float
         Of all shares, as for any release of so many records.
     """
@@ -56,6 +59,7 @@ class GroupedPublic:
     groups: tuple[tuple[str, ...], ...]
     people: int
     choice: Choice
+    shared: tuple[float, ...] | None
     step: float
 
     @classmethod
@@ -78,5 +82,6 @@ class GroupedPublic:
             findings.groups,
             findings.people,
             findings.choice,
+            None if findings.shared is None else tuple(told(one) for one in findings.shared),
             step,
         )

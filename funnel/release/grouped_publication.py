@@ -20,6 +20,7 @@ from funnel.release.grouped_privacy import RECIPE, GroupedPrivacyBlock
 from funnel.release.grouped_protocol_document import grouped_protocol_document
 from funnel.release.grouped_public import GroupedPublic
 from funnel.release.handouts import grouped_handouts
+from funnel.release.handouts.drawn_numbers import drawn_columns, write_drawn_numbers
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.privacy_block import DisclosureControl, Estimation, ProtocolFile, ReportFile
 from funnel.release.protection import Protection
@@ -45,6 +46,8 @@ def write_grouped_documents(
 ) -> None:
     """Write the protocol, the effective channels, and the csv if the spec asks for it.
 
+    So are numbers that are drawn within intervals, by a spec with the recoding that the values were made by.
+
     Raises
     ------
     ReleaseRefused
@@ -57,6 +60,7 @@ def write_grouped_documents(
     pq.write_table(channels, folder.channels, compression="zstd")
     if spec.output.csv:
         write_csv(folder)
+    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv)
 
 
 def write_grouped_package(
@@ -79,7 +83,16 @@ def write_grouped_package(
     """
     files = {
         path.relative_to(folder.root).as_posix(): (file_digest(path), path.stat().st_size)
-        for path in (folder.data, folder.csv, folder.protocol, folder.channels, folder.numbers, folder.report)
+        for path in (
+            folder.data,
+            folder.csv,
+            folder.drawn,
+            folder.drawn_csv,
+            folder.protocol,
+            folder.channels,
+            folder.numbers,
+            folder.report,
+        )
         if path.is_file()
     }
     try:
@@ -93,6 +106,7 @@ def write_grouped_package(
             files,
             privacy,
             lambda column: described_numbers(spec, column),
+            drawn_columns(spec, protocol),
         )
         text = dump(content)
     except ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,10 +14,12 @@ from funnel.release.public_report import (
     Change,
     Columns,
     Contact,
+    EstimatedTable,
     Judged,
     Licence,
     ProtectedFrequencies,
     Source,
+    Weighted,
 )
 from funnel.release.verdict import Judgement
 
@@ -26,13 +28,23 @@ TextKind = Literal["a value", "a set", "all but some", "anything"]
 
 class ReportedGroup(Part):
     """One group: its columns, the combinations of their values, how many channels it has, and the share of what there
-    is to know of all its columns together that is kept.
+    is to know of all its columns together that is kept; ``shared`` is the share of people who draw by weights that
+    several combinations have in common, which older reports do not tell.
     """
 
     columns: tuple[str, ...] = Field(min_length=1)
     combinations: Count
     channels: Count
     kept: Probability
+    shared: Probability | None = None
+
+
+class ReportedRules(Part):
+    """What the rules of disclosure control ask of the table of secrets and weights of all who draw from one channel."""
+
+    minimum_cell: Count
+    dominance: Probability
+    unique_share: Probability
 
 
 class ReportedColumn(Part):
@@ -87,11 +99,12 @@ class GroupedReport(Document):
 
     ``made_for`` is how many people a prefix is expected to have for which a channel was made, ``least_people`` how many
     one must be expected to have to use such a channel where that is proven for it, and ``error`` the standard error of
-    a share of one half among the former.
+    a share of one half among the former. ``estimated`` are errors of estimates of every column and every pair.
+    ``rules`` are those that channels were held against; None if none were.
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/grouped-report/1"] = Field(default="funnel/grouped-report/1", alias="schema")
+    schema_: Literal["funnel/grouped-report/2"] = Field(default="funnel/grouped-report/2", alias="schema")
     name: str
     title: str
     description: str
@@ -115,18 +128,27 @@ class GroupedReport(Document):
     made_for: Count
     least_people: Count
     error: float
+    rules: ReportedRules | None = None
     beliefs: tuple[ReportedBelief, ...]
     earlier_releases: Count
     people: Literal["same", "different"] | None
     change: Change | None
     judged: tuple[Judged, ...]
     frequencies: ProtectedFrequencies
+    estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
+    weighted: Weighted | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 nothing was told of how exact estimates are."""
+        return {**content, "estimated": []} if version == 1 else super().upgraded(version, content)
 
 
 class ReportedStage(Part):
     """One stage, exactly: prefixes of which something is said, channels with more than one output, the most and the
-    fewest people that are expected behind one of these, and what the stage adds (nats) for whoever sees outputs.
+    fewest people that are expected behind one of these, and what the stage adds (nats) for whoever sees outputs;
+    ``shared`` of ``rows`` rows of weights that are drawn by several combinations have in common.
     """
 
     columns: tuple[str, ...]
@@ -135,6 +157,8 @@ class ReportedStage(Part):
     most: float | None
     fewest: float | None
     told: float
+    rows: Count | None = None
+    shared: Count | None = None
 
 
 class ReportedGuess(Part):
@@ -152,7 +176,7 @@ class GroupedInternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/grouped-internal/1"] = Field(default="funnel/grouped-internal/1", alias="schema")
+    schema_: Literal["funnel/grouped-internal/2"] = Field(default="funnel/grouped-internal/2", alias="schema")
     name: str
     title: str
     version: str
@@ -182,4 +206,10 @@ class GroupedInternalReport(Document):
     tests: Count
     verdict: tuple[Judgement, ...]
     software: Mapping[str, str]
+    estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 nothing was told of how exact estimates are."""
+        return {**content, "estimated": []} if version == 1 else super().upgraded(version, content)

@@ -8,16 +8,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from funnel.disclosure import Disclosure
-from funnel.disclosure.groups import broken_groups, may_be_together
+from funnel.disclosure.groups import broken_groups, may_be_together, rules_given_prefixes
+from funnel.errors import InfeasibleGuarantee
+from funnel.estimation import TableErrors
+from funnel.estimation.grouped_errors import grouped_errors
 from funnel.groups import GroupedSolution, Shown, publish_groups
+from funnel.groups.halves import Halves
+from funnel.groups.robust import made_by_some
 from funnel.guarantees import Guarantee
+from funnel.guarantees.robust import Robust
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.release.effective_channels import channel_rows, told_channels
 from funnel.release.grouped_findings import Choice, FoundColumn
 from funnel.spec import ReleaseSpec
 
 # All channels of all stages together may take so many times what one optimisation of a joint release may.
 _OPTIMISATIONS: Final = 4
+# A robust protocol that keeps less of H(X) is of no use, as elsewhere (`funnel.sample_size`).
+_USEFUL: Final = 0.01
 
 
 def seconds_for_groups(spec: ReleaseSpec) -> float:
@@ -34,8 +43,7 @@ def choice_of(spec: ReleaseSpec) -> Choice:
 
 def known_groups(spec: ReleaseSpec) -> tuple[tuple[str, ...], ...]:
     """The groups of a spec; where they are chosen, its columns alone, which are in some group whatever is chosen."""
-    of = spec.groups.of
-    return of if isinstance(of, tuple) else tuple((column,) for column in spec.publish)
+    return spec.groups.known(spec.publish)
 
 
 def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress: Progress) -> GroupedSolution:
@@ -45,18 +53,36 @@ def make_groups(spec: ReleaseSpec, joint: Joint, guarantee: Guarantee, progress:
     ------
     SpecError
         If fewer people are in the table than a channel is made for, or groups cannot keep the guarantee.
+    InfeasibleGuarantee
+        If the data are too few for a robust guarantee.
     SolverError
         If its bound is not proven, which is a defect.
     """
-    return publish_groups(
+    # Who proves says nothing of what is made, also not which columns may be one group.
+    robust = isinstance(guarantee, Robust)
+    known = made_by_some(joint, Halves.of(joint, spec.name)).joint if robust else joint
+    made = publish_groups(
         joint,
         spec.publish if spec.groups.of is None else spec.groups.of,
         guarantee,
         people=spec.groups.people,
         time_limit=seconds_for_groups(spec),
         progress=progress,
-        together=may_be_together(spec, joint),
+        together=may_be_together(spec, known),
+        rules=rules_given_prefixes(spec),
+        # The same people prove, however often it is tried.
+        seed=spec.name,
     )
+    told = share(made.utility / made.entropy) if made.entropy else 1.0
+    # A draw spends what may be told of people, so one that is of no use is not made.
+    if made.proven is not None and told < _USEFUL:
+        rarest = joint.secret.labels[int(joint.counts.sum(axis=1).argmin())]
+        raise InfeasibleGuarantee(
+            f"the data are too few for this bound: {made.proven.proving:,} people prove next to nothing under "
+            f"{guarantee}; group rare values of {', '.join(joint.secret.columns)}, such as {rarest!r}, publish fewer "
+            "columns, or use a guarantee that is not robust"
+        )
+    return made
 
 
 def found_columns(shown: Shown) -> tuple[FoundColumn, ...]:
@@ -100,6 +126,8 @@ class PlannedGroups:
         Bytes of ``protocol.json``, but for what it says beside the weights.
     broken : list of Disclosure
         Groups that break a rule of [disclosure].
+    errors : tuple of TableErrors
+        Of estimates of every column and pair, by what a release would tell of its channels.
     """
 
     guarantee: Guarantee
@@ -108,6 +136,7 @@ class PlannedGroups:
     seconds: float
     size: int
     broken: list[Disclosure]
+    errors: tuple[TableErrors, ...]
 
     @property
     def share(self) -> float:
@@ -137,6 +166,7 @@ class PlannedGroups:
             "disclosure": [
                 {"group": list(one.joint.inputs.columns), "broken": list(one.broken)} for one in self.broken
             ],
+            "errors": [one.to_dict() for one in self.errors],
         }
 
 
@@ -157,6 +187,9 @@ def plan_groups(
     began = clock()
     made = make_groups(spec, joint, guarantee, progress)
     seconds = clock() - began
-    columns = found_columns(Shown.of(joint, made.protocol))
+    shown = Shown.of(joint, made.protocol)
+    columns = found_columns(shown)
     size = len(made.protocol.to_json().encode())
-    return PlannedGroups(guarantee, made, columns, seconds, size, broken_groups(spec, joint, made.groups))
+    progress("computing what estimates will be worth", 0, None)
+    errors = grouped_errors(told_channels(made.protocol, channel_rows(shown, made.protocol.people), joint.n))
+    return PlannedGroups(guarantee, made, columns, seconds, size, broken_groups(spec, joint, made.groups), errors)

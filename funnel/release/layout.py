@@ -216,6 +216,11 @@ class ReleaseFolder:
         return self.audit / "findings.json"
 
     @property
+    def proof(self) -> Path:
+        """Who made a protocol of groups under a robust guarantee, and who proved it; internal."""
+        return self.audit / "proof.json"
+
+    @property
     def verdict(self) -> Path:
         """What validation judged; internal."""
         return self.audit / "verdict.json"

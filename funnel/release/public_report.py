@@ -305,6 +305,34 @@ class EstimatedTable(Part):
     sums: tuple[tuple[str, ...], ...] = ()
 
 
+class WeightedValue(Part):
+    """A value of a column: its share of the records, and of the population that their weights stand for."""
+
+    label: str
+    share: Probability
+    weighted: Probability
+
+
+class WeightedColumn(Part):
+    """The most common values of a column, of ``total`` that are told of."""
+
+    column: str
+    rows: tuple[WeightedValue, ...]
+    total: Total
+
+
+class Weighted(Part):
+    """Shares of the population that survey weights stand for, every class of them by its mean.
+
+    ``weight`` is the column of the classes, ``step`` what weighted shares are multiples of: at least ten of the
+    heaviest records.
+    """
+
+    weight: str
+    step: Probability
+    columns: tuple[WeightedColumn, ...]
+
+
 class Rarity(Part):
     """Rare values and combinations, told no finer than the published shares tell them, or in words.
 
@@ -369,7 +397,8 @@ class PublicReport(Document):
     """Every figure of the public report, rounded; the page is a function of this document alone; public.
 
     ``utility`` is what mechanisms are compared and chosen by, and what ``compared`` tells. ``kept`` is of the versions
-    of this name about the same people whose public figures are there, this one last.
+    of this name about the same people whose public figures are there, this one last. ``weighted`` is None without
+    survey weights.
     """
 
     described: ClassVar[str] = "the figures of the report"
@@ -412,6 +441,7 @@ class PublicReport(Document):
     judged: tuple[Judged, ...]
     frequencies: ProtectedFrequencies
     approval: Approval | None = None
+    weighted: Weighted | None = None
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:

@@ -15,8 +15,9 @@ from funnel.errors import DataError
 from funnel.estimation import EffectiveChannels
 from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
-from funnel.release.channel_rows import FEWEST, read_channel_rows
+from funnel.release.channel_rows import read_channel_rows
 from funnel.release.documents import ProtocolDocument
+from funnel.release.effective_channels import told_channels
 from funnel.release.grouped_privacy import GroupedPrivacyBlock
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
@@ -25,6 +26,7 @@ from funnel.tables import open_paged
 
 if TYPE_CHECKING:
     from funnel.estimation import Estimate, NumberEstimate
+    from funnel.estimation.numbers import StandFor
     from funnel.estimation.weighted import WeightedEstimate
 
 
@@ -87,17 +89,33 @@ class OpenedRelease:
 
         return estimate_release(self.folder, by, within=within)
 
-    def estimate_numbers(self, of: str, by: str | Sequence[str] = ()) -> NumberEstimate:
+    def estimate_numbers(
+        self, of: str, by: str | Sequence[str] = (), *, numbers: StandFor | None = None
+    ) -> NumberEstimate:
         """`funnel.estimate_numbers` of its records: mean, total and quartiles of a column, in every cell of others.
 
         Parameters
         ----------
         of : str
         by : str or sequence of str, optional
+        numbers : mapping of str to float, pair of float or None, optional
+            What categories stand for, where the release does not say it.
         """
         from funnel.release.estimated import estimate_numbers_of
 
-        return estimate_numbers_of(self.folder, of, by)
+        return estimate_numbers_of(self.folder, of, by, numbers=numbers)
+
+    def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
+        """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
+
+        Parameters
+        ----------
+        by : str or sequence of str, optional
+            Of groups one column.
+        """
+        from funnel.release.weighted import estimate_release_weighted
+
+        return estimate_release_weighted(self.folder, by)
 
 
 @dataclass(frozen=True)
@@ -116,17 +134,6 @@ class Release(OpenedRelease):
 
     privacy: PrivacyBlock
     document: ProtocolDocument
-
-    def estimate_weighted(self, by: str | Sequence[str] | None = None) -> WeightedEstimate:
-        """`funnel.estimate_weighted` of its records, by the classes of weights that it publishes.
-
-        Parameters
-        ----------
-        by : str or sequence of str, optional
-        """
-        from funnel.release.weighted import estimate_release_weighted
-
-        return estimate_release_weighted(self.folder, by)
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -168,8 +175,7 @@ class GroupedRelease(OpenedRelease):
         rows = read_channel_rows(self.folder.channels)
         if {row[0] for row in rows} - {*self.document.columns}:
             raise DataError(f"{self.folder.channels} is about other columns; the release is damaged")
-        fewest = max(FEWEST, self.document.people)
-        return EffectiveChannels(self.document.columns, rows, self.protocol.meant, self.privacy.records, fewest)
+        return told_channels(self.protocol, rows, self.privacy.records)
 
 
 def open_release(path: str | Path) -> Release | GroupedRelease:

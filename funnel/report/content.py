@@ -26,7 +26,9 @@ from funnel.release.public_report import (
     Licence,
     ProtectedFrequencies,
     Reference,
+    Weighted,
 )
+from funnel.release.public_weighted import ClassWeights, public_weighted
 
 
 @dataclass(frozen=True)
@@ -204,12 +206,15 @@ class PublicContent(Described):
     rarity : PublicRarity
     accuracy : PublicAccuracy or None
         None where there are too many values.
+    weighted : Weighted or None
+        None without survey weights.
     """
 
     laws: PublicLaws
     findings: PublicFindings
     rarity: PublicRarity
     accuracy: PublicAccuracy | None
+    weighted: Weighted | None
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -241,6 +246,8 @@ class ReportContent(Described):
         What was found under the public frequencies: of this the public report is made.
     disclosure : mapping or None
         What breaks the rules of disclosure control, as `funnel.disclosure.words.disclosure_content`; internal.
+    weights : ClassWeights or None
+        What the classes of survey weights stand for, where there are some.
 
     Raises
     ------
@@ -252,6 +259,7 @@ class ReportContent(Described):
     findings: Findings
     audited: Audited
     disclosure: Mapping[str, Any] | None = None
+    weights: ClassWeights | None = None
 
     def __post_init__(self) -> None:
         if self.findings.guarantee != str(self.guarantee):
@@ -277,4 +285,5 @@ class ReportContent(Described):
             findings=PublicFindings.of(self.audited, self.guarantee, laws),
             rarity=PublicRarity.of(self.audited.frequencies, laws),
             accuracy=PublicAccuracy.of(laws),
+            weighted=public_weighted(self.audited.frequencies.joint, self.weights),
         )

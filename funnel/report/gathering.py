@@ -20,6 +20,7 @@ from funnel.release.provenance import software_name
 from funnel.release.public import count_of_records
 from funnel.release.public_report import Approval as Approved
 from funnel.release.public_report import Change, Contact, Judged, KeptByVersion, Licence, PublicReport, Reference
+from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
 from funnel.report.content import MechanismNote, PlanLine, ReportContent, SourceNote
 from funnel.source import Codings
@@ -111,6 +112,7 @@ def report_content(
             public_sentence(disclosure, protection.protection),
         ),
         disclosure=disclosure_content(disclosure, protection.protection),
+        weights=None if spec.weight is None else ClassWeights.of(snapshot.read_codings().settled(spec)),
         shuffled=spec.output.shuffle,
         earlier_releases=fresh_draws(earlier, rows_sha256),
         people=None if spec.history is None else spec.history.people,

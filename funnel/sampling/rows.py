@@ -70,7 +70,8 @@ def sanitise(
     -----
     A file is read batch by batch. What is held is the released table; millions of rows that are to be ordered, and
     their keys, are in nameless temporary files. Values outside the input alphabet, nulls among them, draw from the
-    protocol's marginal.
+    protocol's marginal. A protocol does not say what numbers its values stand for: those that a spec asks for
+    (``draw = "within"``) are in ``data/numbers.parquet`` of the release that ``funnel release`` makes.
 
     Examples
     --------

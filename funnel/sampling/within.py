@@ -88,7 +88,8 @@ def draw_within(
     SpecError
         If the release has several columns and none is named, or none of that name.
     DataError
-        If there is no release, a file of it cannot be read, or a value stands for no number.
+        If there is no release, a file of it cannot be read, a value stands for no number, or a record has one that the
+        protocol does not know.
 
     Examples
     --------
@@ -119,12 +120,16 @@ def draw_within(
     places: dict[tuple[str, ...], list[int]] = {}
     for row, symbol in enumerate(texts):
         places.setdefault(symbol, []).append(row)
+    posteriors = {tuple(entry.output): entry.inputs for entry in document.posterior if entry.inputs}
     drawn = np.full(len(texts), np.nan)
-    for entry in document.posterior:
-        rows = np.array(places.get(tuple(entry.output), []), dtype=np.intp)
-        if len(rows):
-            values = [of_label[label] for label in entry.inputs]
-            drawn[rows] = _of_output(values, list(entry.inputs.values()), numbers, len(rows), source)
+    for symbol, at in places.items():
+        if symbol not in posteriors:
+            raise DataError(
+                f"protocol.json tells nothing of the published value {' · '.join(map(str, symbol))!r}, so no number "
+                "can be drawn for it; fetch the release again"
+            )
+        values = [of_label[label] for label in posteriors[symbol]]
+        drawn[at] = _of_output(values, list(posteriors[symbol].values()), numbers, len(at), source)
     return table.append_column(f"{column} (drawn)", pa.array(drawn, mask=np.isnan(drawn)))
 
 

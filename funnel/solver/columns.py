@@ -124,6 +124,8 @@ class ColumnGeneration:
         # Only where to start looking: the outcome is certified, and the same in every run.
         self._random = np.random.default_rng(0)
         self._mass = np.ones(1)
+        # λ of the last mixture programme.
+        self.prices = np.zeros(region.inputs)
         self._bound = region.goal.most(region.counts(region.law))
         self._boxes = 0
         self._programmes = 0
@@ -182,7 +184,7 @@ class ColumnGeneration:
             except SolverError:
                 # Nearly parallel columns of a thin region. The mixture before is feasible and the bound true.
                 return not self._budget.expired and self._bound - value <= max(gap, _DOUBLES)
-            self._mass = mass
+            self._mass, self.prices = mass, prices
             value = float(self._master.gains @ mass)
             if trace is not None:
                 trace(value, self._bound)

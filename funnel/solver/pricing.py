@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,10 +100,11 @@ class Pricer:
         # p_X is in the region, so there is a point; any basis will do to start from.
         return answer.bases
 
-    def _whole(self, costs: FloatArray, bases: Bases | None = None) -> Answers:
+    def _whole(self, costs: FloatArray, bases: Bases | None = None, most: float = 1.0) -> Answers:
         """Maximise costs (N, n) over the whole region, from the given bases or from the first one there was."""
         number = len(costs)
         ones, zeros = np.repeat(self._ones, number, axis=0), np.repeat(self._zeros, number, axis=0)
+        ones[:, self._inputs] *= most
         start = self._root[np.zeros(number, dtype=np.intp)] if bases is None else bases
         return self._programme.maximise(costs, zeros, ones, start, steps=1000)
 
@@ -175,6 +177,29 @@ class Pricer:
                 rising, bases = rising[improved], answers.bases[improved]
                 best[rising], values[rising] = found[improved], better[improved]
         return best, values
+
+    def along_tangents(self, posteriors: FloatArray, prices: FloatArray) -> Iterator[Answers]:
+        """What is best along the tangents of ``g - λ·v`` at posteriors (k, a), a stack of programmes at a time.
+
+        No share is at an upper end, which is beyond the 1 that all of them sum to: it is in the basis or 0.
+        """
+        counted = self.region.counts(posteriors)
+        costs = self._costs(np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0, prices)
+        for first in range(0, len(posteriors), self._most):
+            if not self._budget.expired:
+                yield self._whole(costs[first : first + self._most], most=2.0)
+
+    def multipliers(self, posteriors: FloatArray, mass: FloatArray, prices: FloatArray) -> FloatArray:
+        """What each of the region's conditions is worth to a mixture of posteriors (k, a), along tangents; shape (m,).
+
+        Programmes that the budget ended count nothing.
+        """
+        found, at = np.zeros(len(self.region.rows)), 0
+        for answers in self.along_tangents(posteriors, prices):
+            solved = np.where(answers.solved, mass[at : at + len(answers.solved)], 0.0)
+            found += solved @ np.abs(answers.duals[:, self.region.equalities :])
+            at += len(answers.solved)
+        return found
 
     def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
         """Branch and bound on boxes: columns above the target, or a proof that there is none (METHOD section 3).

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from funnel.disclosure.groups import may_be_together
+from funnel.disclosure.groups import may_be_together, rules_given_prefixes
+from funnel.disclosure.rules import Rules
 from funnel.errors import FunnelError, SpecError
 from funnel.groups import Schedule, publish_groups
 from funnel.groups.records import Records
@@ -32,6 +33,7 @@ SECONDS = 60.0
 _PREFIXES = 200
 # One for all points, so that they can be compared: what the search of a release begins with.
 _SCHEDULE = Schedule(0.9, 4)
+_UNDER_RULES = Schedule(0.6, 4)
 GIVEN, CHOSEN, SINGLY = "groups of the spec", "groups that funnel chooses", "one column after the other"
 ALONE = "every column by itself (GRR), at most"
 
@@ -132,10 +134,20 @@ def groups_tradeoff(
         ways.append(Way(SINGLY, singly, _line(singly)))
     budgets = varied(guarantee, parts)
     tables = {way.name: (joint, json.dumps(way.groups)) for way in ways}
-    tasks = [(*tables[way.name], way.name, str(one), people, seconds) for way in ways for one in budgets]
+    asked = rules_given_prefixes(spec)
+    rules = None if asked is None else astuple(asked)
+    tasks = [(*tables[way.name], way.name, str(one), people, seconds, rules) for way in ways for one in budgets]
     left = [] if len(spec.publish) < 2 else list(without(spec, joint))
     tasks += [
-        (table.joint, json.dumps(_less(chosen, table.said.column)), table.said.column, str(guarantee), people, seconds)
+        (
+            table.joint,
+            json.dumps(_less(chosen, table.said.column)),
+            table.said.column,
+            str(guarantee),
+            people,
+            seconds,
+            rules,
+        )
         for table in left
     ]
     digests = {id(one): digest_of(one) for one in dict.fromkeys(task[0] for task in tasks)}
@@ -163,12 +175,26 @@ def _told(said: Alternative, point: Point, joint: Joint) -> Alternative:
     return replace(said, kept=point.kept, nats=nats, entropy=joint.entropy)
 
 
-def _groups_point(joint: Joint, groups: str, name: str, text: str, people: int, seconds: float) -> Point:
+def _groups_point(
+    joint: Joint,
+    groups: str,
+    name: str,
+    text: str,
+    people: int,
+    seconds: float,
+    rules: tuple[int, float, float] | None,
+) -> Point:
     """One way at one budget, by whatever worker."""
     guarantee = parse_guarantee(text)
     try:
         made = publish_groups(
-            joint, json.loads(groups), guarantee, people=people, schedule=_SCHEDULE, time_limit=seconds
+            joint,
+            json.loads(groups),
+            guarantee,
+            people=people,
+            schedule=_SCHEDULE if rules is None else _UNDER_RULES,
+            time_limit=seconds,
+            rules=None if rules is None else Rules(*rules),
         )
     except SpecError as error:
         return Point(name, text, guarantee.budget, None, None, None, str(error))
@@ -184,15 +210,17 @@ class _Chosen:
 
 
 def _groups_chosen(joint: Joint, text: str, spec: ReleaseSpec, people: int, seconds: float) -> _Chosen:
+    rules = rules_given_prefixes(spec)
     try:
         made = publish_groups(
             joint,
             "auto",
             parse_guarantee(text),
             people=people,
-            schedule=_SCHEDULE,
+            schedule=_SCHEDULE if rules is None else _UNDER_RULES,
             time_limit=seconds,
             together=may_be_together(spec, joint),
+            rules=rules,
         )
     except FunnelError:
         return _Chosen("[]")

@@ -22,6 +22,7 @@ PAGES = sorted(
     if page.parent.name != "decisions"
 )
 TUTORIAL = "docs/tutorial.md"
+QUESTIONS = "docs/questions.md"
 # Read in a clone of the project; all others in a folder of their own.
 IN_THE_PROJECT = ("README.md", "CONTRIBUTING.md", TUTORIAL)
 # Begin where the tutorial ends, and say so.
@@ -35,8 +36,10 @@ AFTER_THE_TUTORIAL = (
     "docs/guides/officer.md",
     "docs/guides/steward.md",
 )
-# Make releases, so that what they show was drawn.
-DRAWN = ("docs/questions.md",)
+# Likewise, where the three questions are answered.
+AFTER_THE_QUESTIONS = ("docs/estimation.md",)
+# Make releases of their own, so that what they show was drawn.
+DRAWN = (QUESTIONS, "docs/groups.md")
 # What no test types, by how it begins, and why.
 LEFT_OUT = {
     "make ": "makes the environment in which the tests run, or runs the tests",
@@ -74,6 +77,21 @@ def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of somebody who has read the three questions."""
+    home = tmp_path_factory.mktemp("home")
+    at_home(QUESTIONS, home).read(ROOT / QUESTIONS)
+    return home
+
+
+def at_home(page: str, home: Path) -> Reader:
+    """Somebody with the data of the project in a folder of their own."""
+    for name in ("adult.parquet", "adult.toml"):
+        shutil.copy(ROOT / "data" / name, home)
+    return Reader(home, home, LEFT_OUT, drawn=page in DRAWN)
+
+
 def reader_of(page: str, home: Path, request: pytest.FixtureRequest) -> Reader:
     """Somebody who begins to read a page."""
     if page in IN_THE_PROJECT:
@@ -81,15 +99,16 @@ def reader_of(page: str, home: Path, request: pytest.FixtureRequest) -> Reader:
     if page in AFTER_THE_TUTORIAL:
         shutil.copytree(request.getfixturevalue("tutorial") / "adult", home / "adult", symlinks=True)
         return Reader(home / "adult", home, LEFT_OUT, drawn=True)
-    for name in ("adult.parquet", "adult.toml"):
-        shutil.copy(ROOT / "data" / name, home)
-    return Reader(home, home, LEFT_OUT, drawn=page in DRAWN)
+    if page in AFTER_THE_QUESTIONS:
+        shutil.copytree(request.getfixturevalue("questions"), home, symlinks=True, dirs_exist_ok=True)
+        return Reader(home, home, LEFT_OUT, drawn=True)
+    return at_home(page, home)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_does_what_it_says(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if page == TUTORIAL:
-        request.getfixturevalue("tutorial")
+    if page in (TUTORIAL, QUESTIONS):
+        request.getfixturevalue({TUTORIAL: "tutorial", QUESTIONS: "questions"}[page])
     else:
         reader_of(page, tmp_path, request).read(ROOT / page)
 
@@ -118,11 +137,11 @@ def test_commands_stand_in_blocks_with_a_language(page: str) -> None:
     assert all(block.language for block in blocks_of(ROOT / page))
 
 
-def test_pages_after_the_tutorial_say_so() -> None:
-    for page in AFTER_THE_TUTORIAL:
-        assert "in the folder that [the tutorial](" in " ".join(
-            (ROOT / page).read_text(encoding="utf-8").lower().split()
-        ), page
+def test_pages_after_others_say_so() -> None:
+    for others, before in ((AFTER_THE_TUTORIAL, "the tutorial"), (AFTER_THE_QUESTIONS, "three questions")):
+        for page in others:
+            said = " ".join((ROOT / page).read_text(encoding="utf-8").lower().split())
+            assert f"in the folder that [{before}](" in said, page
 
 
 def test_what_is_shown_is_compared() -> None:

@@ -50,7 +50,7 @@ def test_classes_are_told_and_every_file_passes(folder: ReleaseFolder) -> None:
     assert overall(recheck(folder)) == State.PASSED
     # The weights themselves are nowhere.
     weights = {str(weight) for weight in adult_rows()["fnlwgt"].to_pylist()}
-    for path in (folder.package, folder.protocol, folder.numbers):
+    for path in (folder.package, folder.protocol, folder.numbers, folder.report):
         assert not weights & set(path.read_text().replace(",", " ").split())
 
 
@@ -67,6 +67,12 @@ def test_weighted_shares_are_those_of_the_classes(folder: ReleaseFolder) -> None
     # Six standard errors: this release is one drawing.
     assert abs(found.frequencies[place] - right) < 6 * found.errors[place] + 1e-9
     assert found.least[place] < right < found.largest[place]
+    # The report tells those of the records, in steps of ten of the heaviest ones at least.
+    report = json.loads(folder.numbers.read_text())["weighted"]
+    (told,) = [row for row in report["columns"][0]["rows"] if row["label"] == "Female"]
+    assert report["step"] >= 10 * means.max() / weights.sum()
+    assert abs(told["weighted"] - right) <= report["step"] / 2 + 1e-9
+    assert "Weighted frequencies" in folder.report.read_text()
 
 
 def test_the_command_tells_them(folder: ReleaseFolder) -> None:

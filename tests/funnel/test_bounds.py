@@ -127,6 +127,7 @@ _MADE_BY_HAND = {
     "tradeoff/alternatives.py": "public counts of what else could be published, with the bounds expected of them",
     "sample_size.py": "with bounds, or as many times the published counts",
     "solver/presolve.py": "the nominal programme: what it finds is decided for the joint law it was made from",
+    "groups/robust.py": "counts of the people who make a protocol, of a law without bounds alone",
     "guarantees/base.py": "the counts that a few outputs of a sparse protocol look at, of a law without bounds alone",
     "mechanisms/conditional_reporting.py": "refuses a law that is known up to noise where it would leave a secret out",
 }

@@ -295,13 +295,25 @@ def test_estimate_reads_the_records_and_the_protocol_of_a_release(tmp_path: Path
     sampled = json.loads(funnel("estimate", tmp_path, "--sampling", "--method", "inverse", "--json").stdout)
     assert (sampled["sampling"], sampled["method"]) == (True, "inverse")
     numbers = estimate_numbers(np.array([430, 570]), protocol, "X", numbers={"u": 1.0, "v": 3.0}, quantiles=[0.5])
+    asked = ("estimate", tmp_path, "--of", "X", "--quantile", "0.5", "--json")
+    failed(funnel(*asked[:-1]), 3, "with --number 'u=10' of funnel estimate")
+    assert (
+        json.loads(funnel(*asked, "--number", "u=1", "--number", "v= 2..4").stdout)
+        == estimate_numbers(
+            np.array([430, 570]), protocol, "X", numbers={"u": 1.0, "v": (2.0, 4.0)}, quantiles=[0.5]
+        ).to_dict()
+    )
+    for wrong in ("u", "=1", "u=one", "u=1..2..3", "u=1.."):
+        failed(funnel(*asked[:-1], "--number", wrong), 3, f"--number '{wrong}' is no VALUE=NUMBER")
     release.package.write_text(
         '{"resources": [{"schema": {"fields": [{"name": "X", "funnel:numbers": '
         '{"whole": false, "intervals": {"u": [1, 1], "v": [3, 3]}}}]}}]}'
     )
-    found = funnel("estimate", tmp_path, "--of", "X", "--quantile", "0.5", "--json").stdout
-    assert json.loads(found) == numbers.to_dict()
-    failed(funnel("estimate", tmp_path, "--quantile", "0.5"), 3, "goes with --of")
+    assert json.loads(funnel(*asked).stdout) == numbers.to_dict()
+    # What is said goes before what the release tells.
+    assert json.loads(funnel(*asked, "--number", "v=5").stdout)["cells"][0]["mean"]["upper"] > 3
+    failed(funnel("estimate", tmp_path, "--quantile", "0.5"), 3, "go with --of")
+    failed(funnel("estimate", tmp_path, "--number", "u=1"), 3, "go with --of")
     failed(funnel("estimate", tmp_path, "--of", "X", "--within", "X"), 3, "named with --by")
     failed(funnel("estimate", tmp_path, "--by", "age"), 3, "'age' is no column")
     failed(funnel("estimate", tmp_path / "gone"), 4, "no release at")

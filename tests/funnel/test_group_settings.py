@@ -55,10 +55,10 @@ def test_settings_in_memory_say_their_groups_as_json() -> None:
         ([["a"]], {"groups": {"people": 5}}, "fewer than the 10 of \\[disclosure\\] minimum_cell"),
         ([["a"]], {"groups": {"of": [["b"]]}}, "name other groups; say them in publish alone"),
         (["a"], {"groups": {"without": ["b"]}}, 'which is for publish = "auto"'),
-        ([["a"]], {"frequencies": {}}, 'write protection = "none"'),
-        ("auto", {"frequencies": {"protection": "threshold"}}, 'write protection = "none"'),
+        ([["a"]], {"frequencies": {}}, 'noise leaves nothing of them; write protection = "threshold"'),
+        ("auto", {"frequencies": {"protection": "threshold", "threshold": 60}}, "fewer than the 60 of .* threshold"),
         ([["a"]], {"guarantee": "perfect"}, "give lip, alip or ldp a budget above 0"),
-        ([["a"]], {"guarantee": "rlip:1.0,0.05"}, "cannot keep rlip.*; use lip"),
+        ([["a"]], {"guarantee": "rldp:1.0,0.05,chi2"}, "cannot keep rldp over the set chi2.*; take the set out"),
         ([["a"]], {"guarantee": "srlip:1.0"}, "cannot keep srlip.*; use lip"),
         ([["a"]], {"guarantee": "mi:0.5"}, "cannot keep mi, which is no bound on what each single record tells"),
         ([["a"]], {"history": {"people": "same"}, "record_key": ["k"]}, 'write people = "different" if it is so'),
@@ -80,6 +80,33 @@ def test_columns_of_sections_are_known_only_when_the_source_is() -> None:
         spec.publishing(("b",))
     with pytest.raises(SpecError, match="'S' is both secret and published"):
         spec.publishing(("age", "S"))
+
+
+NUMBERS: dict[str, Any] = {
+    "recode": {"age": {"bins": [30]}},
+    "numbers": {"age": {"range": [0, 99], "whole": True, "draw": "within"}},
+}
+
+
+def test_groups_draw_numbers_and_have_weights() -> None:
+    spec = grouped([["age"], ["b"]], **NUMBERS, weight="age")
+    assert (spec.drawn_columns, spec.weight) == (("age",), "age")
+    with pytest.raises(SpecError, match="weight names the column 'c', which is not published"):
+        grouped([["age"], ["b"]], **NUMBERS, weight="c")
+
+
+def test_numbers_and_weights_of_all_columns_are_judged_when_these_are_known() -> None:
+    spec = grouped("auto", **NUMBERS, weight="age")
+    assert spec.publishing(("age", "b")).drawn_columns == ("age",)
+    for columns, said in (
+        (("b", "c"), "neither secret nor published"),
+        (("age", "age (number)"), "there is one already"),
+        (("age",), "weight names the only published column"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            spec.publishing(columns)
+    with pytest.raises(SpecError, match=r"range = \[least, largest\] under \[numbers\.b\]"):
+        grouped("auto", **NUMBERS, weight="b")
 
 
 def test_the_wide_spec_beside_the_data_is_about_columns_that_are_there() -> None:

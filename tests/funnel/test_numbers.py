@@ -253,7 +253,8 @@ class TestMeansAndWeights:
             ({"publish": ["x"]}, "the only published column"),
             ({"numbers": {"x": {"whole": True}}}, "nearly unique is a name"),
             ({"numbers": {"x": {"range": [-5, 30]}}}, "its range begins below 0"),
-            ({"publish": [["x"], ["z"]], "numbers": {"x": {"range": [0, 30]}}}, "not there yet for groups"),
+            ({"recode": {"x": {"bins": [10, 20], "groups": {"g": ["under 10"]}}}}, "joins classes of weights"),
+            ({"recode": {"x": {"bins": [10, 20], "minimum_count": 5}}}, "joins classes of weights"),
         ],
     )
     def test_what_a_spec_cannot_say_is_one_sentence(self, change: dict[str, Any], message: str) -> None:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tests.sabotage.mutant import TOOLS, Mutant
-from tests.sabotage.scenes import GROUPED, GROUPED_ALL, GROUPED_ANEW, GROUPED_KEPT, GROUPED_UNORDERED
+from tests.sabotage.scenes import (
+    GROUPED,
+    GROUPED_ALL,
+    GROUPED_ANEW,
+    GROUPED_DRAWN,
+    GROUPED_KEPT,
+    GROUPED_RARE,
+    GROUPED_UNORDERED,
+)
 
 GROUPING = [
     Mutant(
@@ -23,6 +31,24 @@ GROUPING = [
         "of_law[few] = usable[worth.argmin(axis=0)]",
         "prove.prove",
         GROUPED_ANEW,
+    ),
+    Mutant(
+        "a stage without rules",
+        "weights of the second group follow from cells of single people",
+        "funnel.groups.making",
+        "asked = None if rules is None else",
+        "asked = None if rules is None or number == 1 else",
+        "expect_frequencies_to_meet_rules",
+        GROUPED_RARE,
+    ),
+    Mutant(
+        "rules for everybody at a stage",
+        "rules hold for the whole table, and not for those who draw from a channel",
+        "funnel.groups.library",
+        "known[key] = keeps(candidates[place], laws[members], rules)",
+        "known[key] = keeps(candidates[place], laws, rules)",
+        "expect_frequencies_to_meet_rules",
+        GROUPED_RARE,
     ),
     Mutant(
         "channels for a few people",
@@ -266,5 +292,33 @@ GROUPING = [
         "lambda column: None,",
         "expect_package_to_describe_release",
         GROUPED,
+    ),
+    Mutant(
+        "true numbers in place of those of groups",
+        "the number of every person",
+        "funnel.release.grouped_publication",
+        "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv)",
+        "    write_drawn_numbers(drawn_columns(spec, protocol), folder, spec.output.csv); "
+        f"{TOOLS}.write_true_numbers(folder)",
+        "expect_numbers_to_follow_records",
+        GROUPED_DRAWN,
+    ),
+    Mutant(
+        "numbers of plain values alone",
+        "whoever has a number is told apart from those who have none",
+        "funnel.release.handouts.drawn_numbers",
+        "values = {text: protocol.meant[column][text] for text in protocol.labels[column]}",
+        "values = {text: {text} for text in protocol.labels[column]}",
+        "expect_numbers_to_follow_records",
+        GROUPED_DRAWN,
+    ),
+    Mutant(
+        "weighted shares of values that few have",
+        "the report of groups tells of single people",
+        "funnel.report.grouped.document",
+        "weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),",
+        "weighted=public_weighted(content.joint, content.weights),",
+        "expect_report_to_follow_recount",
+        GROUPED_DRAWN,
     ),
 ]

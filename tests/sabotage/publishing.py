@@ -250,6 +250,15 @@ PUBLISHING = [
         WEIGHTED,
     ),
     Mutant(
+        "weights that count nothing",
+        "weighted shares in the report are those of the records",
+        "funnel.release.public_weighted",
+        "of_record = np.array([weights.means.get(symbol[place], 0.0) for symbol in joint.inputs.symbols]) * records",
+        "of_record = np.array([weights.means.get(symbol[place], 0) > 0 for symbol in joint.inputs.symbols]) * records",
+        "expect_report_to_follow_recount",
+        WEIGHTED,
+    ),
+    Mutant(
         "true numbers in place of drawn ones",
         "the number of every person",
         "funnel.release.publication",

@@ -97,7 +97,14 @@ ALL_GROUPS = GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]'
     '"capital-gain", "capital-loss", "hours-per-week", "native-country", "id"]\n\n[metadata]',
 )
 KEYED_GROUPS = GROUPS.replace("guarantee", 'record_key = ["id"]\nguarantee', 1)
+THRESHOLD_GROUPS = GROUPS.replace('protection = "none"', 'protection = "threshold"')
 UNSHUFFLED_GROUPS = GROUPS.replace("csv = false", "csv = false\nshuffle = false")
+DRAWN_GROUPS = (
+    GROUPS.replace('[["workclass"], ["relationship", "race"], ["age"]]', '[["race"], ["age"]]')
+    .replace("[recode.workclass]\nminimum_count = 100\n\n", "")
+    .replace("whole = true", 'whole = true\ndraw = "within"')
+    .replace("guarantee", 'weight = "age"\nguarantee', 1)
+)
 DROPPED = SPEC.replace('missing = ["?"]', 'missing = ["?"]\non_missing = "drop"')
 UNSHUFFLED = SPEC.replace("csv = true", "csv = true\nshuffle = false")
 # Rows of a row group of the snapshot and of a partition, where a scene has several.
@@ -312,6 +319,8 @@ GROUPED_ANEW = Scene("a first release of groups whose protocol is made", GROUPS,
 GROUPED_KEPT = Scene("a first release of groups with record keys", KEYED_GROUPS)
 GROUPED_UNORDERED = Scene("a first release of groups in the order of the source", UNSHUFFLED_GROUPS)
 GROUPED_ALL = Scene("a first release of all columns in groups", ALL_GROUPS, fresh=True)
+GROUPED_DRAWN = Scene("a first release of groups with numbers drawn within intervals", DRAWN_GROUPS, fresh=True)
+GROUPED_RARE = Scene("a first release of groups under a threshold", THRESHOLD_GROUPS, fresh=True)
 HONEST = (
     FRESH,
     DROPPING,
@@ -329,6 +338,7 @@ HONEST = (
     GROUPED_ANEW,
     GROUPED_KEPT,
     GROUPED_UNORDERED,
+    GROUPED_RARE,
 )
 """Scenes in which an honest run publishes."""
 

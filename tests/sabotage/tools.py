@@ -172,7 +172,7 @@ def write_true_numbers(folder: ReleaseFolder) -> None:
     """Exchange drawn numbers for those of the source."""
     table = pq.read_table(folder.drawn)
     true = pq.read_table(folder.root.parents[2] / "people.parquet")["age"].to_pylist()
-    pq.write_table(table.set_column(1, table.schema.names[1], pa.array(true)), folder.drawn)
+    pq.write_table(table.set_column(len(table.schema) - 1, table.schema.names[-1], pa.array(true)), folder.drawn)
 
 
 def turn_rows(path: Path) -> None:

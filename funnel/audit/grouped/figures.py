@@ -238,6 +238,10 @@ def finding_complaints(
             yield f"{name} is stated as {found.get(name)!r}, and it is {nats!r}"
     if len(found["told"]) != len(followed.told) or not all(map(_is_close, found["told"], followed.told)):
         yield "what stages tell is not what is found now"
+    if found.get("shared") is not None and not (
+        len(found["shared"]) == len(followed.shared) and all(map(_is_close, found["shared"], followed.shared))
+    ):
+        yield "how many share weights is not what is found now"
     for one, column in zip(found["columns"], law.columns, strict=True):
         channel = law.effective[column,]
         exact_of = {

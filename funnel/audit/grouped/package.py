@@ -94,8 +94,8 @@ def _expected(
             "rowOrder": privacy.get("rowOrder"),
             "disclosureControl": rules_of(privacy.get("disclosureControl")),
             "frequencies": {
-                "protection": "none",
-                "meaning": PROTECTED["none"],
+                "protection": content["frequencies"]["protection"],
+                "meaning": PROTECTED[content["frequencies"]["protection"]],
                 **({} if dated else dict.fromkeys(_NOISY)),
             },
             **scope_of(privacy),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from funnel.audit.check import Check, judged, unchecked
+from funnel.audit.drawn_numbers import check_drawn_numbers
 from funnel.audit.encoding import TextTable, check_csv, check_texts_table
 from funnel.audit.evidence import SIGNIFICANCE
 from funnel.audit.files import canonical_difference, file_facts, list_folder, read_document
@@ -26,23 +28,32 @@ from funnel.audit.grouped.handouts import handout_complaints
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.package import check_grouped_package
 from funnel.audit.grouped.probe import expected_probe
-from funnel.audit.grouped.public import check_public_frequencies, check_public_numbers, check_public_promise
+from funnel.audit.grouped.public import (
+    check_public_estimates,
+    check_public_frequencies,
+    check_public_numbers,
+    check_public_promise,
+)
+from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.audit.grouped.table import table_test
 from funnel.audit.handouts import HANDOUTS
 from funnel.audit.history import check_kept, check_versions, file_complaints, find_records
-from funnel.audit.package import Facts, check_texts, said_texts
+from funnel.audit.package import TABLES, Facts, check_texts, said_texts
 from funnel.audit.page import check_rendered, check_report
 from funnel.audit.signing import check_signature, read_signature
 from funnel.audit.told import Told, check_documents
 from funnel.errors import DataError, FunnelError
 from funnel.recount.grouped import follow
+from funnel.recount.grouped_robust import MAKERS, Stated, in_population
 from funnel.recount.grouped_text import SILENT, GroupedText
 from funnel.release.counted_records import read_records
 from funnel.release.document import Document
 from funnel.release.evidence import read_spec
 from funnel.release.grouped_draws import GroupedDraws, GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
+from funnel.release.grouped_report import GroupedReport
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import Record
 from funnel.release.verdict import Verdict
@@ -60,7 +71,7 @@ _NEEDED = (
     "report.json",
     "data/records.parquet",
 )
-_POSSIBLE = {*_NEEDED, *HANDOUTS, "data/records.csv", "signature.json"}
+_POSSIBLE = {*_NEEDED, *HANDOUTS, *TABLES, "data/records.csv", "signature.json"}
 
 T = TypeVar("T", bound=Document)
 
@@ -105,6 +116,8 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
         why = ["the parquet file that it has to say the same as cannot be read"]
         known = table is not None
         checks.append(check_csv(folder.data, folder.csv, signature is not None) if known else judged("csv", why, ""))
+    if set(TABLES) & set(facts):
+        checks += check_drawn_numbers(folder, {column: text.behind(column) for column in text.columns}, package)
     promise = text.content["guarantee"]
     checks += [
         check_grouped_package(package, text, facts, rows),
@@ -122,7 +135,8 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     named = [promise["declared"], *([] if rows is None else [f"{rows:,}"])]
     checks.append(check_report(folder, package, named, [*promise["secret"], *text.columns]))
     if folder.numbers.name in facts:
-        checks += [check_public_numbers(folder, text, package, rows), check_rendered(folder, told.render)]
+        checks += [check_public_numbers(folder, text, package, rows), check_public_estimates(folder, text)]
+        checks.append(check_rendered(folder, told.render))
     if not told.public:
         checks += _internal(folder, text, package, facts, table, told)
     return checks
@@ -183,6 +197,9 @@ def _read_evidence(folder: ReleaseFolder, text: GroupedText) -> tuple[Check, Gro
     try:
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
         spec = read_spec(folder, read_document(folder.spec).decode("utf-8"), known)
+        if spec.groups.is_auto and not spec.publish:
+            # Which columns it means, the source said; published are these.
+            spec = spec.publishing(text.columns)
         _document(GroupedDrawsDocument, folder.draws)
         joint = read_records(folder.counted, tuple(text.content["guarantee"]["secret"]))
         if joint.inputs.columns != text.columns:
@@ -254,7 +271,13 @@ def _on_counts(
     """All that can be told with the counts of records and of draws."""
     declared, counts = text.guarantee, evidence.counts
     try:
-        law = PublishedLaw.following(follow(text, declared, counts))
+        followed = follow(text, declared, counts)
+        if followed.promise.laws is not None:
+            proof = _document(GroupedProof, folder.proof)
+            if proof.seed != evidence.spec.name:
+                raise DataError("the people who prove it are not told apart by the name of the series")
+            followed = in_population(followed, counts, Stated(proof.seed, MAKERS, proof.cells))
+        law = PublishedLaw.following(followed)
     except FunnelError as error:
         return [judged("leakage", [f"the level cannot be computed: {error}"], "")]
     followed, counted = law.followed, {} if table is None else table.counted
@@ -295,12 +318,33 @@ def _on_counts(
         judged("findings", found, "what was found then is found again"),
         judged("verdict", _verdict_complaints(evidence), f"{len(evidence.verdict.results)} expectations, all met"),
     ]
+    if (asked := _asked_rules(folder, evidence)) is not None:
+        said = "no weights are about people whom the rules of disclosure control keep out"
+        checks.append(judged("rules", row_complaints(followed, asked), said))
     if table is not None:
         said = f"{table.rows:,} released, {evidence.joint.n:,} in the source"
         same = [] if table.rows == evidence.joint.n else [said]
         checks.append(judged("counts", [*same, *table_complaints(text, cells, counted)], "as drawn"))
         checks.append(_check_table(law, counted))
     return [*checks, *_check_draws(text, cells, evidence, counts)]
+
+
+def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:
+    """The rules that channels have to keep: those of the spec, where the report says that they were held against any.
+
+    Releases from before channels were held against rules do not say so. Of a report that cannot be read its own check
+    tells.
+    """
+    try:
+        stated = GroupedReport.read(folder.numbers).rules
+    except FunnelError:
+        return None
+    if stated is None:
+        return None
+    said = evidence.spec.disclosure
+    settings = evidence.spec.frequencies
+    least = max(said.minimum_cell, settings.threshold if settings.protection == "threshold" else 1)
+    return AskedRules(least, Fraction(str(said.dominance)), Fraction(str(said.unique_share)))
 
 
 def _check_table(law: PublishedLaw, counted: Mapping[tuple[str, ...], int]) -> Check:

@@ -48,7 +48,6 @@ def _series(package: Mapping[str, Any]) -> dict[str, Any]:
         "@type": "dcat:DatasetSeries",
         "dct:title": package["title"],
         "dct:description": f"All versions of {package['name']}: {_description(package)}",
-        "dcat:last": {"@id": "./"},
         **_people(package),
     }
 
@@ -114,13 +113,14 @@ def _description(package: Mapping[str, Any]) -> str:
 
 
 def _people(package: Mapping[str, Any]) -> dict[str, Any]:
-    """Whom the package names, as publisher and as contact."""
+    """Whom the package names, as publisher and as contact: the same ones in all versions, for whoever reads several."""
     contact = publisher(package)
     said: dict[str, Any] = {}
     if "title" in contact:
-        said["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": contact["title"]}
+        said["dct:publisher"] = {"@id": "../#publisher", "@type": "foaf:Agent", "foaf:name": contact["title"]}
     if contact:
         said["dcat:contactPoint"] = {
+            "@id": "../#contact",
             "@type": "vcard:Kind",
             **({"vcard:fn": contact["title"]} if "title" in contact else {}),
             **({"vcard:hasEmail": {"@id": f"mailto:{contact['email']}"}} if "email" in contact else {}),

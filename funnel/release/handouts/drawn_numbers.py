@@ -7,8 +7,9 @@ source, no secret word, no key. So it tells nothing that the records do not tell
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,9 @@ from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.layout import ReleaseFolder
 from funnel.spec import ReleaseSpec, drawn_name
 from funnel.tables import open_paged
+
+if TYPE_CHECKING:
+    from funnel.groups.protocol import GroupedProtocol
 
 # Records that words are made for at a time; a part of the rule, as is the name of it.
 CHUNK = 1 << 16
@@ -71,17 +75,17 @@ class DrawnColumn:
         return {text: [[self.value(a), self.value(b)] for a, b in steps] for text, steps in self.steps.items()}
 
 
-def drawn_columns(spec: ReleaseSpec, protocol: Protocol) -> list[DrawnColumn]:
+def drawn_columns(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol) -> list[DrawnColumn]:
     """The columns of numbers that a spec asks for.
 
     A text that is a bin, or a group of bins, stands for its numbers; any other one for those of all values that a
-    record which is published so can have.
+    record which is published so can have. In groups of columns these are the values that the text names or leaves.
 
     Parameters
     ----------
     spec : ReleaseSpec
         With the recoding that the published values were made by.
-    protocol : Protocol
+    protocol : Protocol or GroupedProtocol
         That is published.
 
     Raises
@@ -92,7 +96,7 @@ def drawn_columns(spec: ReleaseSpec, protocol: Protocol) -> list[DrawnColumn]:
     return [_drawn_column(spec, protocol, column) for column in spec.drawn_columns]
 
 
-def _drawn_column(spec: ReleaseSpec, protocol: Protocol, column: str) -> DrawnColumn:
+def _drawn_column(spec: ReleaseSpec, protocol: Protocol | GroupedProtocol, column: str) -> DrawnColumn:
     group_of, of_label = spec.recode[column].group_of, dict[str, set[tuple[int, int]]]()
     for label, (first, last) in steps_of(spec, column).items():
         if last < first:
@@ -101,14 +105,26 @@ def _drawn_column(spec: ReleaseSpec, protocol: Protocol, column: str) -> DrawnCo
                 "drawn within it; give more decimals, or other bins"
             )
         of_label.setdefault(group_of.get(label, label), set()).add((first, last))
+    values: Mapping[str, Collection[str]]
+    if isinstance(protocol, Protocol):
+        values = _values_behind(protocol, column, of_label)
+    else:
+        values = {text: protocol.meant[column][text] for text in protocol.labels[column]}
+    steps = {text: {step for value in some for step in of_label.get(value, ())} for text, some in values.items()}
+    return DrawnColumn(
+        column, spec.numbers[column].decimals or 0, {text: tuple(sorted(some)) for text, some in steps.items()}
+    )
+
+
+def _values_behind(protocol: Protocol, column: str, numbered: Collection[str]) -> Mapping[str, Collection[str]]:
+    """Of every text the values that it stands for: a value with numbers for itself, another text for all behind it."""
     place, shown = protocol.inputs.columns.index(column), protocol.outputs.columns.index(column)
     texts = [symbol[shown] for symbol in protocol.outputs.symbols]
-    found = {text: set(of_label.get(text, ())) for text in texts}
+    found: dict[str, set[str]] = {text: {text} if text in numbered else set() for text in texts}
     for y, x in zip(protocol.sparse.outputs.tolist(), protocol.sparse.inputs.tolist(), strict=True):
-        if texts[y] not in of_label:
-            found[texts[y]] |= of_label.get(protocol.inputs.symbols[x][place], set())
-    decimals = spec.numbers[column].decimals or 0
-    return DrawnColumn(column, decimals, {text: tuple(sorted(steps)) for text, steps in found.items()})
+        if texts[y] not in numbered:
+            found[texts[y]].add(protocol.inputs.symbols[x][place])
+    return found
 
 
 class NumbersOf:

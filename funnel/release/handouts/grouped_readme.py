@@ -21,7 +21,7 @@ from funnel.release.handouts.readme import (
 from funnel.release.privacy_block import KEY
 
 _FILES = {
-    **{name: FILES[name] for name in ("data/records.parquet", "data/records.csv")},
+    **{name: FILES[name] for name in FILES if name.startswith("data/")},
     "protocol.csv": "of every column, the probability of every published value for every true one",
     "channels.parquet": "the same, and that of every two columns together",
     "protocol.json": "how records were drawn, group by group, in whole numbers, with the bound",

@@ -16,6 +16,7 @@ from funnel.release.frequencies_document import FrequenciesDocument
 from funnel.release.grouped_draws import GroupedDrawsDocument
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_privacy import GroupedPrivacyBlock
+from funnel.release.grouped_proof import GroupedProof
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
 from funnel.release.internal_report import InternalReport
@@ -37,6 +38,7 @@ DOCUMENTS: tuple[type[Document], ...] = (
     GroupedDrawsDocument,
     GroupedFindings,
     GroupedInternalReport,
+    GroupedProof,
     GroupedProtocolDocument,
     GroupedReport,
     InternalReport,

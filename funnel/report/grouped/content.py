@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from funnel.estimation import TableErrors
 from funnel.groups import GroupedProtocol, Shown
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
@@ -16,6 +17,7 @@ from funnel.release.protection import Protection
 from funnel.release.provenance import software_name
 from funnel.release.public_report import Approval as Approved
 from funnel.release.public_report import Change, Judged
+from funnel.release.public_weighted import ClassWeights
 from funnel.release.snapshot import Snapshot
 from funnel.report.gathering import change_of, random_source_of, recodings_of
 from funnel.spec import ReleaseSpec
@@ -37,6 +39,8 @@ class GroupedContent:
     findings : GroupedFindings
         Exact; for the internal report alone.
     public : GroupedPublic
+    errors : tuple of TableErrors
+        Of estimates of every column and pair, by what is told of channels.
     protection : Protection
     version, created, software, random_source : str
     dropped : int
@@ -45,6 +49,8 @@ class GroupedContent:
     earlier_releases : int
     change : Change or None
     approval : Approval or None
+    weights : ClassWeights or None
+        What the classes of survey weights stand for, where there are some.
     """
 
     spec: ReleaseSpec
@@ -54,6 +60,7 @@ class GroupedContent:
     shown: Shown
     findings: GroupedFindings
     public: GroupedPublic
+    errors: tuple[TableErrors, ...]
     protection: Protection
     version: str
     created: str
@@ -65,6 +72,7 @@ class GroupedContent:
     earlier_releases: int
     change: Change | None
     approval: Approved | None
+    weights: ClassWeights | None = None
 
 
 def grouped_content(
@@ -76,6 +84,7 @@ def grouped_content(
     protocol: GroupedProtocol,
     findings: GroupedFindings,
     public: GroupedPublic,
+    errors: tuple[TableErrors, ...],
     protection: Protection,
     judged: Sequence[tuple[str, str]],
     version: str,
@@ -96,6 +105,8 @@ def grouped_content(
         Exact, for the internal report.
     public : GroupedPublic
         Rounded, for the public one.
+    errors : tuple of TableErrors
+        Of estimates by what is told of channels.
     judged : sequence of (name, description)
         What is judged before it is published.
     earlier : sequence of Earlier
@@ -113,6 +124,7 @@ def grouped_content(
         shown=shown,
         findings=findings,
         public=public,
+        errors=errors,
         protection=protection,
         version=version,
         created=created,
@@ -124,4 +136,5 @@ def grouped_content(
         earlier_releases=fresh_draws(earlier, rows_sha256),
         change=change_of(earlier, decision, rows_sha256),
         approval=None if approval is None else Approved(by=approval.by, at=approval.at),
+        weights=None if spec.weight is None else ClassWeights.of(snapshot.read_codings().settled(spec)),
     )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import platform
+from dataclasses import asdict
+from functools import partial
 from typing import get_args
 
 import numpy as np
 
+from funnel.disclosure.groups import rules_given_prefixes
 from funnel.groups.labels import ANY, BUT
 from funnel.joint import FloatArray
 from funnel.recount.grouped import Followed
+from funnel.release.channel_rows import FEWEST
 from funnel.release.grouped_report import (
     GroupedFigures,
     GroupedInternalReport,
@@ -19,6 +23,7 @@ from funnel.release.grouped_report import (
     ReportedColumn,
     ReportedGroup,
     ReportedGuess,
+    ReportedRules,
     ReportedStage,
     ReportedText,
     TextKind,
@@ -27,7 +32,9 @@ from funnel.release.provenance import software
 from funnel.release.public import count_of_records
 from funnel.release.public.rounding import public_shares, rounded, rounded_up, to_multiple
 from funnel.release.public_report import Columns, Contact, Licence, ProtectedFrequencies, Reference, Source
+from funnel.release.public_weighted import public_weighted
 from funnel.release.verdict import Verdict
+from funnel.report.estimated import estimated
 from funnel.report.grouped.content import GroupedContent
 
 # Digits of standard errors.
@@ -77,19 +84,22 @@ def grouped_report(content: GroupedContent) -> GroupedReport:
         made_for=public.people,
         least_people=math.ceil(public.people / _THINNEST),
         error=_error(0.5, public.people),
+        rules=_rules(content),
         beliefs=_beliefs(content),
         earlier_releases=content.earlier_releases,
         people=None if spec.history is None else spec.history.people,
         change=content.change,
         judged=content.judged,
         frequencies=ProtectedFrequencies(**content.protection.model_dump(), covers_noise=None),
+        estimated=estimated(content.errors, partial(rounded_up, digits=_DIGITS)),
         approval=content.approval,
+        weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),
     )
 
 
 def _groups(content: GroupedContent) -> tuple[ReportedGroup, ...]:
     found = []
-    for stage in content.protocol.stages:
+    for number, stage in enumerate(content.protocol.stages):
         channel = content.shown.channel(stage.columns)
         kept = min(1.0, channel.information / channel.entropy) if channel.entropy > 0 else 1.0
         found.append(
@@ -98,9 +108,15 @@ def _groups(content: GroupedContent) -> tuple[ReportedGroup, ...]:
                 combinations=len(stage.symbols),
                 channels=sum(len(one) > 1 for one in stage.channels),
                 kept=to_multiple(kept, content.public.step),
+                shared=None if content.public.shared is None else content.public.shared[number],
             )
         )
     return tuple(found)
+
+
+def _rules(content: GroupedContent) -> ReportedRules | None:
+    rules = rules_given_prefixes(content.spec)
+    return None if rules is None else ReportedRules(**asdict(rules))
 
 
 def _columns(content: GroupedContent) -> tuple[ReportedColumn, ...]:
@@ -220,6 +236,7 @@ def grouped_internal_report(content: GroupedContent, followed: Followed, verdict
         tests=found.consistency.tests,
         verdict=verdict.results,
         software={**software(), "python": platform.python_version(), "system": platform.platform()},
+        estimated=estimated(content.errors),
         approval=content.approval,
     )
 
@@ -236,6 +253,8 @@ def _stages(followed: Followed) -> tuple[ReportedStage, ...]:
                 most=max((one.most for one in behind), default=None),
                 fewest=min((one.fewest for one in behind), default=None),
                 told=followed.told[number],
+                rows=sum(len(one.masses) for one in followed.tables if one.stage == number),
+                shared=sum(one.together for one in followed.tables if one.stage == number),
             )
         )
     return tuple(stages)

@@ -11,14 +11,15 @@ from funnel.guarantees import Guarantee
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.release.cache import Cache
-from funnel.release.files import private_folder, write_whole
 from funnel.release.grouped_findings import FoundColumn
 from funnel.release.grouping import PlannedGroups
 from funnel.release.provenance import software_name
+from funnel.release.public_report import EstimatedTable
+from funnel.report.estimated import estimated
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render
 from funnel.report.plan import Budget, budget_of
-from funnel.report.plan.writing import on_all_cores, page_of
+from funnel.report.plan.writing import write_page
 from funnel.sampling.engine import Workers
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff import Alternative, Sweep
@@ -40,6 +41,7 @@ class _Part:
     alternatives: tuple[Alternative, ...]
     as_it_is: Alternative
     notes: tuple[str, ...]
+    estimated: tuple[EstimatedTable, ...]
 
 
 def write_grouped_plan(
@@ -50,10 +52,7 @@ def write_grouped_plan(
     path: Path | None,
     progress: Progress,
 ) -> Path:
-    """Look at other budgets, other groups and every column left out, and write the page as one file.
-
-    What was looked at before, for the same counts and by the same code, is taken from the workspace: a run that was
-    stopped goes on where it was.
+    """`funnel.report.plan.writing.write_plan` of groups: other budgets, other groups and every column left out.
 
     Parameters
     ----------
@@ -67,27 +66,20 @@ def write_grouped_plan(
     path : Path or None
         By default `funnel.report.plan.writing.page_of` the spec.
     progress : callable
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    PipelineError
-        If worker processes keep dying.
     """
-    cache = Cache(private_folder(spec.workspace_folder / spec.name) / "tradeoff")
 
-    def looked_at(workers: Workers) -> list[GroupedTradeoff]:
+    def looked_at(workers: Workers, cache: Cache) -> list[GroupedTradeoff]:
         return [
             groups_tradeoff(spec, joint, one.guarantee, one.solution.groups, workers, cache, progress=progress)
             for one in planned
         ]
 
-    found = on_all_cores(looked_at)
-    path = page_of(spec) if path is None else path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, render_grouped_plan(spec, joint, planned, found, frequencies, software_name()).encode())
-    return path
+    return write_page(
+        spec,
+        path,
+        looked_at,
+        lambda found: render_grouped_plan(spec, joint, planned, found, frequencies, software_name()),
+    )
 
 
 def render_grouped_plan(
@@ -125,4 +117,5 @@ def _part(spec: ReleaseSpec, joint: Joint, planned: PlannedGroups, found: Groupe
         found.alternatives[1:],
         found.alternatives[0],
         notes,
+        estimated(planned.errors),
     )

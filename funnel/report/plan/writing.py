@@ -64,9 +64,8 @@ def write_plan(
     """
     joint, noise = found.protected.frequencies.joint, found.protected.frequencies.noise
     useful = utility_for(found.settled or spec, joint)
-    cache = Cache(private_folder(spec.workspace_folder / spec.name) / "tradeoff")
 
-    def looked_at(workers: Workers) -> list[PlannedBound]:
+    def looked_at(workers: Workers, cache: Cache) -> list[PlannedBound]:
         reads = spec.mechanism.reads_secret
         return [
             PlannedBound(
@@ -80,17 +79,32 @@ def write_plan(
             for bound, notes, errors in bounds
         ]
 
-    planned = on_all_cores(looked_at)
-    path = page_of(spec) if path is None else path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, render_plan(spec, joint, planned, frequencies, software_name()).encode())
-    return path
+    return write_page(
+        spec, path, looked_at, lambda planned: render_plan(spec, joint, planned, frequencies, software_name())
+    )
 
 
-def on_all_cores(look: Callable[[Workers], T]) -> T:
-    """What is looked at by as many processes as there are cores."""
+def write_page(
+    spec: ReleaseSpec, path: Path | None, look: Callable[[Workers, Cache], T], rendered: Callable[[T], str]
+) -> Path:
+    """Look at everything with as many processes as there are cores, and with what was looked at before; write the page.
+
+    Parameters
+    ----------
+    spec : ReleaseSpec
+    path : Path or None
+        By default `page_of` the spec.
+    look, rendered : callable
+        What is looked at, and the page of it.
+    """
+    cache = Cache(private_folder(spec.workspace_folder / spec.name) / "tradeoff")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores == 1:
-        return look(OneWorker())
-    with Processes(cores) as processes:
-        return look(processes)
+        found = look(OneWorker(), cache)
+    else:
+        with Processes(cores) as processes:
+            found = look(processes, cache)
+    path = page_of(spec) if path is None else path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, rendered(found).encode())
+    return path

@@ -103,6 +103,7 @@ def _document(content: PublicContent) -> PublicReport:
         judged=content.judged,
         frequencies=protected_frequencies(content),
         approval=content.approval,
+        weighted=content.weighted,
     )
 
 

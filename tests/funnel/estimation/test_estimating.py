@@ -244,6 +244,16 @@ def test_shares_within_a_part_are_of_its_records_and_their_intervals_hold_them()
     np.testing.assert_array_equal(together.errors, inside.errors)
 
 
+def test_a_share_that_can_be_anything_is_printed_as_not_told() -> None:
+    """A ratio has a figure where both of its parts have one; whether that says something, its interval knows."""
+    found = estimate(np.array([1, 0, 0, 1, 0, 0]), GRR, "n", within="x")
+    everything = (found.lower <= 0) & (found.upper >= 1)
+    assert everything.any()
+    assert np.isfinite(found.frequencies).all()
+    printed = str(found).splitlines()[1:-1]
+    assert [("not told" in line) for line in printed] == everything.tolist()
+
+
 def test_shares_within_groups_of_another_column_are_those_of_each_group() -> None:
     random = np.random.default_rng(14)
     counts = drawn(GRR, random), drawn(GRR, random)

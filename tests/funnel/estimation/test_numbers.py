@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel import LDP, Joint, NumberEstimate, Protocol, SpecError, estimate, estimate_numbers, fit
+from funnel import LDP, LIP, Joint, NumberEstimate, Protocol, SpecError, estimate, estimate_numbers, fit
 from funnel.alphabet import Alphabet
 from funnel.rounding import integer_weights
 
@@ -116,12 +116,36 @@ def test_what_the_records_cannot_tell_is_not_told() -> None:
     assert (found.quantile_lower == 10).all()
     assert (found.quantile_upper == 30).all()
     assert np.isnan(found.quantiles).all()
-    assert "not told" in str(found)
+    assert not found.told.any()
+    assert str(found).splitlines()[1].split() == ["nothing", "is", "told", "–", "not", "told", "10", "30"]
     cell = found.to_dict()["cells"][0]
     assert cell["mean"]["value"] is None
     # Where both stand for the same number there is nothing to tell apart.
     same = estimate_numbers(np.array([60, 40]), alike, "x", numbers={"30": 10.0})
     assert same.means[0] == pytest.approx(10 + 10 * (0.4 - 0.1) / 0.8)
+
+
+def test_a_cell_of_which_every_interval_is_everything_has_one_row() -> None:
+    """Whatever figures a fit has for it: nobody is to read them as if they said something."""
+    few = estimate_numbers(np.array([0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), GRR, "age", "sex", quantiles=[0.5])
+    assert np.isfinite(few.means[0])
+    assert (few.mean_lower[0], few.mean_upper[0]) == (19, 61)
+    assert not few.told.any()
+    assert [line.split() for line in str(few).splitlines()[1:-1]] == [
+        [sex, "nothing", "is", "told", "–", "not", "told", "19", "61"] for sex in "fm"
+    ]
+    # And of a cell of which something is told every row that says nothing says so.
+    half = estimate_numbers(drawn(np.random.default_rng(3)), GRR, "age", "sex", quantiles=[0.5])
+    assert half.told.tolist() == [[True, True, True], [False, True, False]]
+    assert np.isfinite([half.means, half.quantiles[:, 0]]).all()
+    assert ["not told" in line for line in str(half).splitlines()[1:-1]] == [False, False, False, True, False, True]
+
+
+def test_what_is_known_of_the_only_number_is_told() -> None:
+    one = Joint.from_counts([[300, 60], [100, 540]], inputs=["20", "(missing)"])
+    found = estimate_numbers(np.array([430, 570]), fit("grr", one, LIP(0.5)), "X")
+    assert (found.mean_lower[0], found.mean_upper[0]) == (20, 20)
+    assert found.told[0, [0, 2, 3, 4]].all()
 
 
 def test_a_rare_value_widens_what_it_can_change() -> None:

@@ -14,7 +14,7 @@ from scipy import stats
 
 from funnel import SpecError
 from funnel.frequencies import Noise, bounds_of
-from funnel.frequencies.limits import cell_limit, limits_of, naming_limit, total_limit
+from funnel.frequencies.limits import cell_limit, limits_of, moves_limit, naming_limit, total_limit
 from funnel.frequencies.noise import scale_of
 
 epsilons = st.floats(0.05, 4)
@@ -104,6 +104,13 @@ def test_half_of_beta_is_for_cells_and_half_for_totals() -> None:
     alpha = math.exp(-epsilon)
     assert 12 * 2 * alpha ** (cells + 1) / (1 + alpha) <= beta / 2 < 12 * 2 * alpha**cells / (1 + alpha)
     assert 3 * beyond(epsilon, 4, totals) <= beta / 2 < 3 * beyond(epsilon, 4, totals - 1)
+
+
+@pytest.mark.parametrize("counts", [1, 26, 500])
+def test_beta_is_for_all_counts_of_changes_together(counts: int) -> None:
+    epsilon, beta = 0.5, 0.05
+    most, alpha = moves_limit(counts, scale_of(epsilon), beta), math.exp(-epsilon)
+    assert counts * 2 * alpha ** (most + 1) / (1 + alpha) <= beta < counts * 2 * alpha**most / (1 + alpha)
 
 
 @settings(max_examples=60)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from funnel import Alphabet, DataError, Joint, SpecError
 from funnel.frequencies import moves as module
-from funnel.frequencies.moves import INPUT_PARTS, SECRET_PARTS, Moves, noisy_moves, same_inputs, shares
+from funnel.frequencies.moves import INPUT_PARTS, SECRET_PARTS, Moves, NoisyMoves, noisy_moves, same_inputs, shares
 from funnel.frequencies.noise import scale_of
 from funnel.history import Changes
 
@@ -91,6 +91,57 @@ def test_the_law_is_the_one_that_is_written_down(drawn: tuple[Joint, Joint, Move
     assert found == by_hand(earlier, joint, moves)
     # Whatever the noise is, something is known of every cell.
     assert set(law.before.tolist()) == set(range(earlier.counts.size))
+
+
+@given(noisy())
+def test_by_secret_alone_the_law_is_that_of_all_inputs_alike(drawn: tuple[Joint, Joint, Moves]) -> None:
+    earlier, joint, moves = drawn
+    alone = moves.by_secret
+    assert (alone.stayed[:, 0] == moves.stayed.sum(axis=1)).all()
+    assert (alone.left[:, 0] == moves.left.sum(axis=1)).all()
+    there = same_inputs(earlier.inputs, joint.inputs) >= 0
+    stay, leave = (np.maximum(one, 0) for one in (alone.stayed, alone.left))
+    nothing = (stay == 0) & (leave == 0)
+    # Of a secret of which nothing is told all stay, if there is an input to stay at.
+    stay, leave = stay + (nothing & there.any()), leave + (nothing & ~there.any())
+    alike = Moves(moves.since, moves.secrets, np.where(there, stay, 0), np.where(there, leave, stay + leave))
+    law = alone.changes(earlier, joint)
+    found = dict(zip(zip(law.before.tolist(), law.after.tolist(), strict=True), law.records.tolist(), strict=True))
+    assert found == by_hand(earlier, joint, alike)
+
+
+@given(noisy(), st.integers(0, 9), st.data())
+def test_limits_hold_what_noise_can_have_moved_and_no_more(
+    drawn: tuple[Joint, Joint, Moves], most: int, data: st.DataObject
+) -> None:
+    moves = drawn[2].by_secret
+    limits = moves.limits(most)
+
+    def moved(table: np.ndarray, by: int) -> np.ndarray:
+        return table + data.draw(st.sampled_from([-by, by]))
+
+    told = [moves.secrets, moves.stayed[:, 0], moves.left[:, 0]]
+    inside = [np.maximum(moved(table, most), 0) for table in told]
+    assert limits.hold(*inside)
+    # A count that noise would have to move by one more is outside.
+    for place in range(3):
+        outside = [*inside]
+        outside[place] = np.maximum(told[place] + most, 0) + 1
+        assert not limits.hold(*outside)
+
+
+def test_limits_are_of_tables_by_secret_alone() -> None:
+    moves = Moves("panel/1.0.0", np.ones((2, 2)), np.ones((2, 3)), np.ones((2, 3)))
+    with pytest.raises(SpecError, match="counted by published input"):
+        moves.limits(3)
+
+
+def test_noise_is_in_every_count_of_every_version() -> None:
+    since = (
+        Moves("panel/1.0.0", np.ones((2, 2)), np.ones((2, 3)), np.ones((2, 3))),
+        Moves("panel/1.1.0", np.ones((3, 2)), np.ones((3, 1)), np.ones((3, 1))),
+    )
+    assert NoisyMoves(1.0, since).counts == 4 + 6 + 6 + 6 + 3 + 3
 
 
 @given(

@@ -67,3 +67,17 @@ def test_there_is_none_where_every_law_has_other_inputs(text: str) -> None:
     assert limited(over, joint, np.array([True, False, True])) is None
     with pytest.raises(ValueError, match="other inputs"):
         KnownInputs(over, np.array([True, False, True])).laws(joint)
+
+
+def test_in_all_else_it_is_the_guarantee_that_is_asked_for_less() -> None:
+    joint = noisy(np.array([[20, 30, 2], [30, 20, 1]]), 3)
+    over = over_set(parse_guarantee("alip:0.5,1.0"), joint)
+    assert over is not None
+    asked = limited(over, joint, np.array([True, True, False]))
+    assert isinstance(asked, KnownInputs)
+    assert (asked.budget, asked.is_perfect, str(asked)) == (over.budget, over.is_perfect, str(over))
+    smaller = asked.with_budget(0.25)
+    assert (smaller.budget, str(smaller)) == (0.25, str(over.with_budget(0.25)))
+    assert smaller.known.tolist() == [True, True, False]
+    # Rows of the counts themselves would say something of the third input.
+    assert asked.starting_cone(joint).shape == (0, 3)

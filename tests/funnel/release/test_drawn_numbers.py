@@ -176,7 +176,6 @@ def test_intervals_of_decimals_end_at_the_last_number_below(edges: list[int], de
         ({"numbers": {"x": {"draw": "within", "range": [0, 1e12], "decimals": 9}}}, "more numbers than can be drawn"),
         ({"recode": {}}, "draws within the bins of a column, and it has none"),
         ({"publish": ["x", "x (number)"]}, "makes a column 'x \\(number\\)', and there is one already"),
-        ({"publish": [["x"], ["z"]]}, "not there yet for groups"),
         ({"publish": ["z"], "secret": ["x"]}, "that column is secret"),
     ],
 )
@@ -228,3 +227,16 @@ def test_a_table_of_many_records_is_made_again_from_its_files(tmp_path: Path) ->
     write_drawn_numbers([drawn], folder, csv=True)
     folder.drawn_csv.write_text("\n".join([*shown[:-1], '"low","0.07"', ""]))
     assert "differ in the csv" in str(first_difference(*tables))
+
+
+@pytest.mark.parametrize("rows", [8, 9])
+def test_without_a_csv_only_one_table_is_written_and_every_record_is_in_it(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawn_numbers, "CHUNK", 4)
+    folder = ReleaseFolder(tmp_path)
+    folder.data.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"x": pa.array(["a"] * rows).dictionary_encode()}), folder.data)
+    write_drawn_numbers([DrawnColumn("x", 0, {"a": ((1, 9),)})], folder, csv=False)
+    assert len(pq.read_table(folder.drawn)) == rows
+    assert not folder.drawn_csv.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from funnel.frequencies.noise import Noise
 from funnel.frequencies.rows import NoisyRows
 from funnel.protocol import DENOMINATOR
 from funnel.release import estimated
-from funnel.release.estimated import estimate_release, published_limits
+from funnel.release.estimated import estimate_numbers_of, estimate_release, published_limits
 from funnel.release.frequencies_document import frequencies_document
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
@@ -114,3 +115,21 @@ def test_shares_of_published_values_limit_no_input_that_has_a_secret(tmp_path: P
     document = protocol_document(protocol, LIP(1.0), public_of(joint, protocol, LIP(1.0)), UNPROTECTED)
     folder.protocol.write_bytes(document.to_bytes())
     assert published_limits(folder, protocol, joint.n).tolist() == [1.0] * len(protocol.inputs)
+
+
+@pytest.mark.parametrize("width", [4, 3])
+def test_means_are_told_where_values_hardly_occur_and_left_open_where_they_may_not(tmp_path: Path, width: int) -> None:
+    # "c" is nobody's answer by chance, and the fourth value, published like any, keeps the first two from being told.
+    noisy = np.array([[5_000, 100, 2, 2], [100, 4_000, 3, 1]])
+    if width == 3:
+        noisy = np.array([[5_000, 100, 3, 300], [100, 4_000, 3, 300]])
+    folder, protocol = _release(tmp_path, "noise", noisy)
+    (name,) = protocol.inputs.columns
+    intervals = dict(zip("abcd", ([0, 10], [10, 20], [20, 30], [30, 40]), strict=True))
+    field = {"name": name, "funnel:numbers": {"intervals": intervals}}
+    folder.package.write_text(json.dumps({"resources": [{"schema": {"fields": [field]}}]}))
+    found = estimate_numbers_of(folder, name)
+    # 4,810 and 4,380 answers through the first two columns: 52 % a.
+    assert np.isnan(found.mean_errors).tolist() == [width == 3]
+    if width == 4:
+        assert found.mean_lower[0] < 5 + 10 * 4_100 / 9_200 < found.mean_upper[0]

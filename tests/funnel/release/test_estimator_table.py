@@ -90,6 +90,24 @@ def test_a_value_that_hardly_occurs_does_not_keep_others_from_being_told() -> No
     assert complaints(text, document) == []
 
 
+def test_values_that_are_rare_are_left_open_where_others_are_not_told_by_that() -> None:
+    # "a" and "b" have the same answers: whatever "Other" has, they stay one.
+    weights = integer_weights(np.array([[0.75, 0.75, 0.5], [0.25, 0.25, 0.5]]))
+    inputs = Alphabet(("x",), (("a",), ("b",), ("Other",)))
+    protocol = Protocol(weights, weights[:, 0], inputs, Alphabet(("x",), (("a",), ("b",))), "test", "lip:9")
+    document = told_of(protocol, [0.5, 0.499, 0.001])
+    lines = list(csv.DictReader(io.StringIO(estimator_table(document))))
+    assert {line["true x"] for line in lines} == {"Other"}
+    assert {line["weight"] for line in lines} != {"0.001"}
+
+
+def test_tables_that_would_take_too_long_have_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = told_of(GRR)
+    lines = estimator_table(document).splitlines()
+    monkeypatch.setattr(sys.modules[estimator_table.__module__], "LARGEST", 3 * 3 * 3 - 1)
+    assert estimator_table(document).splitlines() == lines[:1]
+
+
 JOINT = Joint.from_counts([[300, 60, 40], [100, 300, 200]], secret=["s", "t"], inputs=["=1+1", "v", "w"])
 GRR = replace(fit("grr", JOINT, LIP(0.5)), outputs=JOINT.inputs)
 

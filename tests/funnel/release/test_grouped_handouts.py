@@ -17,7 +17,7 @@ from funnel.recount.grouped_handouts import grouped_handouts_again
 from funnel.release.channel_rows import ChannelRow, read_channel_rows
 from funnel.release.handouts import grouped_handouts
 from funnel.release.reading import GroupedRelease
-from tests.funnel.release.test_standards import STANDARDS, shaped, validated
+from tests.funnel.release.test_standards import STANDARDS, breaks, validated
 from tests.groups import grouped_release
 from tests.schemas import validated as by_schema
 
@@ -63,7 +63,7 @@ def test_citation_and_catalogue_are_what_their_formats_ask_for() -> None:
         told = grouped_handouts(package, rows, previous)
         assert told == again(package, rows, previous)
         assert not list(judge.iter_errors(yaml.safe_load(told["CITATION.cff"])))
-        assert shaped(told["dcat.jsonld"])[0]
+        assert breaks(told["dcat.jsonld"]) == []
     assert told["README.md"] == grouped_release().readme.read_bytes()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pyarrow.parquet as pq
-import pyshacl
 import pytest
 import yaml
 from frictionless import Package, Report
@@ -23,6 +21,7 @@ from funnel.recount.handouts import handouts_again
 from funnel.release.documents import ProtocolDocument
 from funnel.release.handouts import HANDOUTS, handouts
 from funnel.release.layout import ReleaseFolder
+from scripts.official_shapes import OURS, entry, violations
 from tests.schemas import validated as by_schema
 
 STANDARDS = Path(__file__).parent / "standards"
@@ -114,18 +113,12 @@ BASE = "https://example.org/people/"
 
 def parsed(text: bytes) -> Graph:
     """The statements of JSON-LD that lies in the folder of a version."""
-    with warnings.catch_warnings():
-        # Of the library about itself.
-        warnings.filterwarnings("ignore", "ConjunctiveGraph is deprecated")
-        return Graph().parse(data=text, format="json-ld", publicID=f"{BASE}1.0.0/dcat.jsonld")
+    return entry(text, f"{BASE}1.0.0/dcat.jsonld")
 
 
-def shaped(text: bytes) -> tuple[bool, str]:
-    """Whether JSON-LD is what DCAT-AP 3 asks for, and what is wrong."""
-    data = parsed(text)
-    shapes = Graph().parse(STANDARDS / "dcat-ap-3.shapes.ttl")
-    conforms, _, words = pyshacl.validate(data, shacl_graph=shapes)
-    return bool(conforms), str(words)
+def breaks(text: bytes) -> list[str]:
+    """What of JSON-LD is not what DCAT-AP 3 asks for."""
+    return violations(parsed(text), Graph().parse(OURS))
 
 
 def test_the_catalogue_entry_is_what_dcat_ap_asks_for(published: ReleaseFolder) -> None:
@@ -136,14 +129,14 @@ def test_the_catalogue_entry_is_what_dcat_ap_asks_for(published: ReleaseFolder) 
     for one, previous in ((package, None), (package, "0.9.0"), (bare, None)):
         text = handouts(one, protocol, previous)["dcat.jsonld"]
         assert text == handouts_again(one, protocol, previous)["dcat.jsonld"]
-        assert shaped(text) == (True, "Validation Report\nConforms: True\n")
+        assert breaks(text) == []
     content = json.loads(published.catalogue.read_bytes())
-    for entry, key, value in ((0, "dct:description", None), (1, "dct:title", None), (2, "dcat:accessURL", None)):
+    for position, key, value in ((0, "dct:description", None), (1, "dct:title", None), (2, "dcat:accessURL", None)):
         spoilt = json.loads(published.catalogue.read_bytes())
-        spoilt["@graph"][entry][key] = value
-        assert not shaped(json.dumps(spoilt).encode())[0], key
+        spoilt["@graph"][position][key] = value
+        assert breaks(json.dumps(spoilt).encode()), key
     content["@graph"][2]["dcat:byteSize"] = "many"
-    assert "byteSize" in shaped(json.dumps(content).encode())[1]
+    assert "byteSize" in "".join(breaks(json.dumps(content).encode()))
 
 
 def test_a_version_is_a_member_of_its_series_wherever_it_lies(published: ReleaseFolder) -> None:

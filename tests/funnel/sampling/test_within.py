@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -120,3 +121,11 @@ def test_what_cannot_be_drawn_is_one_sentence(release: ReleaseFolder, tmp_path: 
     other.package.write_text(json.dumps({"resources": [{"schema": {"fields": [{"name": "X"}]}}]}))
     with pytest.raises(DataError, match="stand for no numbers"):
         draw_within(other.root)
+
+
+def test_a_published_value_that_the_protocol_does_not_know_is_named(release: ReleaseFolder, tmp_path: Path) -> None:
+    folder = ReleaseFolder(shutil.copytree(release.root, tmp_path / "1.0.0"))
+    texts = pq.read_table(folder.data)["X"].to_pylist()
+    pq.write_table(pa.table({"X": [*texts[:-1], "5 to under 6"]}), folder.data)
+    with pytest.raises(DataError, match="tells nothing of the published value '5 to under 6'"):
+        draw_within(folder.root, words=words)

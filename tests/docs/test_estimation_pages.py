@@ -1,0 +1,46 @@
+"""The pages of figures about estimates are what the benchmarks make of their rows, and rows are kept one on a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from benchmarks import coverage, estimation, estimation_numbers, estimation_peers, rows
+
+
+@pytest.mark.parametrize(
+    ("name", "benchmark"),
+    [
+        ("coverage", coverage),
+        ("estimation", estimation),
+        ("estimation-numbers", estimation_numbers),
+        ("estimation-peers", estimation_peers),
+    ],
+)
+def test_a_page_is_that_of_the_rows(name: str, benchmark: ModuleType, tmp_path: Path) -> None:
+    kept = (rows.RESULTS / f"{name}.json").read_text(encoding="utf-8")
+    found = json.loads(kept)
+    assert (rows.RESULTS / f"{name}.md").read_text(encoding="utf-8") == benchmark.page(found)
+    rows.save(found, tmp_path / "rows.json")
+    assert (tmp_path / "rows.json").read_text() == kept
+
+
+def test_rows_are_written_as_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rows, "RESULTS", tmp_path)
+    written = []
+
+    def measured() -> Iterator[rows.Row]:
+        for n in (1, 2):
+            yield {"n": n}
+            written.append(json.loads((tmp_path / "some.json").read_text()))
+
+    rows.save_as_they_come(measured(), "some", lambda found: "\n".join(rows.table(["n"], [list(found[-1].values())])))
+    assert written == [[{"n": 1}], [{"n": 1}, {"n": 2}]]
+    assert (tmp_path / "some.md").read_text() == "| n |\n| --- |\n| 2 |"
+    assert capsys.readouterr().out == "{'n': 1}\n{'n': 2}\n"

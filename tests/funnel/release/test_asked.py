@@ -1,0 +1,48 @@
+"""What is asked of releases is answered by the estimate that is meant, or refused where it does not go together."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from funnel.errors import SpecError
+from funnel.estimation import Estimate, Trend
+from funnel.release.asked import Question
+from funnel.release.estimated import estimate_release
+from funnel.release.layout import ReleaseFolder
+
+
+@pytest.mark.parametrize(
+    ("asked", "folders", "message"),
+    [
+        ({"quantiles": (0.5,)}, 1, "--quantile and --number go with --of"),
+        ({"of": "age", "within": ("sex",)}, 1, "--of is about the records of one release"),
+        ({"of": "age", "weighted": True}, 1, "--of is about the records of one release"),
+        ({"of": "age"}, 2, "--of is about the records of one release"),
+        ({"weighted": True, "within": ("sex",)}, 1, "--weighted is about one release"),
+        ({"weighted": True}, 2, "--weighted is about one release"),
+        ({"weighted": True, "method": "inverse"}, 1, "take --method inverse out"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    asked: dict[str, Any], folders: int, message: str, published: ReleaseFolder
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        Question(**asked).answer([published] * folders)
+
+
+def test_one_release_is_answered_with_shares_and_several_with_changes(published: ReleaseFolder, tmp_path: Path) -> None:
+    one = Question(method="inverse").answer([published])
+    assert isinstance(one, Estimate)
+    np.testing.assert_array_equal(one.frequencies, estimate_release(published, method="inverse").frequencies)
+    with pytest.raises(SpecError, match="numbers"):
+        Question(of=one.columns[0]).answer([published])
+    again = ReleaseFolder(tmp_path / "1.1.0")
+    shutil.copytree(published.root, again.root)
+    both = Question().answer([published, again])
+    assert isinstance(both, Trend)
+    assert all(np.nanmax(np.abs(change.values)) == 0 for change in both.changes)
