@@ -31,8 +31,8 @@ _LEFT = 0.15
 _SOME = 0.01
 # Inputs whose pairs are too many to be kept.
 _MOST = 4000
-# Units of work of a pair of inputs and a condition.
-_BY_PAIR = 6.0
+# Units of work of a pair of inputs and a condition, and of a group less.
+_BY_PAIR, _BY_MERGE = 12.0, 80 * CALL
 
 
 class GroupedBound:
@@ -84,12 +84,12 @@ class GroupedBound:
             Ends the search with what it has proven so far.
         """
         number = min(len(self._law), math.ceil(_FINER * self.groups) if self.groups else _GROUPS)
-        work = _BY_PAIR * len(self._rows) * float(len(self._law)) ** 2 + 12 * CALL * len(self._law)
+        work = _BY_PAIR * len(self._rows) * float(len(self._law)) ** 2 + _BY_MERGE * len(self._law)
         if len(self._law) > _MOST or not budget.allows(work):
             return False
         budget.spend(work)
         group = grouped(self._rows[:, : len(self._law)], self._law, self._worth, number)
-        region, asked = self._over(group)
+        region, asked, largest = self._over(group)
         pricer = Pricer(region, budget)
         search = ColumnGeneration(region, budget, pricer)
         found = search.run(_LEFT * gap)
@@ -102,15 +102,14 @@ class GroupedBound:
             return False
         self.prices, self.priced = search.prices[group], True
         worth = np.zeros(len(self._rows))
-        worth[asked] = pricer.multipliers(found.split.posteriors, found.split.mass, search.prices)
-        worth /= np.abs(self._rows[:, : len(self._law)]).max(axis=1)
+        worth[asked] = pricer.multipliers(found.split.posteriors, found.split.mass, search.prices) / largest
         least = _SOME * float(worth @ self._sizes) / self._sizes
         if (worth > 0).any():
             self._worth = np.maximum(worth, least)
         return found.finished
 
-    def _over(self, group: Places) -> tuple[Region, Places]:
-        """The region of groups, and which conditions say something there."""
+    def _over(self, group: Places) -> tuple[Region, Places, FloatArray]:
+        """The region of groups, which conditions say something there, and the largest entries it scales them by."""
         a = len(self._law)
         order = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[order], np.arange(group.max() + 1))
@@ -119,7 +118,8 @@ class GroupedBound:
         rows -= DATA_ERROR * np.abs(self._rows[:, :a]).max(axis=1, keepdims=True)
         law = np.array([math.fsum(part) for part in np.split(self._law[order], starts[1:])])
         asked = np.flatnonzero((rows > 0).any(axis=1) | (self._rows[:, a:] > 0).any(axis=1))
-        return Region.with_levels(np.hstack([rows, self._rows[:, a:]])[asked], law, self._levels, None), asked
+        conditions = np.hstack([rows, self._rows[:, a:]])[asked]
+        return Region.with_levels(conditions, law, self._levels), asked, np.abs(conditions).max(axis=1, initial=0.0)
 
 
 def grouped(rows: FloatArray, law: FloatArray, worth: FloatArray, number: int) -> Places:

@@ -213,8 +213,15 @@ class _Around:
 
     def chosen(self, which: Flags) -> _Around:
         """The neighbours of some of them."""
-        arrays = (self.moved, self.entering, self.gains, self.leaves, self.up)
-        return _Around(self.numbers[which], self.vertices[which], *(array[which] for array in arrays))
+        return _Around(
+            self.numbers[which],
+            self.vertices[which],
+            self.moved[which],
+            self.entering[which],
+            self.gains[which],
+            self.leaves[which],
+            self.up[which],
+        )
 
     @classmethod
     def all_of(cls, parts: list[_Around]) -> _Around:

@@ -30,7 +30,7 @@ _OFF, _OFF_KNOWN, _LITTLE, _AT_ANY_PRICE = 0.5, 0.2, 1e-3, 10.0
 # Rounds of a layer at most, and layers.
 _ROUNDS, _LAYERS = 400, 6
 # The share of a layer's budget for what is left of p_X.
-_FINISHING = 0.15
+_FINISHING = 0.25
 # A rest of so little mass, or of so few inputs, stays as it is.
 _REST, _FEW = 0.01, 10
 _UNUSED = 1e-9
@@ -145,7 +145,7 @@ class _Master:
             )
         self._columns: list[FloatArray] = []
         self.vertices = near.none
-        # What the last mixture is worth, without what is missing or too much.
+        # What the last mixture is worth, with what is missing or too much at its price.
         self.value = -np.inf
         self._known: set[bytes] = set()
 
@@ -190,6 +190,5 @@ class _Master:
         solution = self._solver.getSolution()
         amounts = np.maximum(np.array(solution.col_value), 0.0)
         wrong = float((amounts[:a] + amounts[a : 2 * a]) @ self._law)
-        costs = np.array(self._solver.getLp().col_cost_)
-        self.value = -float(costs[2 * a :] @ amounts[2 * a :])
+        self.value = -float(self._solver.getInfo().objective_function_value)
         return amounts[2 * a :], -np.array(solution.row_dual) / self._law, wrong
