@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from funnel.audit.grouped.draws import Cells
+from funnel.audit.grouped.estimates import Estimates
 from funnel.audit.grouped.figures import channel_complaints, finding_complaints, read_channels
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.rows import Rows
@@ -393,6 +394,7 @@ class FinishedGroups:
             self.law,
             self.said,
             checks,
+            Estimates(read_channels(self.folder.channels), self.text, self.recount.rows),
             class_weights(self.settled, self.said),
         )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from funnel.audit.grouped.estimates import Estimates, estimate_complaints
 from funnel.audit.grouped.figures import column_complaints, is_told, level_complaints, step_of
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.pipeline.expectations.claims import NOISE, Claim, all_of, claim, same
@@ -32,6 +33,7 @@ CLAIMS = (
     "figures",
     "beliefs",
     "examples",
+    "estimates",
     "weighted",
     "checks",
 )
@@ -52,6 +54,7 @@ def grouped_report_claims(
     law: PublishedLaw,
     said: Said,
     checks: Sequence[tuple[str, str]],
+    estimates: Estimates,
     weights: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[Claim]:
     """What holds of the figures of a report, and of the page that is made of them.
@@ -72,6 +75,8 @@ def grouped_report_claims(
     said : Said
     checks : sequence of (name, description)
         Of all expectations.
+    estimates : Estimates
+        What the effective channels tell, which were judged.
     weights : mapping of class to Fraction
         What the classes of survey weights stand for.
     """
@@ -105,6 +110,7 @@ def grouped_report_claims(
         of("figures", _figures(numbers, law, said)),
         of("beliefs", _beliefs(numbers, law, said)),
         of("examples", _examples(numbers["texts"], law)),
+        of("estimates", estimate_complaints(numbers["estimated"], estimates)),
         all_of("weighted", _weighted(numbers, law, said, weights)),
         claim("checks", told == list(checks), "are not those that the release is judged by"),
     ]

@@ -519,8 +519,9 @@ def estimate_command(releases: tuple[Path, ...], as_json: bool, **asked: Any) ->
 
     Of several releases, such as the versions of a series in their order, it is also estimated how shares change.
 
-    Of columns that were published in groups one or two are estimated, by channels.parquet: name them with --by. Its
-    probabilities are rounded, and intervals have room for that.
+    Of columns that were published in groups one or two are estimated, by channels.parquet: name them with --by, or one
+    with --by and one with --within; or one with --of, and one with --by. Its probabilities are rounded, and intervals
+    have room for that. Of three columns together nothing is told.
     """
     from funnel.release.asked import Question
     from funnel.release.layout import find_release

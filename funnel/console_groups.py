@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from funnel.disclosure.words import breaches_sentence
+from funnel.estimation.grouped_errors import grouped_sentence
 from funnel.wording import printable
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _parts(spec: ReleaseSpec, planned: PlannedGroups) -> Iterator[RenderableType
         "says nothing more. Made and proven in "
         f"{planned.seconds:.0f} s; protocol.json takes {planned.size / 1e6:.2f} MB."
     )
+    yield Text(printable(grouped_sentence(planned.errors)))
     for one in planned.broken:
         verb = "refused" if spec.disclosure.refuses(spec.frequencies.protection) else "released, and told of"
         group = " with ".join(one.joint.inputs.columns)

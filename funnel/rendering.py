@@ -29,7 +29,7 @@ def page_renderer() -> Callable[[bytes], str] | None:
         return None
 
     def render(numbers: bytes) -> str:
-        if b'"funnel/grouped-report/1"' in numbers:
+        if b'"funnel/grouped-report/' in numbers:
             return render_grouped(GroupedReport.from_json(numbers, "report.json"))
         return render_public(PublicReport.from_json(numbers, "report.json"))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from funnel.estimation.grouped_errors import grouped_errors
 from funnel.groups import GroupedProtocol, Shown
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.pipeline.tasks.step import step, tell
 from funnel.release.approval import Approval
+from funnel.release.channel_rows import read_channel_rows
 from funnel.release.decision import Draw, TakeOver, newest_found
+from funnel.release.effective_channels import told_channels
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_public import GroupedPublic
 from funnel.release.grouped_publication import write_grouped_handouts, write_grouped_package
@@ -56,6 +59,7 @@ def report_groups(
         protocol=protocol,
         findings=findings,
         public=public,
+        errors=grouped_errors(told_channels(protocol, read_channel_rows(folder.channels), public.rows)),
         protection=protection,
         judged=announced_groups(
             spec.output.csv,

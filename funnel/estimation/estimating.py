@@ -250,12 +250,11 @@ def estimate(
 
         if bootstrap is not None or at_most:
             raise SpecError("of columns in groups errors are computed, and rare values told together; leave both out")
-        if within:
-            raise SpecError("of columns in groups only shares of all records are estimated; name both columns in by")
         return estimate_grouped(
             released,
             protocol,
             by,
+            within=within,
             method=method or "inverse",
             sampling=sampling,
             confidence=confidence,

@@ -66,6 +66,7 @@ def estimate_grouped(
     channels: EffectiveChannels,
     by: str | Sequence[str] | None,
     *,
+    within: str | Sequence[str] = (),
     method: Literal["em", "inverse"],
     sampling: bool,
     confidence: float,
@@ -82,7 +83,7 @@ def estimate_grouped(
 
     Parameters
     ----------
-    released, by, method, sampling, confidence, simultaneous
+    released, by, within, method, sampling, confidence, simultaneous
         As of `funnel.estimate`.
     channels : EffectiveChannels
 
@@ -107,7 +108,22 @@ def estimate_grouped(
         raise SpecError(f"unknown method {method!r} of estimation; choose one of {', '.join(METHODS)}")
     if not 0 < confidence < 1:
         raise SpecError("the confidence of an interval is between 0 and 1, such as 0.95")
-    told = channels.of(() if by is None else (by,) if isinstance(by, str) else tuple(by))
+    asked = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    if parts := (within,) if isinstance(within, str) else tuple(within):
+        # It rests on this module.
+        from funnel.estimation.grouped_parts import estimate_within
+
+        return estimate_within(
+            released,
+            channels,
+            asked,
+            parts,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+            simultaneous=simultaneous,
+        )
+    told = channels.of(asked)
     counts = counted(released, channels, told)
     return of_counts(counts, told, method=method, sampling=sampling, confidence=confidence, simultaneous=simultaneous)
 

@@ -19,6 +19,7 @@ from funnel.estimation.layout import table
 from funnel.estimation.linear import Aimed
 from funnel.estimation.rare import AtMost, RareValues
 from funnel.estimation.ratio import Ratio, ratio
+from funnel.estimation.told_channel import EffectiveChannels
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -173,7 +174,7 @@ def _row(value: float, error: float, low: float, up: float) -> tuple[str, ...]:
 
 def estimate_numbers(
     released: Released,
-    protocol: Protocol,
+    protocol: Protocol | EffectiveChannels,
     of: str,
     by: str | Sequence[str] | None = None,
     *,
@@ -190,7 +191,8 @@ def estimate_numbers(
     ----------
     released : pandas or pyarrow table, path of a parquet file, or ndarray of int, shape (b,)
         As of `funnel.estimate`.
-    protocol : Protocol
+    protocol : Protocol or EffectiveChannels
+        The latter of columns that were published in groups: ``funnel.open_release(path).channels``.
     of : str
         The column of numbers, one that the protocol reads.
     by : str or sequence of str, optional
@@ -236,6 +238,23 @@ def estimate_numbers(
     at = tuple(float(q) for q in quantiles)
     if not all(0 < q < 1 for q in at):
         raise SpecError("quantiles are asked for by shares between 0 and 1, such as 0.5")
+    if isinstance(protocol, EffectiveChannels):
+        from funnel.estimation.grouped_numbers import estimate_grouped_numbers
+
+        if at_most:
+            raise SpecError("of columns in groups rare values are told together; leave at_most out")
+        columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+        return estimate_grouped_numbers(
+            released,
+            protocol,
+            of,
+            columns,
+            numbers=numbers,
+            at=at,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+        )
     if of not in protocol.inputs.columns:
         raise SpecError(f"{of!r} is none of the protocol's columns, {', '.join(protocol.inputs.columns)}")
     columns, given, inner = named_columns(protocol, () if by is None else by, released)
@@ -244,7 +263,8 @@ def estimate_numbers(
     b, a = protocol.size
     if protocol.is_sparse or float(a) * b * min(a, b) > MOST_WORK:
         raise too_many(a, b)
-    stands = _Numbers.of(protocol, of, numbers)
+    place = protocol.inputs.columns.index(of)
+    stands = Categories.of([symbol[place] for symbol in protocol.inputs.symbols], of, numbers)
     cells, cell_of = cells_of(protocol, inner)
     rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
     grouped = output_counts_by(released, protocol, given)
@@ -276,19 +296,19 @@ def estimate_numbers(
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
+class Categories:
     """Categories of numbers in rising order: the intervals (k, 2) they stand for, and that of every input, or -1."""
 
     ends: FloatArray
     category: IntArray
 
     @classmethod
-    def of(cls, protocol: Protocol, column: str, numbers: StandFor | None) -> _Numbers:
+    def of(cls, values: Sequence[str], column: str, numbers: StandFor | None) -> Categories:
+        """Of the values of a column that inputs have, in their order."""
         # Sources are read by what stands above estimates.
         from funnel.source.cells import number_in
 
-        place = protocol.inputs.columns.index(column)
-        labels = tuple(dict.fromkeys(symbol[place] for symbol in protocol.inputs.symbols))
+        labels = tuple(dict.fromkeys(values))
         said = dict(numbers or {})
         for label in said:
             if label not in labels:
@@ -311,7 +331,7 @@ class _Numbers:
         if (ends[1:, 0] < ends[:-1, 1]).any():
             raise SpecError(f"the intervals of {column!r} overlap, so that its values have no order; correct numbers")
         position = {label: k for k, label in enumerate(rising)}
-        return cls(ends, np.array([position.get(symbol[place], -1) for symbol in protocol.inputs.symbols]))
+        return cls(ends, np.array([position.get(value, -1) for value in values]))
 
     @property
     def middles(self) -> FloatArray:
@@ -338,7 +358,7 @@ class _Numbers:
 class _Cell:
     """Figures of one cell out of its linear functions."""
 
-    def __init__(self, aimed: Aimed, first: int, stands: _Numbers, n: int, confidence: float) -> None:
+    def __init__(self, aimed: Aimed, first: int, stands: Categories, n: int, confidence: float) -> None:
         self._aimed, self._first, self._stands, self._n = aimed, first, stands, n
         self._z = normal_quantile(confidence)
 

@@ -79,9 +79,9 @@ class ToldChannel:
         return self.estimates_of(np.eye(len(self.inputs)))
 
     def estimates_of(self, aims: FloatArray) -> AffineEstimates:
-        """The same of sums of inputs, as zeros and ones (k, a)."""
+        """The same of weighted sums of inputs, told by weights (k, a) between -1 and 1."""
         named, prior = self.matrix[:-1], self.shares / self.shares.sum()
-        return shortest(named, named @ prior, self.slack, aims, self.records, self.left_out, self.beyond)
+        return shortest(named, prior, self.slack, aims, self.records, self.left_out, self.beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +141,8 @@ class EffectiveChannels:
                 f"of {', '.join(self.columns)}"
             )
         stored = tuple(sorted(asked, key=self.columns.index))
-        rows = [row for row in self.rows if row[:2] == _padded(stored)]
-        if not rows:
+        rows = self._of_columns.get(_padded(stored))
+        if rows is None:
             raise SpecError(f"nothing is told of {' and '.join(asked)}: too few records have any of their values")
         order = [stored.index(column) for column in asked]
         true, shown = ([_chosen(row[at : at + 2], order) for row in rows] for at in (2, 4))
@@ -170,6 +170,17 @@ class EffectiveChannels:
         return ToldChannel(
             asked, names, tuple(outputs), matrix, possible, off, shares, step, left_out, beyond, self.records
         )
+
+    def is_told(self, columns: Sequence[str]) -> bool:
+        """Whether there is anything to estimate one or two published columns by."""
+        return _padded(tuple(sorted(columns, key=self.columns.index))) in self._of_columns
+
+    @cached_property
+    def _of_columns(self) -> dict[tuple[str | None, str | None], list[Row]]:
+        found: dict[tuple[str | None, str | None], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row[:2], []).append(row)
+        return found
 
     def values(self, column: str) -> frozenset[str]:
         """All true values of a published column that records have."""

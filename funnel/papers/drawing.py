@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from funnel.papers.experiment import Curve, Experiment, Panel, Results
+from funnel.papers.experiment import Curve, Experiment, Panel, Results, laws_of
 
 # Of colours that are of different lightness too, for print without colour.
 _COLOURS = ("#1b1b1b", "#0b5fa5", "#c1440e", "#5d8a1f", "#8a3ea1", "#7a6a00", "#b3003c", "#3b8ea5", "#888888")
@@ -41,7 +41,7 @@ def svg(experiment: Experiment, results: Results) -> str:
         axes.set_xlabel(panel.x_title)
         axes.set_ylabel(panel.y_title)
         if panel.title:
-            axes.set_title(f"{panel.title}{_laws(panel, results)}", fontsize="medium")
+            axes.set_title(f"{panel.title}{laws_of(panel, results)}", fontsize="medium")
         axes.grid(alpha=0.3)
     _legends(figure)
     with mpl.rc_context({"svg.hashsalt": "funnel", "svg.fonttype": "path"}):
@@ -74,15 +74,6 @@ def _lines(axes: Axes, panel: Panel, results: Results, looks: Mapping[str, int])
     if panel.scale[0] == "log":
         axes.set_xticks(xs, [f"{x:,g}" for x in xs])
         axes.minorticks_off()
-
-
-def _laws(panel: Panel, results: Results) -> str:
-    """How many laws the curves of a panel share, where they do."""
-    if not panel.shared:
-        return ""
-    shared = results.of(panel)
-    laws = max((shared.laws(panel.case, curve.label) for curve in panel.curves), default=0)
-    return f", {laws:,} law{'s' * (laws != 1)}"
 
 
 def _style(curve: Curve, place: int) -> dict[str, Any]:

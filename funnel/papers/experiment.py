@@ -223,6 +223,15 @@ class Results:
                     yield subject, x, one, two
 
 
+def laws_of(panel: Panel, results: Results) -> str:
+    """How many laws the curves of a panel share, where they do."""
+    if not panel.shared:
+        return ""
+    shared = results.of(panel)
+    laws = max((shared.laws(panel.case, curve.label) for curve in panel.curves), default=0)
+    return f", {laws:,} law{'s' * (laws != 1)}"
+
+
 def _largest(lines: Sequence[dict[str, list[float | None]]]) -> dict[str, list[float | None]]:
     """Of every subject the largest number at every x, of those that are known."""
     found: dict[str, list[float | None]] = {}

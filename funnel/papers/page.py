@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funnel.papers.experiment import Experiment, Panel, Paper, Results, Size
+from funnel.papers.experiment import Experiment, Panel, Paper, Results, Size, laws_of
 
 # Columns of a table of means; every figure has all of them in its numbers.
 _MOST = 8
@@ -138,14 +138,20 @@ def _means(experiment: Experiment, results: Results) -> list[Block]:
     cases = list(dict.fromkeys(panel.case for panel in panels))
     if len(cases) > 2:
         return [_at_one_x(panels, results)]
-    first = panels[0]
-    places = _places(len(results.xs))
-    rows = [(f"{first.y_title} by {first.x_title}", *(f"{results.xs[i]:,g}" for i in places))]
-    for curve in first.curves:
-        if curve.label in results.cases[first.case]:
-            means = results.of(first).mean(first.case, curve.label)
+    # Panels over laws of their own have other means of the same curves.
+    shared = [panel for panel in panels if panel.shared]
+    return [_by_x(panel, results) for panel in shared or panels[:1]]
+
+
+def _by_x(panel: Panel, results: Results) -> Block:
+    places, over = _places(len(results.xs)), laws_of(panel, results)
+    title = f"{panel.title}{over}: " if over else ""
+    rows = [(f"{title}{panel.y_title} by {panel.x_title}", *(f"{results.xs[i]:,g}" for i in places))]
+    for curve in panel.curves:
+        if curve.label in results.cases[panel.case]:
+            means = results.of(panel).mean(panel.case, curve.label)
             rows.append((curve.title, *(_number(means[i]) for i in places)))
-    return [Block("table", rows=tuple(rows))]
+    return Block("table", rows=tuple(rows))
 
 
 def _at_one_x(panels: Sequence[Panel], results: Results) -> Block:

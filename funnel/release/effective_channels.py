@@ -6,14 +6,15 @@ at least ten of the records that it is about, as all public shares are, and what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 
-from funnel.groups import Shown
+from funnel.estimation import EffectiveChannels
+from funnel.groups import GroupedProtocol, Shown
 from funnel.joint import FloatArray, IntArray
 from funnel.release.channel_rows import FEWEST, NUMBERS, TEXTS, ChannelRow
 from funnel.release.public.rounding import share_step
@@ -35,13 +36,31 @@ def channels_table(shown: Shown, people: int) -> pa.Table:
     people : int
         As in the protocol.
     """
-    told = _Told(shown, max(FEWEST, people))
-    columns = shown.protocol.columns
-    wanted: list[tuple[str, ...]] = [(column,) for column in columns]
-    rows = [row for some in [*wanted, *combinations(columns, 2)] for row in told.rows(some)]
+    rows = channel_rows(shown, people)
     texts = [pa.array([row[j] for row in rows], pa.string()).dictionary_encode() for j in range(len(TEXTS))]
     numbers = [pa.array([row[j] for row in rows], pa.float64()) for j in (6, 7)]
     return pa.table([*texts, *numbers], names=[*TEXTS, *NUMBERS])
+
+
+def channel_rows(shown: Shown, people: int) -> list[ChannelRow]:
+    """The rows of `channels_table`."""
+    told = _Told(shown, max(FEWEST, people))
+    columns = shown.protocol.columns
+    wanted: list[tuple[str, ...]] = [(column,) for column in columns]
+    return [row for some in [*wanted, *combinations(columns, 2)] for row in told.rows(some)]
+
+
+def told_channels(protocol: GroupedProtocol, rows: Sequence[ChannelRow], records: int) -> EffectiveChannels:
+    """What the rows of ``channels.parquet`` tell of the columns of a protocol, for estimation.
+
+    Parameters
+    ----------
+    protocol : GroupedProtocol
+    rows : sequence of rows
+    records : int
+        Of the release.
+    """
+    return EffectiveChannels(protocol.columns, rows, protocol.meant, records, max(FEWEST, protocol.people))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from funnel.joint import FloatArray
 from funnel.protocol import Protocol
 from funnel.release.documents import ProtocolDocument
 from funnel.release.frequencies_document import FrequenciesDocument
-from funnel.release.layout import ReleaseFolder, require_one_channel
+from funnel.release.layout import ReleaseFolder
 from funnel.release.public.rounding import share_step
 from funnel.release.reading import GroupedRelease, open_release
 
@@ -115,10 +115,21 @@ def estimate_numbers_of(
     SpecError
         If a column is not known, or its values stand for no numbers.
     """
-    require_one_channel(folder)
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    if folder.is_grouped:
+        return estimate_numbers(
+            folder.data,
+            cast(GroupedRelease, open_release(folder.root)).channels,
+            of,
+            columns,
+            numbers={**_intervals(folder, of), **(numbers or {})},
+            quantiles=quantiles,
+            method=method,
+            sampling=sampling,
+            confidence=confidence,
+        )
     protocol = Protocol.from_json(folder.protocol.read_bytes())
     counts = output_counts_by(folder.data, protocol)[()]
-    columns = (by,) if isinstance(by, str) else tuple(by)
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
         return estimate_numbers(

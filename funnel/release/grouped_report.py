@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from funnel.release.public_report import (
     Change,
     Columns,
     Contact,
+    EstimatedTable,
     Judged,
     Licence,
     ProtectedFrequencies,
@@ -98,11 +99,12 @@ class GroupedReport(Document):
 
     ``made_for`` is how many people a prefix is expected to have for which a channel was made, ``least_people`` how many
     one must be expected to have to use such a channel where that is proven for it, and ``error`` the standard error of
-    a share of one half among the former. ``rules`` are those that channels were held against; None if none were.
+    a share of one half among the former. ``estimated`` are errors of estimates of every column and every pair.
+    ``rules`` are those that channels were held against; None if none were.
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/grouped-report/1"] = Field(default="funnel/grouped-report/1", alias="schema")
+    schema_: Literal["funnel/grouped-report/2"] = Field(default="funnel/grouped-report/2", alias="schema")
     name: str
     title: str
     description: str
@@ -133,8 +135,17 @@ class GroupedReport(Document):
     change: Change | None
     judged: tuple[Judged, ...]
     frequencies: ProtectedFrequencies
+    estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
     weighted: Weighted | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 nothing was told of how exact estimates are, of shared weights, nor of survey weights."""
+        if version != 1:
+            return super().upgraded(version, content)
+        groups = [{**group, "shared": None} for group in content["groups"]]
+        return {**content, "groups": groups, "rules": None, "weighted": None, "estimated": []}
 
 
 class ReportedStage(Part):
@@ -168,7 +179,7 @@ class GroupedInternalReport(Document):
     """
 
     described: ClassVar[str] = "the internal report"
-    schema_: Literal["funnel/grouped-internal/1"] = Field(default="funnel/grouped-internal/1", alias="schema")
+    schema_: Literal["funnel/grouped-internal/2"] = Field(default="funnel/grouped-internal/2", alias="schema")
     name: str
     title: str
     version: str
@@ -198,4 +209,13 @@ class GroupedInternalReport(Document):
     tests: Count
     verdict: tuple[Judgement, ...]
     software: Mapping[str, str]
+    estimated: tuple[EstimatedTable, ...]
     approval: Approval | None = None
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 nothing was told of how exact estimates are, nor of rows of weights."""
+        if version != 1:
+            return super().upgraded(version, content)
+        stages = [{**stage, "rows": None, "shared": None} for stage in content["stages"]]
+        return {**content, "stages": stages, "estimated": []}

@@ -10,6 +10,8 @@ from typing import Any, Final
 from funnel.disclosure import Disclosure
 from funnel.disclosure.groups import broken_groups, may_be_together, rules_given_prefixes
 from funnel.errors import InfeasibleGuarantee
+from funnel.estimation import TableErrors
+from funnel.estimation.grouped_errors import grouped_errors
 from funnel.groups import GroupedSolution, Shown, publish_groups
 from funnel.groups.halves import Halves
 from funnel.groups.robust import made_by_some
@@ -17,6 +19,7 @@ from funnel.guarantees import Guarantee
 from funnel.guarantees.robust import Robust
 from funnel.joint import Joint
 from funnel.progress import Progress
+from funnel.release.effective_channels import channel_rows, told_channels
 from funnel.release.grouped_findings import Choice, FoundColumn
 from funnel.spec import ReleaseSpec
 
@@ -123,6 +126,8 @@ class PlannedGroups:
         Bytes of ``protocol.json``, but for what it says beside the weights.
     broken : list of Disclosure
         Groups that break a rule of [disclosure].
+    errors : tuple of TableErrors
+        Of estimates of every column and pair, by what a release would tell of its channels.
     """
 
     guarantee: Guarantee
@@ -131,6 +136,7 @@ class PlannedGroups:
     seconds: float
     size: int
     broken: list[Disclosure]
+    errors: tuple[TableErrors, ...]
 
     @property
     def share(self) -> float:
@@ -160,6 +166,7 @@ class PlannedGroups:
             "disclosure": [
                 {"group": list(one.joint.inputs.columns), "broken": list(one.broken)} for one in self.broken
             ],
+            "errors": [one.to_dict() for one in self.errors],
         }
 
 
@@ -180,6 +187,9 @@ def plan_groups(
     began = clock()
     made = make_groups(spec, joint, guarantee, progress)
     seconds = clock() - began
-    columns = found_columns(Shown.of(joint, made.protocol))
+    shown = Shown.of(joint, made.protocol)
+    columns = found_columns(shown)
     size = len(made.protocol.to_json().encode())
-    return PlannedGroups(guarantee, made, columns, seconds, size, broken_groups(spec, joint, made.groups))
+    progress("computing what estimates will be worth", 0, None)
+    errors = grouped_errors(told_channels(made.protocol, channel_rows(shown, made.protocol.people), joint.n))
+    return PlannedGroups(guarantee, made, columns, seconds, size, broken_groups(spec, joint, made.groups), errors)

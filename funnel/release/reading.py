@@ -15,8 +15,9 @@ from funnel.errors import DataError
 from funnel.estimation import EffectiveChannels
 from funnel.groups.protocol import GroupedProtocol
 from funnel.protocol import Protocol
-from funnel.release.channel_rows import FEWEST, read_channel_rows
+from funnel.release.channel_rows import read_channel_rows
 from funnel.release.documents import ProtocolDocument
+from funnel.release.effective_channels import told_channels
 from funnel.release.grouped_privacy import GroupedPrivacyBlock
 from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.layout import ReleaseFolder, find_release
@@ -174,8 +175,7 @@ class GroupedRelease(OpenedRelease):
         rows = read_channel_rows(self.folder.channels)
         if {row[0] for row in rows} - {*self.document.columns}:
             raise DataError(f"{self.folder.channels} is about other columns; the release is damaged")
-        fewest = max(FEWEST, self.document.people)
-        return EffectiveChannels(self.document.columns, rows, self.protocol.meant, self.privacy.records, fewest)
+        return told_channels(self.protocol, rows, self.privacy.records)
 
 
 def open_release(path: str | Path) -> Release | GroupedRelease:

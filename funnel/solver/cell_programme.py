@@ -111,10 +111,14 @@ class CellProgramme:
     limits : Limits
         `ordered`, of a inputs or of one more for what is not told apart: that has the average entry q.
     budget : Budget
+    least : float
+        The least unit θ, where the average entry is 1, of the rows that are bounded.
     """
 
-    def __init__(self, law: FloatArray, conditions: FloatArray, limits: Limits, budget: Budget) -> None:
-        self._limits, self._budget = limits, budget
+    def __init__(
+        self, law: FloatArray, conditions: FloatArray, limits: Limits, budget: Budget, least: float = 0.0
+    ) -> None:
+        self._limits, self._budget, self._least = limits, budget, least
         self._conditions = conditions
         self._levels = conditions.shape[1] - 2 - len(law)
         self._solver = quiet_solver()
@@ -194,25 +198,26 @@ class CellProgramme:
         linear[: self._inputs, 0] = np.log(self._law[: self._inputs]) - prices
         curved = xlogy(ends.entries, ends.entries)
         gains = (self._law[:, None] * (curved + linear * ends.entries)).reshape(size)
-        # Columns besides: what is lacking, ln of the unit.
+        # Columns besides: what a whole and the unit lack, ln of the unit.
         columns = fixed.shape[1]
-        cost = np.zeros(columns + 2)
-        cost[:size], cost[-2], cost[-1] = -gains, _LACK, -1.0
-        least, most = np.zeros(columns + 2), np.full(columns + 2, highspy.kHighsInf)
+        cost = np.zeros(columns + 3)
+        cost[:size], cost[-3:] = -gains, (_LACK, _LACK / max(self._least, _LEAST_UNIT), -1.0)
+        least, most = np.zeros(columns + 3), np.full(columns + 3, highspy.kHighsInf)
         most[:size] = np.where(ends.used.reshape(size), highspy.kHighsInf, 0.0)
         most[size + 2 : columns], least[-1] = 1.0, -highspy.kHighsInf
         touching = _TANGENTS * (1.0 if parent is None else max(parent.unit, _LEAST_UNIT))
         t = len(touching)
         in_use, basis = (np.zeros(0, dtype=np.intp), None) if parent is None else (parent.tight, parent.basis)
         rows = np.vstack([fixed, self._over_ends(in_use, ends)])
-        matrix = np.zeros((1 + t + len(rows), columns + 2))
-        matrix[0, :size], matrix[0, -2] = ends.masses, 1.0
+        matrix = np.zeros((2 + t + len(rows), columns + 3))
+        matrix[0, :size], matrix[0, -3] = ends.masses, 1.0
         matrix[1 : 1 + t, size : size + 2], matrix[1 : 1 + t, -1] = -1 / touching[:, None], 1.0
-        matrix[1 + t :, :columns] = rows
+        matrix[1 + t, size : size + 2] = matrix[1 + t, -2] = -1.0
+        matrix[2 + t :, :columns] = rows
         low, high = np.full(len(matrix), -highspy.kHighsInf), np.zeros(len(matrix))
         low[0] = high[0] = 1.0
-        high[1 : 1 + t] = np.log(touching) - 1
-        low[1 + t : 1 + t + self._equal] = 0.0
+        high[1 : 1 + t], high[1 + t] = np.log(touching) - 1, -self._least
+        low[2 + t : 2 + t + self._equal] = 0.0
         self._pass(matrix, low, high, cost, least, most, basis)
         for last in range(_ROUNDS):
             answer = self._run(len(matrix))
@@ -231,7 +236,7 @@ class CellProgramme:
             in_use, added = np.append(in_use, new), self._over_ends(new, ends)
             rows = np.vstack([rows, added])
             self._add(added)
-        multipliers = np.array(-duals[1 + t :])
+        multipliers = np.array(-duals[2 + t :])
         sizes = (self._law[:, None] * (np.abs(curved) + np.abs(linear) * ends.entries)).reshape(size)
         bound = self._proven(rows, in_use, multipliers, ends, gains, sizes, float(-duals[0]))
         tight, basis = _without_slack(self._solver.getBasis(), in_use)
@@ -260,7 +265,7 @@ class CellProgramme:
         """What the objective is at most over a cell, for any multipliers: of either sign for equations.
 
         With the unit m the Lagrangian is at most ``z + m R + ln m`` plus what it leaves of levels, where z is the price
-        of Σv and R the larger of what both ends of the ratio give: at most ``z - 1 - ln(-R)``.
+        of Σv and R the larger of what both ends of the ratio give: largest where m is ``-1/R``, or the least there is.
         """
         n, size = self.entries, self._size
         multipliers[self._equal :] = np.maximum(multipliers[self._equal :], 0.0)
@@ -278,8 +283,10 @@ class CellProgramme:
         # Errors of the conditions themselves: Σv = 1, hi and lo are at most what one input can have, levels at most 1.
         conditions = multipliers[self._fixed :] @ np.abs(self._conditions[in_use]).max(axis=1, initial=0.0)
         data = DATA_ERROR * (3 + self._levels + 2 / float(self._law[: self._inputs].min())) * float(conditions)
-        rounding = operations * _UNIT * (1 + abs(price) + abs(np.log(-slope)) + float(pulls[size + 2 :].sum()))
-        return float(price - 1 - np.log(-slope) + levels + data + rounding)
+        unit = max(-1 / slope, self._least)
+        rounding = operations * _UNIT * (1 + abs(price) - unit * slope + abs(np.log(unit)))
+        rounding += operations * _UNIT * float(pulls[size + 2 :].sum())
+        return float(price + unit * slope + np.log(unit) + levels + data + rounding)
 
     def _pass(
         self,
@@ -337,6 +344,11 @@ class CellProgramme:
         ends, fixed = self._at_ends(Cell.whole(np.full(self.entries, _FARTHEST)))
         rows = np.vstack([fixed, self._over_ends(np.arange(len(self._conditions)), ends)])
         columns = rows.shape[1]
+        if self._least > 0:
+            # The average entry is not further above θ than this either.
+            whole = np.zeros((1, columns))
+            whole[0, :size], whole[0, size : size + 2] = ends.masses, -1 / self._least
+            rows = np.vstack([rows, whole])
         gains = np.zeros((2, self.entries, ENDS))
         gains[:, x] = ends.entries[:, x]
         # The units sum to 1.

@@ -54,6 +54,34 @@ class Limits:
         """
         return bool(self.room.sum() >= 2 * self.free > 0)
 
+    def above(self, inputs: int, most: int) -> Flags | None:
+        """The largest sets of inputs (k, inputs) that may all be above θ; None if there are more than so many.
+
+        There is less room above θ than is free. What is not told apart counts as above.
+        """
+        room = self.room
+        left = self.free - float(room[inputs:].sum())
+        order = np.argsort(-room[:inputs], kind="stable")
+        sets: list[list[int]] = []
+        # A set is the largest if nothing that was left out fits: of what was, the smallest is enough.
+        going: list[tuple[int, list[int], float, float]] = [(0, [], left, np.inf)] if left >= 0 else []
+        while going:
+            place, chosen, free, smallest = going.pop()
+            if place == inputs:
+                if smallest > free:
+                    sets.append(chosen)
+                if len(sets) > most:
+                    return None
+                continue
+            size = float(room[order[place]])
+            going.append((place + 1, chosen, free, min(smallest, size)))
+            if size <= free:
+                going.append((place + 1, [*chosen, int(order[place])], free - size, smallest))
+        flags = np.zeros((len(sets), inputs), dtype=bool)
+        for row, chosen in zip(flags, sets, strict=True):
+            row[chosen] = True
+        return flags
+
 
 @dataclass(frozen=True, eq=False)
 class Ends:

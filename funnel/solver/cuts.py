@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from funnel.guarantees.binomial_limits import UNIT
-from funnel.guarantees.exact import capped_exp
-from funnel.guarantees.law_box import LawBox
 from funnel.guarantees.over_laws import SetGuarantee
-from funnel.guarantees.reading import reads_secret, stacked
 from funnel.joint import FloatArray, IntArray, Joint
 from funnel.solver.budget import Budget
-from funnel.solver.cells import Limits
-from funnel.solver.goal import ENTROPY, Entropy, Goal
+from funnel.solver.goal import ENTROPY, Goal
 from funnel.solver.parts import PartsPricer
 from funnel.solver.pricing import Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
-from funnel.solver.threshold_pricing import ThresholdPricer
 
 Flags = npt.NDArray[np.bool_]
 
 # A row that breaks a half-space by less than this share meets it: what is left is moved inside at the end.
-_SPACED = 1e-9
+SPACED = 1e-9
 # How far inside a row is moved besides, as a share of the average row: more than rounding takes.
 _INSIDE = 1e-10
 _SHRINKINGS = 8
@@ -34,11 +27,6 @@ _SHRINKINGS = 8
 _WORST = 3
 # More than any ratio that more than rounding apart from the average row needs to be moved by.
 _FAR = 1e6
-# Where limits leave more of a law open, and there are so many inputs, rows are searched by its thresholds: boxes of
-# posteriors of fewer inputs close sooner, or are as close after ten seconds.
-_OPEN, _MANY_INPUTS = 0.5, 14
-# Laws nearer than this are one.
-_SAME = 1e-12
 
 
 class Cuts(ABC):
@@ -100,7 +88,7 @@ class Cuts(ABC):
         """
         guarantee = self.guarantee.tightened(margin) if margin else self.guarantee
         spaces, of, by = guarantee.half_spaces(self.read, self.whole(rows))
-        apart = by > _SPACED
+        apart = by > SPACED
         return self.on_seen(spaces[apart]), of[apart], by[apart]
 
     def whole(self, rows: FloatArray) -> FloatArray:
@@ -166,153 +154,10 @@ class PlainCuts(Cuts):
     def add(self, rows: FloatArray) -> int:
         """The half-spaces that each row breaks most."""
         spaces, of, by = self.broken(rows)
-        cutting = (spaces * rows[of]).sum(axis=1) > _SPACED * np.abs(spaces).max(axis=1, initial=0.0)
+        cutting = (spaces * rows[of]).sum(axis=1) > SPACED * np.abs(spaces).max(axis=1, initial=0.0)
         spaces, of, by = spaces[cutting], of[cutting], by[cutting]
         order = np.lexsort((-by, of))
         rank = np.arange(len(order)) - np.searchsorted(of[order], of[order])
         worst = order[rank < _WORST]
         self._spaces = np.vstack([self._spaces, spaces[worst]])
         return len(worst)
-
-
-class LevelCuts(Cuts):
-    """Cuts of robust LDP, law by law instead of pair by pair.
-
-    ``hi_s <= e^ε lo_t`` for all s ≠ t, where hi_s is the largest P(y|s) over the set and lo_t the least. Let t* have
-    the least lo, m, and let n be the least of the others. Then the conditions say no more than ``hi_s <= e^ε m`` for
-    s ≠ t* and ``hi_t* <= e^ε n``, with ``lo_t >= n`` for t ≠ t*. So the cone is the union, over t*, of regions with the
-    levels m and n as variables, in which a law of one secret is one condition, not one with every law of every other.
-    A secret whose laws are all laws of another one never has a lo below that one's: it needs no region.
-    """
-
-    def __init__(
-        self,
-        read: Joint,
-        guarantee: SetGuarantee,
-        image: FloatArray | None,
-        seen: Flags | None = None,
-        goal: Goal = ENTROPY,
-    ) -> None:
-        super().__init__(read, guarantee, image, seen, goal)
-        self._limit = capped_exp(guarantee.sides.pairs)
-        self._pricer: PartsPricer | None = None
-        self._laws = guarantee.laws(read)
-        self._secrets = np.flatnonzero(self._laws.possible)
-        self._high: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
-        self._low: list[list[FloatArray]] = [[] for _ in range(self._laws.shape[0])]
-        # Some law of each to begin with: those of a row that says nothing.
-        average = np.ones((1, len(self.law)))
-        for s in self._secrets.tolist():
-            self._add(self._high[s], average, s, True)
-            self._add(self._low[s], average, s, False)
-
-    def __len__(self) -> int:
-        return sum(len(laws) for laws in (*self._high, *self._low))
-
-    def pricer(self, budget: Budget) -> PartsPricer:
-        """Of one region for every secret that may be the one with the least lo."""
-        rising = None if self._pricer is None else self._pricer.rising
-        self._pricer = PartsPricer([self._part(t, budget) for t in self.least], budget, rising)
-        return self._pricer
-
-    def _part(self, least: int, budget: Budget) -> Pricer:
-        """What prices the region where lo of one secret is at most the others'."""
-        region = self._region(least)
-        if self._widest is None:
-            return pricer_of(region, budget)
-        secret, limits = self._widest
-        known = self._region(least, but=secret).rows
-        exact = np.zeros((2, 2 + known.shape[1]))
-        exact[0, 0], exact[0, -2:] = 1.0, self._levels(secret == least, -self._limit)
-        exact[1, 1], exact[1, -2:] = -1.0, self._levels(secret != least, 1.0)
-        exact /= np.abs(exact).max(axis=1, keepdims=True)
-        return ThresholdPricer(region, np.vstack([exact, np.pad(known, ((0, 0), (2, 0)))]), limits, budget)
-
-    @cached_property
-    def _widest(self) -> tuple[int, Limits] | None:
-        """The secret whose limits leave most open, and these; None where others are searched by boxes."""
-        # Thresholds bound the entropy; the square of a mean has a search of its own.
-        if not isinstance(self._laws, LawBox) or not isinstance(self.goal, Entropy) or reads_secret(self.read):
-            return None
-        if len(self.law) < _MANY_INPUTS:
-            return None
-        secret = int(self._secrets[self._laws.lower[self._secrets].sum(axis=1).argmin()])
-        lower, upper = self._laws.lower[secret] / UNIT, self._laws.upper[secret] / UNIT
-        if not self.seen.all():
-            lower, upper = (np.append(side[self.seen], side[~self.seen].sum()) for side in (lower, upper))
-        limits = Limits(lower, upper)
-        return (secret, limits) if limits.ordered and limits.free > _OPEN else None
-
-    @property
-    def least(self) -> list[int]:
-        """The secrets that may have the least lo: all but those whose laws another one has too."""
-        secrets = self._secrets.tolist()
-        if reads_secret(self.read):
-            # Each secret has entries of its own then.
-            return secrets
-        wider = self._laws.wider
-        # Of several with the same laws the first.
-        return [t for t in secrets if not any(wider[s, t] and (s < t or not wider[t, s]) for s in secrets if s != t)]
-
-    def _region(self, least: int, but: int | None = None) -> Region:
-        """The region where lo of one secret is at most the others': levels m, and n in units of e^ε.
-
-        but: a secret whose laws are left out.
-        """
-        rows = []
-        for s in self._secrets.tolist():
-            if s == but:
-                continue
-            for law in self._high[s]:
-                rows.append(np.concatenate([law / self.law, self._levels(s == least, -self._limit)]))
-            for law in self._low[s]:
-                rows.append(np.concatenate([-law / self.law, self._levels(s != least, 1.0)]))
-        rows.append(np.concatenate([np.zeros(len(self.law)), [1.0, -self._limit]]))
-        return Region.with_levels(np.array(rows), self.law, 2, self.image, self.goal)
-
-    def _levels(self, second: bool, by: float) -> FloatArray:
-        return np.array([0.0, by * self._limit] if second else [by, 0.0])
-
-    def add(self, rows: FloatArray) -> int:
-        """The laws of the pair that each row breaks most."""
-        high, low = self._laws.given(stacked(self.read, self.whole(rows)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.nan_to_num(high[:, :, None] / low[:, None, :], nan=0.0, posinf=np.inf)
-        same = np.arange(ratios.shape[1])
-        ratios[:, same, same] = 0.0
-        ratios[:, ~self._laws.possible] = 0.0
-        ratios[:, :, ~self._laws.possible] = 0.0
-        added = 0
-        for row, apart in zip(rows, ratios, strict=True):
-            s, t = np.unravel_index(int(apart.argmax()), apart.shape)
-            if apart[s, t] > self._limit * (1 + _SPACED):
-                added += self._add(self._high[s], row[None], int(s), True)
-                added += self._add(self._low[t], row[None], int(t), False)
-        return added
-
-    def _add(self, known: list[FloatArray], row: FloatArray, secret: int, upward: bool) -> int:
-        stack = stacked(self.read, self.whole(row))
-        law = self._laws.given_laws(stack, np.array([secret]), upward)[0]
-        full = np.zeros(len(self.seen))
-        if reads_secret(self.read):
-            full.reshape(self._laws.shape)[secret] = law
-        else:
-            full[:] = law
-        new = self.on_seen(full[None])[0]
-        if any(float(np.abs(new - old).max()) < _SAME for old in known):
-            return 0
-        known.append(new)
-        return 1
-
-
-def cuts_for(
-    read: Joint,
-    guarantee: SetGuarantee,
-    image: FloatArray | None,
-    seen: Flags | None = None,
-    goal: Goal = ENTROPY,
-) -> Cuts:
-    """Law by law where only pairs of secrets are compared, else as half-spaces."""
-    sides = guarantee.sides
-    pairs = sides.up == sides.down == np.inf and 0 < sides.pairs < np.inf
-    return (LevelCuts if pairs else PlainCuts)(read, guarantee, image, seen, goal)

@@ -30,9 +30,9 @@ from funnel.solver.designed import best_design
 from funnel.solver.goal import ENTROPY, Goal, goal_of
 from funnel.solver.greedy import greedy_weights
 from funnel.solver.integers import integers_near
+from funnel.solver.many import mixture_of_many
 from funnel.solver.master import best_split
 from funnel.solver.merging import merged_split
-from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 from funnel.solver.robust import robust_weights
 from funnel.solver.split import Split
@@ -59,15 +59,15 @@ _FEW_MADE_UP, _MADE_UP = 8, 0.05
 # Of a budget, what finding a protocol may take that gives some inputs the marginal, the rest being for a bound on all;
 # and the gap, as a share of the requested one, of that bound.
 _FINDING, _PROVING = 0.6, 0.5
-# Of a budget, what is set aside for merging, where there are many inputs and where there are not; and seconds of work
-# that it may take whatever the limit.
-_FLOOR_OF_MANY, _FLOOR, _MERGING = 0.25, 0.05, 0.5
+# Of a budget, what is set aside for merging, where there are many inputs, hundreds of them, and where there are not;
+# and seconds of work that it may take whatever the limit.
+_FLOOR_OF_MANY, _FLOOR_OF_HUNDREDS, _FLOOR, _MERGING = 0.25, 0.1, 0.05, 0.5
 # The share of that for the greedy way; and of the rest for finding classes, what is left being for deciding them.
 _GREEDY, _CLASSES = 0.8, 0.8
 # From so many inputs on a search starts from the greedy way: climbing from the corners of the region is lost there.
 _MANY_INPUTS = 64
-# From so many on p_X is peeled first; the share of the budget that may take.
-_PEELED, _PEELING = 300, 0.7
+# From so many on groups of them bound the optimum.
+_HUNDREDS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,13 +389,14 @@ def _over_cone(
             starts = _starts_with_secret(problem, best, gap, budget, floor)
         else:
             starts = _greedy_start(problem, best, floor)
-            if len(problem.law) >= _PEELED and goal is ENTROPY:
-                starts.append(peeled(problem.rows, problem.law, budget.part(_PEELING)))
-        searching = budget.part(_SEARCHING)
-        search = ColumnGeneration(problem.priced, searching)
-        for start in starts:
-            search.start_from(start)
-        mixture = search.run((1 - _ROUNDING_SHARE) * gap, trace)
+        searching, asked = budget.part(_SEARCHING), (1 - _ROUNDING_SHARE) * gap
+        if len(problem.law) >= _HUNDREDS and goal is ENTROPY and not reads_secret:
+            mixture = mixture_of_many(problem, starts, asked, searching, trace)
+        else:
+            search = ColumnGeneration(problem.priced, searching)
+            for start in starts:
+                search.start_from(start)
+            mixture = search.run(asked, trace)
         split, size, slack = mixture.split, mixture.columns, 0.0
         finished = mixture.finished
         ended = None if finished else searching.ended_by
@@ -425,7 +426,8 @@ def _status(reached: bool, finished: bool, ended: Ended | None) -> str:
 
 def _set_aside(budget: Budget, inputs: int) -> Budget:
     """What merging may take: a share of the budget, and in any case half a second's work."""
-    aside = budget.reserve(_FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR)
+    share = _FLOOR_OF_HUNDREDS if inputs >= _HUNDREDS else _FLOOR_OF_MANY if inputs >= _MANY_INPUTS else _FLOOR
+    aside = budget.reserve(share)
     least = Budget.of(_MERGING)
     return aside if aside.remaining > least.remaining else least
 

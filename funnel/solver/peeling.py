@@ -10,43 +10,53 @@ from __future__ import annotations
 
 import highspy
 import numpy as np
+import numpy.typing as npt
 
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.bounds import negative_entropy
 from funnel.solver.budget import CALL, Budget
 from funnel.solver.lp import quiet_solver
+from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.polish import repaired
 from funnel.solver.pricing import Pricer
+from funnel.solver.problem import Problem
 from funnel.solver.region import Region
 from funnel.solver.split import Split
 
-# How far prices may be from what they are thought to be, in nats; when a round of climbing gains so little, these are
-# thought anew.
-_OFF, _LITTLE = 0.5, 1e-3
-# Rounds of climbing in the first layer and in the others; layers; starts of a climb besides the columns in use.
-_ROUNDS, _FEWER, _LAYERS, _STARTS = 24, 16, 6, 64
+# How far prices may be from what they are thought to be, in nats, and where these are prices of groups; when a round
+# gains so little, they are thought anew. How far where p_X is to be met.
+_OFF, _OFF_KNOWN, _LITTLE, _AT_ANY_PRICE = 0.5, 0.2, 1e-3, 10.0
+# Rounds of a layer at most, and layers.
+_ROUNDS, _LAYERS = 400, 6
+# The share of a layer's budget for what is left of p_X.
+_FINISHING = 0.25
 # A rest of so little mass, or of so few inputs, stays as it is.
 _REST, _FEW = 0.01, 10
 _UNUSED = 1e-9
 # How far a posterior may be outside the region, of the size of the terms of a condition.
 _OUTSIDE = 1e-8
-# Units of work of an iteration of the programme, by its rows and columns.
-_BY_ENTRY = 2.0
+# The number of the primal simplex method.
+_PRIMAL = 4
+# Units of work of an iteration of the programme, by its columns and rows; of a new column.
+_BY_COLUMN, _BY_ROW, _BY_NEW = 14.0, 20.0, 100_000.0
 
 
-def peeled(rows: FloatArray, law: FloatArray, budget: Budget) -> FloatArray:
+def peeled(problem: Problem, budget: Budget, prices: FloatArray | None = None, least: float = _LITTLE) -> FloatArray:
     """Posteriors (k, a) of a region that p_X is a mixture of, good ones to start from.
 
     Parameters
     ----------
-    rows : ndarray, shape (m, a)
-        The cone in posterior coordinates.
-    law : ndarray, shape (a,)
-        p_X > 0, in the cone.
+    problem : Problem
     budget : Budget
         When it is spent, what is left of p_X is one posterior.
+    prices : ndarray, shape (a,), optional
+        What prices are thought to be.
+    least : float
+        Nats that a column must gain for a layer to go on.
     """
+    rows, law, levels = problem.rows, problem.law, problem.priced.levels
+    priced = problem.priced.rows if levels else rows
     found: list[FloatArray] = []
     rest, left = law, 1.0
     for layer in range(_LAYERS):
@@ -55,7 +65,9 @@ def peeled(rows: FloatArray, law: FloatArray, budget: Budget) -> FloatArray:
             break
         part = rest[support] / rest[support].sum()
         try:
-            split = _layer(rows[:, support], part, _FEWER if layer else _ROUNDS, budget)
+            here = np.append(support, np.arange(len(law), len(law) + levels))
+            region = Region.with_levels(priced[:, here], part, levels) if levels else Region.of(rows[:, support], part)
+            split = _layer(region, rows[:, support], None if layer else prices, least, budget)
         except SolverError:
             break
         if split is not None:
@@ -81,40 +93,48 @@ def _without_dust(split: Split, rows: FloatArray) -> Split:
     return Split(split.posteriors[kept], split.mass[kept], split.value, split.bound)
 
 
-def _layer(rows: FloatArray, law: FloatArray, rounds: int, budget: Budget) -> Split | None:
-    region = Region.of(rows, law)
-    pricer = Pricer(region, budget)
-    master = _Master(region, np.log(np.maximum(pricer.reach, 1e-300)), budget)
-    master.add(np.vstack([law, pricer.corners]))
-    # Only where to start looking: the same in every run.
-    random = np.random.default_rng(0)
-    mass, prices, open_ = master.solve()
-    for _ in range(rounds):
+def _layer(region: Region, rows: FloatArray, prices: FloatArray | None, least: float, budget: Budget) -> Split | None:
+    law, finishing = region.law, budget.reserve(_FINISHING)
+    pricer, near = Pricer(region, budget), Neighbourhood(region, budget)
+    thought, off = (np.log(np.maximum(pricer.reach, 1e-300)), _OFF) if prices is None else (prices, _OFF_KNOWN)
+    master = _Master(region, near, budget)
+    master.think(thought, off)
+    master.add(near.vertices(pricer, np.vstack([law, pricer.corners]), thought))
+    mass, prices, wrong = master.solve()
+    for _ in range(_ROUNDS):
         if budget.expired:
             break
-        used = master.posteriors[mass > _UNUSED]
-        one, two = random.integers(len(used), size=(2, _STARTS))
-        few = pricer.corners[random.integers(len(pricer.corners), size=_STARTS)] if len(pricer.corners) else used[:0]
-        climbed, values = pricer.climb(np.vstack([used, (used[one] + used[two]) / 2, few]), prices)
-        _, places = np.unique(np.round(values, 9), return_index=True)
-        master.add(climbed[places][values[places] > 1e-6])
-        if values.max() < _LITTLE:
-            if open_ < _UNUSED:
+        used = np.flatnonzero(mass > _UNUSED)
+        found, most = near.best(master.vertices[used], used, prices)
+        added = master.add(found)
+        if most < least or not added:
+            value = master.value
+            master.think(prices, _AT_ANY_PRICE)
+            mass, _, wrong = master.solve()
+            if wrong < _UNUSED and value - master.value < least:
                 break
-            master.think(prices)
-        mass, prices, open_ = master.solve()
-    kept = mass > _UNUSED
+            off = off if added else 2 * off
+            master.think(prices, off)
+        mass, prices, wrong = master.solve()
+    if wrong > _UNUSED:
+        master.think(prices, _AT_ANY_PRICE)
+        mass, _, wrong = master.solve()
+    kept = np.flatnonzero(mass > _UNUSED)
+    posteriors, mass = master.posteriors(kept), mass[kept]
+    if wrong < _UNUSED:
+        return Split(posteriors, mass / mass.sum(), 0.0, 0.0)
     # The rest has all inputs; how much of it there is follows.
-    masses = np.append(mass[kept], 1e-3)
-    posteriors = np.vstack([master.posteriors[: len(mass)][kept], law])
-    return repaired(Split(posteriors, masses / masses.sum(), 0.0, 0.0), law, rows, None, budget)
+    masses = np.append(mass, 1e-3)
+    return repaired(Split(np.vstack([posteriors, law]), masses / masses.sum(), 0.0, 0.0), law, rows, None, finishing)
 
 
 class _Master:
     """max Σ α g over mixtures that need not be p_X, at a price."""
 
-    def __init__(self, region: Region, prices: FloatArray, budget: Budget) -> None:
-        self._law, self._budget, self._solver = region.law, budget, quiet_solver()
+    def __init__(self, region: Region, near: Neighbourhood, budget: Budget) -> None:
+        self._law, self._near, self._budget, self._solver = region.law, near, budget, quiet_solver()
+        # Columns and costs change, so the last mixture stays one.
+        self._solver.setOptionValue("simplex_strategy", _PRIMAL)
         a = region.inputs
         for _ in range(a):
             self._solver.addRow(1.0, 1.0, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -123,31 +143,52 @@ class _Master:
             self._solver.addCols(
                 a, np.zeros(a), np.zeros(a), np.full(a, highspy.kHighsInf), a, places, places, np.full(a, sign)
             )
-        self.think(prices)
-        self.posteriors = np.zeros((0, a))
+        self._columns: list[FloatArray] = []
+        self.vertices = near.none
+        # What the last mixture is worth, with what is missing or too much at its price.
+        self.value = -np.inf
+        self._known: set[bytes] = set()
 
-    def think(self, prices: FloatArray) -> None:
-        """What is missing costs a little less than these prices, and what is too much a little more."""
-        costs = np.concatenate([-(prices - _OFF) * self._law, (prices + _OFF) * self._law])
+    def think(self, prices: FloatArray, off: float) -> None:
+        """What is missing costs that much less than these prices, and what is too much that much more."""
+        costs = np.concatenate([-(prices - off) * self._law, (prices + off) * self._law])
         self._solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
 
-    def add(self, posteriors: FloatArray) -> None:
-        """Further columns (k, a)."""
+    def add(self, vertices: Vertices) -> int:
+        """Further columns, those that are new; how many they are."""
+        if not len(vertices):
+            return 0
+        posteriors, inside = self._near.posteriors(vertices)
+        new = []
+        for place in np.flatnonzero(inside):
+            used = np.flatnonzero(posteriors[place])
+            key = used.tobytes() + np.round(posteriors[place, used], 9).tobytes()
+            if key not in self._known:
+                self._known.add(key)
+                new.append(place)
+        posteriors, vertices = posteriors[new], vertices[np.array(new, dtype=np.intp)]
         for posterior, gain in zip(posteriors, negative_entropy(posteriors), strict=True):
             used = np.flatnonzero(posterior).astype(np.int32)
             self._solver.addCol(-gain, 0.0, highspy.kHighsInf, len(used), used, posterior[used] / self._law[used])
-        self.posteriors = np.vstack([self.posteriors, posteriors])
-        self._budget.spend(4 * CALL * len(posteriors))
+        self._columns += list(posteriors)
+        self.vertices = self.vertices.joined(vertices)
+        self._budget.spend(_BY_NEW * len(new))
+        return len(new)
+
+    def posteriors(self, places: npt.NDArray[np.intp]) -> FloatArray:
+        """The columns at these places (k,), as (k, a)."""
+        return np.array([self._columns[place] for place in places]).reshape(len(places), len(self._law))
 
     def solve(self) -> tuple[FloatArray, FloatArray, float]:
         """Masses α, prices, and how much of p_X is missing or too much."""
         self._solver.run()
         iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
         a = len(self._law)
-        self._budget.spend(20 * CALL + iterations * (3 * CALL + _BY_ENTRY * (len(self.posteriors) + a**2)))
+        self._budget.spend(20 * CALL + iterations * (3 * CALL + _BY_COLUMN * len(self._columns) + _BY_ROW * a))
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise SolverError("the linear programme of a layer failed")
         solution = self._solver.getSolution()
         amounts = np.maximum(np.array(solution.col_value), 0.0)
         wrong = float((amounts[:a] + amounts[a : 2 * a]) @ self._law)
+        self.value = -float(self._solver.getInfo().objective_function_value)
         return amounts[2 * a :], -np.array(solution.row_dual) / self._law, wrong

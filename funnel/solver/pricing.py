@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,10 +100,11 @@ class Pricer:
         # p_X is in the region, so there is a point; any basis will do to start from.
         return answer.bases
 
-    def _whole(self, costs: FloatArray, bases: Bases | None = None) -> Answers:
+    def _whole(self, costs: FloatArray, bases: Bases | None = None, most: float = 1.0) -> Answers:
         """Maximise costs (N, n) over the whole region, from the given bases or from the first one there was."""
         number = len(costs)
         ones, zeros = np.repeat(self._ones, number, axis=0), np.repeat(self._zeros, number, axis=0)
+        ones[:, self._inputs] *= most
         start = self._root[np.zeros(number, dtype=np.intp)] if bases is None else bases
         return self._programme.maximise(costs, zeros, ones, start, steps=1000)
 
@@ -176,6 +178,29 @@ class Pricer:
                 best[rising], values[rising] = found[improved], better[improved]
         return best, values
 
+    def along_tangents(self, posteriors: FloatArray, prices: FloatArray) -> Iterator[Answers]:
+        """What is best along the tangents of ``g - λ·v`` at posteriors (k, a), a stack of programmes at a time.
+
+        No share is at an upper end, which is beyond the 1 that all of them sum to: it is in the basis or 0.
+        """
+        counted = self.region.counts(posteriors)
+        costs = self._costs(np.log(np.maximum(counted, _FIRST_STEP * self.reach)) + 1.0, prices)
+        for first in range(0, len(posteriors), self._most):
+            if not self._budget.expired:
+                yield self._whole(costs[first : first + self._most], most=2.0)
+
+    def multipliers(self, posteriors: FloatArray, mass: FloatArray, prices: FloatArray) -> FloatArray:
+        """What each of the region's conditions is worth to a mixture of posteriors (k, a), along tangents; shape (m,).
+
+        Programmes that the budget ended count nothing.
+        """
+        found, at = np.zeros(len(self.region.rows)), 0
+        for answers in self.along_tangents(posteriors, prices):
+            solved = np.where(answers.solved, mass[at : at + len(answers.solved)], 0.0)
+            found += solved @ np.abs(answers.duals[:, self.region.equalities :])
+            at += len(answers.solved)
+        return found
+
     def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
         """Branch and bound on boxes: columns above the target, or a proof that there is none (METHOD section 3).
 
@@ -192,11 +217,15 @@ class Pricer:
         patience : int
             Rounds to go on after something was found.
         """
+        return self._search_boxes(prices, target, patience, self.reach[None])
+
+    def _search_boxes(self, prices: FloatArray, target: float, patience: int, first: FloatArray) -> Priced:
+        """`search` of what is in boxes from 0 to each of these, shape (k, d)."""
         region = self.region
         found, boxes, rounds, since, best = np.zeros((0, region.inputs)), 0, 0, 0, 0.0
         tree = OpenBoxes(self._root, region.counted)
-        origin, unbounded = np.zeros((1, region.counted)), np.array([np.inf])
-        tree.put(origin, self.reach[None].copy(), unbounded, self._root, np.zeros(1, dtype=np.intp))
+        root = np.zeros(len(first), dtype=np.intp)
+        tree.put(np.zeros_like(first), first.copy(), np.full(len(first), np.inf), self._root, root)
         # What is not above a box that is left as it is does not matter any more.
         while tree.bound > tree.closed:
             late = self._budget.expired

@@ -23,6 +23,8 @@ _WORTHWHILE = 0.05
 _GAINED = 1e-9
 # Units of work for a cell that is cut.
 _BY_CELL = 60 * CALL
+# The share of a budget that is left for rows of a lower unit than cells have, and of how many sets of inputs at most.
+_LOW, _SETS = 0.3, 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +56,22 @@ class ThresholdPricer(Pricer):
     limits : Limits
         `ordered`.
     budget : Budget, optional
+    least : float
+        The least upper threshold, where the average entry is 1, that cells are about. Where it is lower, nearly nobody
+        is published as this but the few inputs above it: boxes of posteriors for each set of them.
     """
 
-    def __init__(self, region: Region, conditions: FloatArray, limits: Limits, budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        region: Region,
+        conditions: FloatArray,
+        limits: Limits,
+        budget: Budget | None = None,
+        least: float = 0.0,
+    ) -> None:
         super().__init__(region, budget)
-        self._cells = CellProgramme(region.law, conditions, limits, self._budget)
+        self._cells = CellProgramme(region.law, conditions, limits, self._budget, least)
+        self._limits, self._least = limits, least
 
     def charge(self, budget: Budget) -> None:
         """Charge another budget from now on, and end with it."""
@@ -76,6 +89,31 @@ class ThresholdPricer(Pricer):
 
     def search(self, prices: FloatArray, target: float, patience: int = 3) -> Priced:
         """Branch and bound on cells, or on boxes where entries have no limit; see `Pricer.search`."""
+        if self._low is None:
+            return super().search(prices, target, patience)
+        if not len(self._low):
+            return self._search_cells(prices, target, patience)
+        budget = self._budget
+        self.charge(budget.part(1 - _LOW))
+        cells = self._search_cells(prices, target, patience)
+        self.charge(budget)
+        # The rest needs no proof below what is left open in cells.
+        low = self._search_boxes(prices, max(target, cells.bound), patience, self._low)
+        columns = np.vstack([cells.columns, low.columns])
+        best = np.argsort(columns @ prices - self.gains(columns), kind="stable")
+        return Priced(columns[best], max(cells.bound, low.bound), cells.boxes + low.boxes)
+
+    @cached_property
+    def _low(self) -> FloatArray | None:
+        """Boxes from 0 to these (k, a) have all rows of a lower unit than cells have; None where they are too many."""
+        if not self._least:
+            return np.zeros((0, self.region.inputs))
+        sets = self._limits.above(self.region.inputs, _SETS)
+        if sets is None:
+            return None
+        return np.where(sets, self.reach, np.minimum(self._least * self.region.law, self.reach))
+
+    def _search_cells(self, prices: FloatArray, target: float, patience: int) -> Priced:
         whole = self._widest_cell
         first = self._cells.solve(whole, prices) if np.isfinite(whole.high).all() else None
         if first is None:

@@ -107,6 +107,7 @@ NOISE = {
     **{"protection": "noise", "epsilon": 1.0, "spent": 1.0, "beta": 1e-6, "covers_noise": True, "delta": 0.0},
     "unprotected": 0,
 }
+RULES = {"dominance": 0.95, "minimum_cell": 10, "unique_share": 0.0}
 # What is forged, the claim that says so, and how.
 REPORTED: list[tuple[Change, str, str]] = [
     (_put("title", value="Another"), "texts", "title is 'Another' instead of 'People of a test'"),
@@ -141,6 +142,9 @@ REPORTED: list[tuple[Change, str, str]] = [
     (_put("figures", "level_factor", value=1.85), "figures", "the factor of the level is told as 1.85"),
     (_put("error", value=0.05), "figures", "the error of a share of one half is told as 0.05"),
     (_put("frequencies", value=NOISE), "figures", "the frequencies are not said to be protected as the spec asks"),
+    (_put("rules", value=RULES), "texts", "rules is {'dominance': 0.95, 'minimum_cell': 10, 'unique_share': 0.0}"),
+    (_put("groups", 2, "shared", value=0.9), "groups", "how many people age shares weights is told as 0.9"),
+    (_put("groups", 2, "shared", value=None), "groups", "how many people age shares weights is told as None"),
     (_put("beliefs", 0, "label", value="Male"), "beliefs", "they are not about the values of the secret that occur"),
     (_put("beliefs", value=lambda told: told[:1]), "beliefs", "they are not about the values of the secret that occur"),
     (_put("beliefs", 0, "prior", value=0.5), "beliefs", "the share of 'Female' is told as 0.5, which it is not"),
@@ -150,6 +154,22 @@ REPORTED: list[tuple[Change, str, str]] = [
     (_put("beliefs", 0, "least", value=0.3), "beliefs", "a record goes beyond what is allowed of 'Female'"),
     (_put("beliefs", 0, "most", value=0.7), "beliefs", "limits of 'Female' are not those that the bound sets"),
     (_put("beliefs", 0, "least", value=0.1), "beliefs", "limits of 'Female' are not those that the bound sets"),
+    (
+        _put("estimated", 0, "rows", 0, "error", value=0.0012),
+        "estimates",
+        "the error of 'Private' is told as 0.0012, which does not follow, of workclass",
+    ),
+    (_put("estimated", 0, "rows", 0, "error", value=None), "estimates", "the error of 'Private' is not told of workc"),
+    (_put("estimated", 0, "rows", 0, "label", value="Nobody"), "estimates", "'Nobody' is no value of workclass"),
+    (_put("estimated", 0, "rows", value=[]), "estimates", "errors are not told of the most common values of workclass"),
+    (_put("estimated", value=lambda told: told[1:]), "estimates", "not told of every column and every two of them"),
+    *(
+        (_put("estimated", 4, key, value=0.9), "estimates", f"the {key} error is told as 0.9, which does not follow")
+        for key in ("typical", "largest")
+    ),
+    (_put("estimated", 4, "unknown", value=20), "estimates", "20 cells cannot be told, it says, of workclass × relat"),
+    (_put("estimated", 4, "cells", value=2), "estimates", "of workclass × relationship 2 cells are told of, and there"),
+    (_put("estimated", 0, "sums", value=[["Private"]]), "estimates", "are not those that cannot be told of workclass"),
     (_put("texts", value=[]), "examples", "there is none, or two of a kind"),
     (_put("texts", value=lambda told: [*told, told[0]]), "examples", "there is none, or two of a kind"),
     (_example("a value", column="sex"), "examples", "'(missing)' is no text of a published column"),

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from frictionless import Package
 
 import funnel
+from funnel.audit.check import State, overall
 from funnel.cli import main
 from funnel.errors import DataError, FunnelError, ReleaseRefused, SpecError
 from funnel.pipeline.flows.way import go
@@ -23,6 +24,7 @@ from funnel.release.grouped_protocol_document import GroupedProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.public.rounding import share_step
 from funnel.spec import ReleaseSpec
+from tests.audits import recheck
 from tests.projects import SPEC, adult_rows, make_project, tree
 
 GROUPED = SPEC.replace('publish = ["relationship"]', 'publish = [["sex"], ["relationship"], ["race"]]').replace(
@@ -140,6 +142,7 @@ def test_all_columns_are_published_where_the_spec_says_auto(tmp_path: Path) -> N
     assert release(path)["mechanism"] == "groups"
     document = GroupedProtocolDocument.read(latest(path).protocol)
     assert (document.choice, document.columns) == ("auto", ("sex", "race", "relationship"))
+    assert overall(recheck(latest(path))) == State.PASSED
     assert release(path)["status"] == "unchanged"
     # Without it every value of the number would be one person.
     path = project(tmp_path / "other", auto)

@@ -11,8 +11,9 @@ import pyarrow as pa
 from scipy.special import betainc
 
 from funnel.audit.check import Check, judged
-from funnel.audit.files import read_document
+from funnel.audit.files import parse_json, read_document
 from funnel.audit.frequencies import FALSE_ALARM
+from funnel.audit.grouped.estimates import Estimates, estimate_complaints
 from funnel.audit.grouped.figures import read_channels, step_of
 from funnel.audit.grouped.rows import summed
 from funnel.audit.page import weighted_of
@@ -71,6 +72,23 @@ def check_public_numbers(folder: ReleaseFolder, text: GroupedText, package: dict
     }
     wrong = [f"{folder.numbers.name}: {key} is not that of the other files" for key, (a, b) in pairs.items() if a != b]
     return judged("report figures", wrong, "those of the protocol and the data package")
+
+
+def check_public_estimates(folder: ReleaseFolder, text: GroupedText) -> Check:
+    """Whether the errors of estimates in the report follow from the effective channels that are published."""
+    name = "report estimates"
+    try:
+        content = read_document(folder.numbers)
+        told = GroupedReport.from_json(content, str(folder.numbers))
+        stated = [one.model_dump(mode="json") for one in told.estimated]
+        if parse_json(content, folder.numbers)["schema"] == "funnel/grouped-report/1":
+            return judged(name, [], "reports of this version tell none")
+        wrong = list(estimate_complaints(stated, Estimates(read_channels(folder.channels), text, told.figures.rows)))
+    except DataError as error:
+        return judged(name, [str(error)], "")
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        return judged(name, [f"channels.parquet cannot be read as channels ({type(error).__name__})"], "")
+    return judged(name, wrong, f"{len(stated)} tables, as the channels tell them")
 
 
 def check_public_frequencies(path: Path, text: GroupedText, counted: Mapping[tuple[str, ...], int]) -> Check:

@@ -28,7 +28,12 @@ from funnel.audit.grouped.handouts import handout_complaints
 from funnel.audit.grouped.law import PublishedLaw
 from funnel.audit.grouped.package import check_grouped_package
 from funnel.audit.grouped.probe import expected_probe
-from funnel.audit.grouped.public import check_public_frequencies, check_public_numbers, check_public_promise
+from funnel.audit.grouped.public import (
+    check_public_estimates,
+    check_public_frequencies,
+    check_public_numbers,
+    check_public_promise,
+)
 from funnel.audit.grouped.rules import AskedRules, row_complaints
 from funnel.audit.grouped.table import table_test
 from funnel.audit.handouts import HANDOUTS
@@ -130,7 +135,8 @@ def recheck_groups(folder: ReleaseFolder, package: dict[str, Any], own: str | No
     named = [promise["declared"], *([] if rows is None else [f"{rows:,}"])]
     checks.append(check_report(folder, package, named, [*promise["secret"], *text.columns]))
     if folder.numbers.name in facts:
-        checks += [check_public_numbers(folder, text, package, rows), check_rendered(folder, told.render)]
+        checks += [check_public_numbers(folder, text, package, rows), check_public_estimates(folder, text)]
+        checks.append(check_rendered(folder, told.render))
     if not told.public:
         checks += _internal(folder, text, package, facts, table, told)
     return checks
@@ -191,6 +197,9 @@ def _read_evidence(folder: ReleaseFolder, text: GroupedText) -> tuple[Check, Gro
     try:
         known = read_document(folder.hierarchies) if folder.hierarchies.exists() else None
         spec = read_spec(folder, read_document(folder.spec).decode("utf-8"), known)
+        if spec.groups.is_auto and not spec.publish:
+            # Which columns it means, the source said; published are these.
+            spec = spec.publishing(text.columns)
         _document(GroupedDrawsDocument, folder.draws)
         joint = read_records(folder.counted, tuple(text.content["guarantee"]["secret"]))
         if joint.inputs.columns != text.columns:
@@ -323,8 +332,8 @@ def _on_counts(
 def _asked_rules(folder: ReleaseFolder, evidence: GroupedEvidence) -> AskedRules | None:
     """The rules that channels have to keep: those of the spec, where the report says that they were held against any.
 
-    Releases from before channels were held against rules do not say so; that a report cannot be read is said
-    by a check of its own.
+    Releases from before channels were held against rules do not say so. Of a report that cannot be read its own check
+    tells.
     """
     try:
         stated = GroupedReport.read(folder.numbers).rules

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from funnel.estimation import TableErrors
 from funnel.groups import GroupedProtocol, Shown
 from funnel.guarantees import Guarantee, parse_guarantee
 from funnel.joint import Joint
@@ -38,6 +39,8 @@ class GroupedContent:
     findings : GroupedFindings
         Exact; for the internal report alone.
     public : GroupedPublic
+    errors : tuple of TableErrors
+        Of estimates of every column and pair, by what is told of channels.
     protection : Protection
     version, created, software, random_source : str
     dropped : int
@@ -57,6 +60,7 @@ class GroupedContent:
     shown: Shown
     findings: GroupedFindings
     public: GroupedPublic
+    errors: tuple[TableErrors, ...]
     protection: Protection
     version: str
     created: str
@@ -80,6 +84,7 @@ def grouped_content(
     protocol: GroupedProtocol,
     findings: GroupedFindings,
     public: GroupedPublic,
+    errors: tuple[TableErrors, ...],
     protection: Protection,
     judged: Sequence[tuple[str, str]],
     version: str,
@@ -100,6 +105,8 @@ def grouped_content(
         Exact, for the internal report.
     public : GroupedPublic
         Rounded, for the public one.
+    errors : tuple of TableErrors
+        Of estimates by what is told of channels.
     judged : sequence of (name, description)
         What is judged before it is published.
     earlier : sequence of Earlier
@@ -117,6 +124,7 @@ def grouped_content(
         shown=shown,
         findings=findings,
         public=public,
+        errors=errors,
         protection=protection,
         version=version,
         created=created,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from dataclasses import asdict
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -33,6 +34,7 @@ from funnel.release.public.rounding import public_shares, rounded, rounded_up, t
 from funnel.release.public_report import Columns, Contact, Licence, ProtectedFrequencies, Reference, Source
 from funnel.release.public_weighted import public_weighted
 from funnel.release.verdict import Verdict
+from funnel.report.estimated import estimated
 from funnel.report.grouped.content import GroupedContent
 
 # Digits of standard errors.
@@ -89,6 +91,7 @@ def grouped_report(content: GroupedContent) -> GroupedReport:
         change=content.change,
         judged=content.judged,
         frequencies=ProtectedFrequencies(**content.protection.model_dump(), covers_noise=None),
+        estimated=estimated(content.errors, partial(rounded_up, digits=_DIGITS)),
         approval=content.approval,
         weighted=public_weighted(content.joint, content.weights, max(FEWEST, public.people)),
     )
@@ -233,6 +236,7 @@ def grouped_internal_report(content: GroupedContent, followed: Followed, verdict
         tests=found.consistency.tests,
         verdict=verdict.results,
         software={**software(), "python": platform.python_version(), "system": platform.platform()},
+        estimated=estimated(content.errors),
         approval=content.approval,
     )
 

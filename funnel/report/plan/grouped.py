@@ -14,6 +14,8 @@ from funnel.release.cache import Cache
 from funnel.release.grouped_findings import FoundColumn
 from funnel.release.grouping import PlannedGroups
 from funnel.release.provenance import software_name
+from funnel.release.public_report import EstimatedTable
+from funnel.report.estimated import estimated
 from funnel.report.figures.curves import TradeoffChart, tradeoff_chart
 from funnel.report.page import render
 from funnel.report.plan import Budget, budget_of
@@ -39,6 +41,7 @@ class _Part:
     alternatives: tuple[Alternative, ...]
     as_it_is: Alternative
     notes: tuple[str, ...]
+    estimated: tuple[EstimatedTable, ...]
 
 
 def write_grouped_plan(
@@ -114,4 +117,5 @@ def _part(spec: ReleaseSpec, joint: Joint, planned: PlannedGroups, found: Groupe
         found.alternatives[1:],
         found.alternatives[0],
         notes,
+        estimated(planned.errors),
     )

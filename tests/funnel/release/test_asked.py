@@ -19,7 +19,7 @@ from funnel.release.layout import ReleaseFolder
 @pytest.mark.parametrize(
     ("asked", "folders", "message"),
     [
-        ({"quantiles": (0.5,)}, 1, "--quantile goes with --of"),
+        ({"quantiles": (0.5,)}, 1, "--quantile and --number go with --of"),
         ({"of": "age", "within": ("sex",)}, 1, "--of is about the records of one release"),
         ({"of": "age", "weighted": True}, 1, "--of is about the records of one release"),
         ({"of": "age"}, 2, "--of is about the records of one release"),

@@ -108,6 +108,8 @@ def test_a_plan_is_told_as_json(planned: PlannedGroups) -> None:
     assert json.loads(json.dumps(told)) == told
     assert len(made.tried) > 1
     del told["disclosure"]
+    assert told.pop("errors") == [one.to_dict() for one in planned.errors]
+    assert [one.columns for one in planned.errors] == [("x",), ("y",), ("z",), ("x", "y"), ("x", "z"), ("y", "z")]
     assert told == {
         "guarantee": "lip:0.7",
         "groups": [["x"], ["y", "z"]],

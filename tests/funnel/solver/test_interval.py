@@ -135,7 +135,7 @@ def test_an_event_of_two_secrets_is_all_there_is_to_two_secrets() -> None:
 def test_what_is_peeled_off_adds_up_and_is_inside(work: float | None) -> None:
     counts = np.random.default_rng(8).integers(0, 40, size=(3, 60)) + np.eye(3, dtype=int).repeat(20, axis=1) * 30
     problem = Problem.of(funnel.Joint.from_counts(counts), funnel.LIP(0.4), False)
-    found = peeled(problem.rows, problem.law, Budget.of(work))
+    found = peeled(problem, Budget.of(work))
     assert (problem.rows @ found.T).max() <= 1e-8 * np.abs(problem.rows).max()
     # A mixture of them is p_X, or this fails.
     split = best_split(found, problem.law)
@@ -159,7 +159,7 @@ def test_every_posterior_that_is_peeled_off_is_inside(
     counts = random.multinomial(records, law.ravel()).reshape(law.shape)
     joint = funnel.Joint.from_counts(counts[counts.any(axis=1)][:, counts.any(axis=0)])
     problem = Problem.of(joint, funnel.LIP(epsilon), False)
-    found, region = peeled(problem.rows, problem.law, Budget.of(20.0)), problem.region
+    found, region = peeled(problem, Budget.of(20.0)), problem.region
     assert (found @ region.rows.T <= 1e-7).all()
     assert (found @ region.rows.T >= region.least - 1e-7).all()
 

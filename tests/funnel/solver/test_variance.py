@@ -16,9 +16,9 @@ from funnel.guarantees.sided import over_set
 from funnel.joint import FloatArray
 from funnel.measures.utilities import Variance
 from funnel.solver.budget import Budget
-from funnel.solver.cuts import cuts_for
 from funnel.solver.double_description import polytope_vertices
 from funnel.solver.goal import ENTROPY, Entropy, SquaredMean
+from funnel.solver.lift_cuts import cuts_for
 from funnel.solver.parts import PartsPricer
 from funnel.solver.polish import repaired
 from funnel.solver.problem import Problem
