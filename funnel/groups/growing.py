@@ -18,7 +18,7 @@ from funnel.groups.foreseen import Foreseen
 from funnel.groups.library import information, whole_numbers
 from funnel.groups.local import best_channel, joined
 from funnel.groups.making import Schedule
-from funnel.groups.pooling import ClassRules
+from funnel.groups.pooling import ClassRules, Flags
 from funnel.groups.protocol import BITS, UNIT
 from funnel.groups.reading import Reading
 from funnel.groups.records import Records
@@ -28,6 +28,8 @@ from funnel.solver.budget import Budget
 
 # Channels are made for outputs that this share of the people of a prefix would prove, and the best of them is taken.
 _SHARES = (1.0, 0.2, 0.08, 0.03, 0.012, 0.005)
+# Of whom there may be few, of all, where there are none of those who make.
+_FEW = 1e-6
 # Fewer people prove next to nothing.
 _FEWEST = 30
 # Outputs at most that are joined one by one.
@@ -86,13 +88,10 @@ class Tree:
     root : Prefix
     readings : tuple of Reading
         By stage.
-    told : tuple of float
-        What each stage tells those who made it, nats.
     """
 
     root: Prefix
     readings: tuple[Reading, ...]
-    told: tuple[float, ...]
 
     @property
     def cells(self) -> int:
@@ -136,7 +135,7 @@ def grow(
     sizes = counts.sum(axis=1)
     there = np.flatnonzero(records.joint.counts.any(axis=0))
     root = Prefix(there, np.ones(len(there)), 1.0)
-    level, readings, told = [root], [], []
+    level, readings = [root], []
     later = [column for group in groups for column in group]
     for number, (group, radius) in enumerate(zip(groups, schedule.radii(len(groups)), strict=True)):
         later = later[len(group) :]
@@ -146,15 +145,14 @@ def grow(
         asked = None if rules is None else ClassRules.of(rules, sizes, reading.folds)
         laws = [_law(prefix, counts, reading) for prefix in level]
         expected = [float(law.sum()) for law in laws]
-        total, stage = sum(expected), 0.0
+        total = sum(expected)
         for prefix, law, mine in zip(level, laws, expected, strict=True):
             if mine >= people:
-                stage += _speak(prefix, law, radius, foreseen, part.part(mine / total if total else 1.0), asked)
+                _speak(prefix, law, radius, foreseen, part.part(mine / total if total else 1.0), asked)
                 total -= mine
-        told.append(stage / float(sizes.sum()))
         level = _next_level(level, reading, counts, people, last=number == len(groups) - 1)
         progress(f"channels for {', '.join(group)}", number + 1, len(groups))
-    return Tree(root, tuple(readings), tuple(told))
+    return Tree(root, tuple(readings))
 
 
 def _law(prefix: Prefix, counts: FloatArray, reading: Reading) -> FloatArray:
@@ -166,14 +164,19 @@ def _law(prefix: Prefix, counts: FloatArray, reading: Reading) -> FloatArray:
 
 
 def _speak(
-    prefix: Prefix, law: FloatArray, radius: float, foreseen: Foreseen, budget: Budget, rules: ClassRules | None
-) -> float:
-    """Give a prefix the channel that tells most of those that will probably be proven; nats times people."""
+    prefix: Prefix,
+    law: FloatArray,
+    radius: float,
+    foreseen: Foreseen,
+    budget: Budget,
+    rules: ClassRules | None,
+) -> None:
+    """Give a prefix the channel that tells most of those that will probably be proven, if there is one."""
     seen = law.sum(axis=0) > 0
     # Where rules ask for that, inputs share a row, and the channel is made of sums.
-    pool = np.arange(law.shape[1]) if rules is None else rules.pools(law)
+    pool = np.arange(law.shape[1]) if rules is None else _pooled(law, seen, rules)
     if pool is None or not seen.any():
-        return 0.0
+        return
     # Named by their first inputs: no name follows from inputs that nobody here has.
     _, first, pool = np.unique(pool[seen], return_index=True, return_inverse=True)
     pool = np.argsort(np.argsort(first))[pool.reshape(-1)]
@@ -194,8 +197,8 @@ def _speak(
             if best is None or told > best[0]:
                 best = told, kept, joins
     if best is None:
-        return 0.0
-    told, rows, prefix.joins = best
+        return
+    _, rows, prefix.joins = best
     weights = whole_numbers(rows)
     if rules is None:
         # Whoever has what nobody had is published as widely as anybody.
@@ -205,7 +208,15 @@ def _speak(
         prefix.rare = weights[:, int(people.argmax())]
     prefix.weights = np.repeat(prefix.rare[:, None], law.shape[1], axis=1)
     prefix.weights[:, seen] = weights[:, pool]
-    return told
+
+
+def _pooled(law: FloatArray, seen: Flags, rules: ClassRules) -> IntArray | None:
+    """Pools that keep the rules for those who make, and will probably keep them for everybody.
+
+    A cell that none of them has may be one that few of all have, so it is taken for one, if that leaves two pools.
+    """
+    doubtful = rules.pools(np.where(seen & (law == 0), _FEW, law))
+    return rules.pools(law) if doubtful is None else doubtful
 
 
 def _joined_until_proven(

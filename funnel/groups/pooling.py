@@ -46,9 +46,9 @@ class ClassRules:
     def breaking(self, table: FloatArray) -> Flags:
         """Which inputs of a table (c, a) break a rule, shape (a,); those that nobody has do not."""
         whole = table.sum(axis=0)
-        room = 0.0 if (table == np.rint(table)).all() else _MARGIN
+        room = np.where((table == np.rint(table)).all(axis=0), 0.0, _MARGIN)
         small = (table > 0) & (table < self.rules.minimum_cell * (1 + room))
-        share = 1.0 if self.rules.dominance >= 1 else self.rules.dominance * (1 - room)
+        share = self.rules.dominance * (1 - room) if self.rules.dominance < 1 else np.ones(len(whole))
         dominated = (table > share * whole) & ~self.common[:, None]
         found = np.asarray((small | dominated).any(axis=0))
         # Fewer than two people are expected: whoever it is, is alone.

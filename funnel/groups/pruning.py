@@ -38,7 +38,7 @@ class Pruned:
 def prune(
     records: Records,
     tree: Tree,
-    found: dict[int, list[Cell]],
+    found: dict[int, list[Cell]] | None,
     guarantee: str,
     people: int,
     rules: Rules | None = None,
@@ -47,7 +47,7 @@ def prune(
 
     An output stays if all that follows it can be proven, or else it is itself, and then nothing follows. Where an
     output is neither, it is joined to others until the union is one or the other. Nothing is said by a channel
-    of which all people together break a rule.
+    of which all people together break a rule. Where nothing was found all is taken for proven: what there would be.
     """
     cut = _Cut(records, tree, found, rules)
     cut.place(tree.root, 0)
@@ -62,7 +62,7 @@ def prune(
 class _Cut:
     records: Records
     tree: Tree
-    found: dict[int, list[Cell]]
+    found: dict[int, list[Cell]] | None
     rules: Rules | None
     channels: list[list[StageChannel]] = field(init=False)
     classes: list[list[tuple[int, tuple[int, ...]]]] = field(init=False)
@@ -91,7 +91,8 @@ class _Cut:
         """Whether a cell is proven, or all that it consists of."""
         key = id(prefix), cell
         if key not in self._good:
-            self._good[key] = self.found[id(prefix)][cell].holds or self.finer(prefix, cell)
+            proven = self.found is None or self.found[id(prefix)][cell].holds
+            self._good[key] = proven or self.finer(prefix, cell)
         return self._good[key]
 
     def finer(self, prefix: Prefix, cell: int) -> bool:
@@ -136,12 +137,13 @@ class _Cut:
                 continue
             else:
                 cells.append((members(prefix, cell), None))
-            if cells[-1][1] is None:
+            if cells[-1][1] is None and self.found is not None:
                 self.leaves.append(self.found[id(prefix)][cell])
         cells.sort(key=lambda one: min(one[0]))
         # Under rules it is not to be seen whether nobody has an input here or few people.
         possible = np.full(reading.size, self.rules is not None)
-        possible[reading.inputs[prefix.rows]] = True
+        counted = self.records.joint.counts[:, prefix.rows].sum(axis=0) > 0
+        possible[reading.inputs[prefix.rows[counted]]] = True
         weights = np.stack([prefix.weights[outputs].sum(axis=0) for outputs, _ in cells]) * possible
         rare = np.array([rare_weight(prefix, outputs) for outputs, _ in cells], dtype=np.int64)
         channel = self._channel(number, weights, rare)

@@ -38,6 +38,8 @@ _SECONDS, _TRIALS = 240.0, 0.5
 _SCHEDULES = (Schedule(0.95, 4), Schedule(0.9, 4), Schedule(0.8, 4))
 # Under rules many prefixes share a channel, which takes room in the bound.
 _UNDER_RULES = (Schedule(0.8, 4), Schedule(0.6, 4), Schedule(0.8, 2), Schedule(0.6, 2))
+# Proof takes room of its own, and of few people nothing may be left for what comes later.
+_ROBUST = (Schedule(0.9, 4), Schedule(0.6, 4), Schedule(0.7, 1))
 # Trials make channels for so many prefixes at most, or take as long as what is made in the end.
 _TRIED_PREFIXES = 250
 # Columns are one group while there are so few combinations of their values.
@@ -215,7 +217,7 @@ def publish_groups(
         raise SpecError(f"no prefix has {people:,} people where the table has {joint.n:,}; choose fewer")
     records = Records.of(joint)
     budget = Budget.of(_SECONDS if time_limit is None else time_limit)
-    usual = _SCHEDULES if rules is None or robust is not None else _UNDER_RULES
+    usual = _ROBUST if robust is not None else _SCHEDULES if rules is None else _UNDER_RULES
     schedules = usual if schedule is None else (schedule,)
     if robust is not None:
         halves = Halves.of(joint, new_seed() if seed is None else seed)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from funnel.disclosure.rules import Rules
 from funnel.errors import DataError, SpecError
+from funnel.groups.effective import published_information
 from funnel.groups.foreseen import Foreseen
 from funnel.groups.growing import Tree, grow
 from funnel.groups.halves import SHARE, Halves
@@ -88,7 +89,7 @@ class RobustlyMade:
     groups : tuple of tuple of str
     schedule : Schedule
     tried : tuple of (float, groups, Schedule)
-        What each way told those who made it, nats; best first.
+        What each way would tell those who made it if all of it were proven, nats; best first. None for one way.
     proven : Proven
     """
 
@@ -174,12 +175,18 @@ def make_robustly(
     foreseen = Foreseen(
         Bound.of(guarantee.sides, expected, foreseen_tail), halves.proving / made_from, float(foreseen_tail)
     )
-    trials = [(way, one) for way in ways for one in schedules]
+    # As those who make see it, whoever else there is.
+    makers = replace(records, joint=Joint(halves.making, joint.secret, joint.inputs))
+    trials = [(way, one) for way in ways for one in (schedules if len(way) > 1 else schedules[:1])]
     grown: list[tuple[float, tuple[tuple[str, ...], ...], Schedule, Tree]] = []
     for number, (way, one) in enumerate(trials):
         part = budget.part(1 / (len(trials) - number))
         tree = grow(records, halves.making, some, way, foreseen, one, people, part, quiet, rules)
-        grown.append((sum(tree.told), way, one, tree))
+        told = 0.0
+        if len(trials) > 1:
+            foretold = prune(makers, tree, None, str(guarantee), people).protocol
+            told = published_information(some.joint, foretold)
+        grown.append((told, way, one, tree))
         progress("ways to publish the groups", number + 1, len(trials))
     grown.sort(key=lambda way: -way[0])
     _, _, schedule, tree = grown[0]
@@ -201,7 +208,7 @@ def make_robustly(
         max((_level(guarantee, leaf) for leaf in pruned.leaves), default=0.0),
         tuple(pruned.prefixes),
         schedule,
-        tuple((told, way, one) for told, way, one, _ in grown),
+        tuple((told, way, one) for told, way, one, _ in grown if len(trials) > 1),
         proven,
     )
 

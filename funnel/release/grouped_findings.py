@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -125,7 +125,7 @@ class GroupedFindings(Document):
     """
 
     described: ClassVar[str] = "the findings of a grouped release"
-    schema_: Literal["funnel/grouped-findings/1"] = Field(default="funnel/grouped-findings/1", alias="schema")
+    schema_: Literal["funnel/grouped-findings/2"] = Field(default="funnel/grouped-findings/2", alias="schema")
     guarantee: str
     holds: bool
     level: float = Field(ge=0)
@@ -148,3 +148,8 @@ class GroupedFindings(Document):
     share: Probability
     columns: tuple[FoundColumn, ...]
     consistency: FoundConsistency
+
+    @classmethod
+    def upgraded(cls, version: int, content: Any) -> Any:
+        """Before version 2 no weights were shared by what breaks a rule, and nothing was said of it."""
+        return {**content, "shared": None} if version == 1 else super().upgraded(version, content)

@@ -141,8 +141,11 @@ class GroupedReport(Document):
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 nothing was told of how exact estimates are."""
-        return {**content, "estimated": []} if version == 1 else super().upgraded(version, content)
+        """Before version 2 nothing was told of how exact estimates are, of shared weights, nor of survey weights."""
+        if version != 1:
+            return super().upgraded(version, content)
+        groups = [{**group, "shared": None} for group in content["groups"]]
+        return {**content, "groups": groups, "rules": None, "weighted": None, "estimated": []}
 
 
 class ReportedStage(Part):
@@ -211,5 +214,8 @@ class GroupedInternalReport(Document):
 
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
-        """Before version 2 nothing was told of how exact estimates are."""
-        return {**content, "estimated": []} if version == 1 else super().upgraded(version, content)
+        """Before version 2 nothing was told of how exact estimates are, nor of rows of weights."""
+        if version != 1:
+            return super().upgraded(version, content)
+        stages = [{**stage, "rows": None, "shared": None} for stage in content["stages"]]
+        return {**content, "stages": stages, "estimated": []}

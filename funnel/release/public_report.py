@@ -402,7 +402,7 @@ class PublicReport(Document):
     """
 
     described: ClassVar[str] = "the figures of the report"
-    schema_: Literal["funnel/report/4"] = Field(default="funnel/report/4", alias="schema")
+    schema_: Literal["funnel/report/5"] = Field(default="funnel/report/5", alias="schema")
     name: str
     title: str
     description: str
@@ -448,10 +448,14 @@ class PublicReport(Document):
         """Before version 2 every version stood alone, and nobody said who its people are.
 
         Before version 3 nothing protected the frequencies, and a robust guarantee named no set. Before version 4
-        nothing was told of columns one by one and of two crossed, and every protocol was chosen by information.
+        nothing was told of columns one by one and of two crossed, and every protocol was chosen by information. Before
+        version 5 nothing was told of survey weights.
         """
-        if version not in (1, 2, 3):
+        if version not in (1, 2, 3, 4):
             return super().upgraded(version, content)
+        content = {**content, "weighted": None}
+        if version == 4:
+            return content
         figures = {**content["figures"], "explained": None}
         content = {**content, "figures": figures, "utility": "information", "estimated": []}
         if version == 3:

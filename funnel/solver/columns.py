@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from funnel.errors import SolverError
 from funnel.joint import FloatArray
 from funnel.solver.budget import CALL, Budget
-from funnel.solver.levels import LevelCone, LevelPricer
+from funnel.solver.levels import LevelCone, LevelPriced, LevelPricer
 from funnel.solver.lp import MasterProgramme
 from funnel.solver.parts import PartsPricer
-from funnel.solver.pricing import Pricer
+from funnel.solver.pricing import Priced, Pricer
 from funnel.solver.region import Region
 from funnel.solver.slopes import pricer_of
 from funnel.solver.split import Split
@@ -22,6 +23,8 @@ from funnel.termination import Terminated
 Trace = Callable[[float, float], None]
 # The share of the requested gap that the proof may leave; the rest is for polishing and integer weights.
 _PROOF_SHARE = 0.9
+# Where mixtures of a bound are worth more than columns, its target may fall to this share of the gap.
+_LEAST_TARGET = 0.05
 _STARTS = 48
 # A column that gains less than this share of the gap there is: rather work on the bound.
 _WORTHWHILE = 0.02
@@ -115,7 +118,9 @@ class ColumnGeneration:
         self._pricer = pricer
         self._master = MasterProgramme(region.law, self._budget)
         # p_X itself is in the region: the protocol that says nothing is where every search starts.
-        self._master.add(region.law, float(region.gains(region.law)))
+        # Where a pricer bounds more than there is, prices for bounds are those of a mixture of all that it bounds.
+        self._relaxed = MasterProgramme(region.law, self._budget) if isinstance(pricer, LevelPricer) else None
+        self._take(region.law, float(region.gains(region.law)))
         # Only where to start looking: the outcome is certified, and the same in every run.
         self._random = np.random.default_rng(0)
         self._mass = np.ones(1)
@@ -131,7 +136,7 @@ class ColumnGeneration:
         If p_X is a mixture of them, nothing found later is worse than that mixture.
         """
         for posterior, gain in zip(posteriors, self.region.gains(posteriors), strict=True):
-            self._master.add(posterior, float(gain))
+            self._take(posterior, float(gain))
 
     def run(self, gap: float, trace: Trace | None = None, proving: bool = True) -> Mixture:
         """Add columns until the bound is within the gap, the budget is spent, or the user interrupts.
@@ -196,12 +201,21 @@ class ColumnGeneration:
                 continue
             if not proving:
                 return True
+            if self._relaxed is not None:
+                # Any prices give a bound, so those of the columns will do where this has none.
+                with suppress(SolverError):
+                    _, prices = self._relaxed.solve(bounded=True)
             priced = pricer.search(prices, target)
             self._boxes += priced.boxes
             self._programmes = pricer.programmes
             self._lower_bound(float(prices @ self.region.law) + priced.bound, prices)
             self._add(pricer, priced.columns)
-            if not len(priced.columns) and not self._budget.expired:
+            mixed = self._mix(priced)
+            if not len(priced.columns) and not mixed and not self._budget.expired:
+                if self._relaxed is not None and self._bound - value > gap and target > _LEAST_TARGET * gap:
+                    # The mixtures are worth more than the columns: closer to them.
+                    target /= 2
+                    continue
                 # Nothing lies above the target, or what does is rounding: unless programmes of boxes failed.
                 if trace is not None:
                     trace(value, self._bound)
@@ -213,7 +227,20 @@ class ColumnGeneration:
 
     def _add(self, pricer: Pricer | LevelPricer | PartsPricer, columns: FloatArray) -> None:
         for column, gain in zip(columns, pricer.gains(columns), strict=True):
-            self._master.add(column, float(gain))
+            self._take(column, float(gain))
+
+    def _take(self, column: FloatArray, gain: float) -> None:
+        self._master.add(column, gain)
+        if self._relaxed is not None:
+            self._relaxed.add(column, gain)
+
+    def _mix(self, priced: Priced) -> int:
+        """Take what a search found that is no posterior of the region, for prices; how many there were."""
+        if self._relaxed is None or not isinstance(priced, LevelPriced):
+            return 0
+        for mixture, worth in zip(priced.mixtures, priced.worth, strict=True):
+            self._relaxed.add(mixture, float(worth))
+        return len(priced.worth)
 
     def _climb(
         self, pricer: Pricer | LevelPricer | PartsPricer, prices: FloatArray, mass: FloatArray, least: float

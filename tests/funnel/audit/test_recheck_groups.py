@@ -233,3 +233,11 @@ def test_releases_from_before_there_were_more_handouts_are_read_and_lack_nothing
     # What says that it is of today has all of today.
     folder.package.write_bytes(dump({**content, "funnel:privacy": {**block, "schema": "funnel/grouped-privacy/1"}}))
     assert "package" in failed(folder, public=True)
+
+
+def test_rules_are_asked_again_where_the_report_says_that_weights_keep_them(folder: ReleaseFolder) -> None:
+    stated = {"minimum_cell": 10, "dominance": 0.95, "unique_share": 0.0}
+    _document("report.json", lambda content: content.update(rules=stated))(folder)
+    (found,) = [check for check in recheck(folder) if check.name == "rules"]
+    assert found.failed
+    assert "weights that follow from" in found.detail

@@ -187,3 +187,13 @@ def test_shared_rows_are_those_of_several_combinations() -> None:
     weights = np.array([[4, 4, 1, 1, 1, 2], [0, 0, 3, 3, 3, 2]])
     assert shared_rows(weights, 2).tolist() == [False, False, True, True, True, False]
     assert shared_rows(weights, 1).tolist() == [True, True, True, True, True, False]
+
+
+def test_counts_that_are_whole_keep_a_rule_at_its_edge_whatever_else_is_in_the_table() -> None:
+    table = np.array([[0.0, 0.0, 0.0], [0.0, 6.0, 7.0], [1.0, 5.0, 6.5]])
+    rules = ClassRules.of(Rules(6, 0.6, 1.0), np.ones(3), 1)
+    assert rules.breaking(table).tolist() == [True, True, False]
+    pool = rules.pools(table)
+    assert pool is not None
+    assert pool.tolist() == [0, 0, 1]
+    assert rules.holds(table, pool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import runpy
 from importlib.resources import files
@@ -11,7 +12,9 @@ import jsonschema
 import pytest
 
 from funnel.release.document import Document, dump
-from funnel.release.schemas import DOCUMENTS, renew, schema_file
+from funnel.release.schemas import DOCUMENTS, FOLDER, renew, schema_file
+
+PUBLISHED = Path(__file__).with_name("schemas.sha256")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -25,6 +28,13 @@ def test_the_published_schema_is_that_of_the_code(document: type[Document]) -> N
     # What is written has every key, and no other.
     assert sorted(schema["required"]) == sorted(schema["properties"])
     assert schema["additionalProperties"] is False
+
+
+def test_no_published_schema_was_changed_afterwards() -> None:
+    """Releases name these: whoever changes a document raises its version, and adds the digest of the new file."""
+    kept = dict(line.split("  ")[::-1] for line in PUBLISHED.read_text(encoding="utf-8").splitlines())
+    there = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in FOLDER.glob("*.json")}
+    assert there == kept
 
 
 def test_documents_have_names_of_their_own() -> None:
