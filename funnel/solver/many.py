@@ -15,7 +15,7 @@ from funnel.solver.peeling import peeled
 from funnel.solver.problem import Problem
 
 # Groups whose prices are good to begin with, and the share of a budget that they may take.
-_ENOUGH, _BEGINNING = 64, 0.3
+_ENOUGH, _BEGINNING = 64, 0.25
 # Of what is left then: for the mixture. Of what is left after it: for finer groups, before all inputs.
 _MIXING, _FINER = 0.7, 0.8
 # A column that gains less than this share of the gap is not worth a round.

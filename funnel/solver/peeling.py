@@ -30,7 +30,7 @@ _OFF, _OFF_KNOWN, _LITTLE, _AT_ANY_PRICE = 0.5, 0.2, 1e-3, 10.0
 # Rounds of a layer at most, and layers.
 _ROUNDS, _LAYERS = 400, 6
 # The share of a layer's budget for what is left of p_X.
-_FINISHING = 0.25
+_FINISHING = 0.15
 # A rest of so little mass, or of so few inputs, stays as it is.
 _REST, _FEW = 0.01, 10
 _UNUSED = 1e-9
@@ -101,24 +101,28 @@ def _layer(region: Region, rows: FloatArray, prices: FloatArray | None, least: f
     master.think(thought, off)
     master.add(near.vertices(pricer, np.vstack([law, pricer.corners]), thought))
     mass, prices, wrong = master.solve()
-    for _ in range(_ROUNDS):
-        if budget.expired:
-            break
-        used = np.flatnonzero(mass > _UNUSED)
-        found, most = near.best(master.vertices[used], used, prices)
-        added = master.add(found)
-        if most < least or not added:
-            value = master.value
+    try:
+        for _ in range(_ROUNDS):
+            if budget.expired:
+                break
+            used = np.flatnonzero(mass > _UNUSED)
+            found, most = near.best(master.vertices[used], used, prices)
+            added = master.add(found)
+            if most < least or not added:
+                value = master.value
+                master.think(prices, _AT_ANY_PRICE)
+                mass, _, wrong = master.solve()
+                if wrong < _UNUSED and value - master.value < least:
+                    break
+                off = off if added else 2 * off
+                master.think(prices, off)
+            mass, prices, wrong = master.solve()
+        if wrong > _UNUSED:
             master.think(prices, _AT_ANY_PRICE)
             mass, _, wrong = master.solve()
-            if wrong < _UNUSED and value - master.value < least:
-                break
-            off = off if added else 2 * off
-            master.think(prices, off)
-        mass, prices, wrong = master.solve()
-    if wrong > _UNUSED:
-        master.think(prices, _AT_ANY_PRICE)
-        mass, _, wrong = master.solve()
+    except SolverError:
+        # Nearly parallel columns; the mixture before is as good as it was.
+        pass
     kept = np.flatnonzero(mass > _UNUSED)
     posteriors, mass = master.posteriors(kept), mass[kept]
     if wrong < _UNUSED:
@@ -181,8 +185,14 @@ class _Master:
 
     def solve(self) -> tuple[FloatArray, FloatArray, float]:
         """Masses α, prices, and how much of p_X is missing or too much."""
-        self._solver.run()
-        iterations = max(0, int(self._solver.getInfo().simplex_iteration_count))
+        iterations = 0
+        for _ in range(2):
+            self._solver.run()
+            iterations += max(0, int(self._solver.getInfo().simplex_iteration_count))
+            if self._solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                break
+            # Once more without the basis there was.
+            self._solver.clearSolver()
         a = len(self._law)
         self._budget.spend(20 * CALL + iterations * (3 * CALL + _BY_COLUMN * len(self._columns) + _BY_ROW * a))
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:

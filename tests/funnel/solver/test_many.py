@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import funnel
-from funnel.solver import grouping
+from funnel.solver import grouping, peeling
 from funnel.solver.budget import Budget
 from funnel.solver.grouping import GroupedBound, grouped
 from funnel.solver.many import mixture_of_many
+from funnel.solver.master import best_split
 from funnel.solver.neighbours import Neighbourhood, Vertices
 from funnel.solver.pricing import Pricer
 from funnel.solver.problem import Problem
@@ -144,3 +145,20 @@ def test_what_a_search_starts_from_is_not_lost_when_the_budget_ends_at_once() ->
     assert found.split.value >= value - 1e-9
     assert found.split.bound >= value
     assert not found.finished
+
+
+def test_a_programme_that_fails_leaves_the_mixture_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem.of(hundreds(3, 3, 60, 20_000), funnel.LIP(1.0), False)
+    solve, calls = peeling._Master.solve, itertools.count()
+
+    def failing(master: peeling._Master) -> tuple[np.ndarray, np.ndarray, float]:
+        if next(calls) == 6:
+            raise funnel.SolverError("nearly parallel columns")
+        return solve(master)
+
+    monkeypatch.setattr(peeling._Master, "solve", failing)
+    found = peeling.peeled(problem, Budget.of(None))
+    assert len(found) > 10
+    split = best_split(found, problem.law)
+    assert split.mass @ split.posteriors == pytest.approx(problem.law, abs=1e-9)
+    assert split.value + problem.joint.entropy > 0.5 * problem.joint.entropy
