@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from funnel.audit.check import State
 from funnel.audit.drawn_numbers import Behind, check_drawn_numbers
 from funnel.pipeline.expectations.claims import Claim, claim
-from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
 from funnel.recount.drawn_numbers import ToldNumbers, first_difference
 from funnel.release.layout import ReleaseFolder
+
+if TYPE_CHECKING:
+    from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
 
 CLAIMS = ("numbers", "bytes")
 
 
 def expect_numbers() -> ExpectNumbersToFollowRecords:
     """The expectation, in plain words."""
+    # With it Great Expectations is imported, which takes seconds; claims are made without.
+    from funnel.pipeline.expectations.custom.drawn_numbers import ExpectNumbersToFollowRecords
+
     return ExpectNumbersToFollowRecords(
         claims=list(CLAIMS),
         description=(
