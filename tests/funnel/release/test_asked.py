@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from funnel.errors import SpecError
-from funnel.estimation import Estimate, Trend
+from funnel.estimation import Estimate, NumberEstimate, Trend
 from funnel.release.asked import Question
 from funnel.release.estimated import estimate_release
 from funnel.release.layout import ReleaseFolder
@@ -46,3 +46,18 @@ def test_one_release_is_answered_with_shares_and_several_with_changes(published:
     both = Question().answer([published, again])
     assert isinstance(both, Trend)
     assert all(np.nanmax(np.abs(change.values)) == 0 for change in both.changes)
+
+
+def test_what_values_stand_for_is_said_one_by_one(published: ReleaseFolder) -> None:
+    shares = estimate_release(published, "relationship")
+    texts = [f"{cell[0]}={number}" for number, cell in enumerate(shares.cells[1:])]
+    found = Question(of=shares.columns[0], numbers=(f"{shares.cells[0][0]}=-9..-5", *texts)).answer([published])
+    assert isinstance(found, NumberEstimate)
+    middles = np.array([-7.0, *range(len(texts))])
+    assert found.means[0] == pytest.approx(shares.frequencies @ middles, abs=1e-6)
+
+
+@pytest.mark.parametrize("text", ["Husband", "=3", "Husband=many", "Husband=1..2..3", "Husband=1.."])
+def test_what_is_no_number_of_a_value_is_refused(text: str, published: ReleaseFolder) -> None:
+    with pytest.raises(SpecError, match="is no VALUE=NUMBER"):
+        Question(of="relationship", numbers=(text,)).answer([published])

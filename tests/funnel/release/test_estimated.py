@@ -133,3 +133,12 @@ def test_means_are_told_where_values_hardly_occur_and_left_open_where_they_may_n
     assert np.isnan(found.mean_errors).tolist() == [width == 3]
     if width == 4:
         assert found.mean_lower[0] < 5 + 10 * 4_100 / 9_200 < found.mean_upper[0]
+
+
+def test_means_that_records_tell_are_asked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, protocol = _release(tmp_path, "none", _NOISY[:, :3])
+    folder.package.write_text('{"resources": []}')
+    monkeypatch.setattr(estimated, "published_limits", lambda *_: pytest.fail("nothing is untold"))
+    found = estimate_numbers_of(folder, *protocol.inputs.columns, numbers={"a": 1.0, "b": 2.0, "c": (2.0, 4.0)})
+    shares = estimate_release(folder).frequencies
+    assert found.means[0] == pytest.approx(shares @ [1, 2, 3])

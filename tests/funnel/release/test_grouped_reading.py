@@ -12,7 +12,7 @@ import pytest
 
 from funnel.errors import DataError
 from funnel.release.channel_rows import read_channel_rows
-from funnel.release.estimated import estimate_release
+from funnel.release.estimated import estimate_numbers_of, estimate_release
 from funnel.release.layout import ReleaseFolder
 from tests.groups import grouped_release
 
@@ -30,6 +30,20 @@ def test_shares_follow_from_public_files(folder: ReleaseFolder) -> None:
     assert found.frequencies == pytest.approx([0.85], abs=0.02)
     assert found.records == pq.read_metadata(folder.data).num_rows
     assert ((found.lower <= found.frequencies) & (found.frequencies <= found.upper))[~np.isnan(found.errors)].all()
+
+
+def test_means_are_those_of_the_intervals_that_the_package_tells(folder: ReleaseFolder) -> None:
+    found = estimate_numbers_of(folder, "age")
+    assert found.cells == ((),)
+    # Bins from 17 to 90 that end at 30 and at 50 are taken for their middles, which moves a mean by as much as is said.
+    assert 17 <= found.mean_lower[0] < found.mean_upper[0] <= 90
+    assert found.mean_lower[0] - found.within[0] < 38.6 < found.mean_upper[0] + found.within[0]
+    other = estimate_numbers_of(folder, "age", numbers=dict.fromkeys(_ages(folder), 40.0))
+    assert (other.mean_lower[0], other.mean_upper[0]) == pytest.approx((40, 40))
+
+
+def _ages(folder: ReleaseFolder) -> set[str]:
+    return {row[2] for row in read_channel_rows(folder.channels) if row[:2] == ("age", None) and row[2] is not None}
 
 
 def test_channels_of_another_release_are_refused(folder: ReleaseFolder) -> None:

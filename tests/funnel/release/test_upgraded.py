@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from funnel.errors import DataError
 from funnel.release.document import Document
 from funnel.release.grouped_findings import GroupedFindings
 from funnel.release.grouped_report import GroupedInternalReport, GroupedReport
@@ -63,3 +64,9 @@ def test_a_report_from_before_survey_weights_is_read(published: ReleaseFolder) -
     content = json.loads(published.numbers.read_bytes())
     assert content.pop("weighted") is None
     assert _read(content, PublicReport, 4) == {**content, "weighted": None, "schema": "funnel/report/5"}
+
+
+@pytest.mark.parametrize("document", [GroupedReport, GroupedInternalReport, GroupedFindings, PublicReport])
+def test_what_names_no_schema_is_none_of_them(document: type[Document]) -> None:
+    with pytest.raises(DataError, match="it does not name its schema"):
+        document.from_json("{}")

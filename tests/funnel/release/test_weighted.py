@@ -16,7 +16,9 @@ from funnel.errors import DataError
 from funnel.protocol import DENOMINATOR
 from funnel.release.layout import ReleaseFolder
 from funnel.release.protocol_document import protocol_document
+from funnel.release.public_weighted import ClassWeights, public_weighted
 from funnel.release.weighted import estimate_release_weighted, weight_classes
+from tests.projects import spec_of
 from tests.public import UNPROTECTED, public_of
 
 SYMBOLS = (("a", "low"), ("a", "high"), ("b", "low"), ("b", "high"))
@@ -81,3 +83,8 @@ def test_a_damaged_package_is_one_sentence(tmp_path: Path) -> None:
     folder.package.write_text('{"resources": [')
     with pytest.raises(DataError, match=r"data package of .* cannot be read"):
         weight_classes(folder)
+
+
+def test_without_weights_there_are_no_weighted_frequencies() -> None:
+    assert ClassWeights.of(spec_of("t.csv", ".")) is None
+    assert public_weighted(Joint.from_counts([[30, 10], [10, 30]]), None) is None
