@@ -17,7 +17,7 @@ from funnel.measures import mutual_information
 from funnel.protocol import DENOMINATOR, Protocol
 from funnel.recount.chapters import Chapter
 from funnel.recount.rounded import rounding_complaints
-from funnel.release.coarse import LARGEST_UNDERSTATEMENT, _slightly_mixed, coarsened, on_grid, rounded_channel
+from funnel.release.coarse import LARGEST_UNDERSTATEMENT, _rounded, _slightly_mixed, coarsened, on_grid, rounded_channel
 from funnel.release.public import share_step
 from funnel.rounding import marginal_weights
 
@@ -167,3 +167,21 @@ def test_where_the_bound_is_an_equation_it_stays_as_it_is() -> None:
     channel = funnel.optimal(joint, funnel.PerfectPrivacy()).protocol
     assert mutual_information(joint, channel) > 0.1
     assert rounded_channel(joint, funnel.PerfectPrivacy(), channel) is channel
+
+
+@pytest.mark.parametrize("seed", [0, 22])
+def test_channels_whose_outputs_are_at_the_bound_are_rounded_from_other_parts_of_a_step(seed: int) -> None:
+    """Whether a rounded output is within the bound is chance: no release should be refused for bad luck."""
+    joint = Joint.from_counts(np.random.default_rng(seed).integers(20, 90, (2, 6)))
+    bound = funnel.LIP(0.15)
+    exact = funnel.optimal(joint, bound, gap=1e-4).protocol
+    rounded = rounded_channel(joint, bound, exact)
+    assert bound.holds(joint, rounded)
+    assert not (rounded.weights % np.uint64(2**35)).any()
+    assert ((rounded.weights > 0) == (exact.weights > 0)).all()
+    assert list(complaints(joint, rounded, exact)) == []
+    # Neither up nor to the nearest step.
+    for bits in range(8, 29, 2):
+        for weights, part in ((exact.weights, 8), (exact.weights, 16), (_slightly_mixed(joint, exact), 16)):
+            tried = _rounded(weights, bits, part)
+            assert tried is None or not bound.holds_for(joint, tried)
