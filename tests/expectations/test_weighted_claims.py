@@ -50,6 +50,7 @@ def test_what_is_told_is_what_follows(counts: list[int], fewest: int) -> None:
         lambda told: told.update(weight="value"),
         lambda told: told.update(step=told["step"] * 2),
         lambda told: told["columns"].clear(),
+        lambda told: told["columns"].append({**told["columns"][0], "column": "elsewhere"}),
         lambda told: told["columns"][0].update(total=7),
         lambda told: told["columns"][0]["rows"].pop(),
         lambda told: told["columns"][0]["rows"].reverse(),
