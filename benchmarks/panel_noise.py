@@ -24,7 +24,6 @@ from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.limits import moves_limit
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import NOTHING
-from funnel.frequency_settings import FrequencySettings
 from funnel.guarantees import parse_guarantee
 from funnel.history import Changes, Observed, Past, Step, follow
 from funnel.history.allowed import require_posterior
@@ -36,6 +35,7 @@ from funnel.joint import IntArray, Joint
 from funnel.planning import choose, plan
 from funnel.protocol import WORD_BITS
 from funnel.register.truth import Reader, reader
+from funnel.settings.frequencies import FrequencySettings
 from tests.waves import WAVES, wave
 
 

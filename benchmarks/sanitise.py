@@ -47,7 +47,7 @@ from funnel.sampling import (
     sanitise,
 )
 from funnel.sampling.engines import workers_of
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from funnel.tables import open_paged
 
 HERE = Path(__file__).parent

@@ -24,7 +24,6 @@ from funnel.frequencies import protect
 from funnel.frequencies.frequencies import part_for
 from funnel.frequencies.rows import UnitCounts
 from funnel.frequencies.selection import NOTHING
-from funnel.frequency_settings import FrequencySettings
 from funnel.history import Past
 from funnel.history.expected import Expected, attending, expected_people
 from funnel.history.expected_waves import ExpectedUnits, follow_expected_waves
@@ -33,6 +32,7 @@ from funnel.history.rows import MOST_ROWS, UnitRows, counted_cells
 from funnel.measures import mutual_information
 from funnel.protocol import Protocol
 from funnel.sampling.codes import input_codes
+from funnel.settings.frequencies import FrequencySettings
 from funnel.solver.optimum import optimal
 
 

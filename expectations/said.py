@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from funnel.errors import SpecError
-from funnel.frequency_settings import FrequencySettings
 from funnel.guarantees import Guarantee, guarantee_of, parse_guarantee
 from funnel.recount import Promise, declared_promise
+from funnel.settings.frequencies import FrequencySettings
 
 
 @dataclass(frozen=True)

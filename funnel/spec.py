@@ -7,7 +7,6 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, Self
 
@@ -15,39 +14,32 @@ from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_valid
 
 from funnel.complaint import complaint
 from funnel.databases import Database, resolved
-from funnel.disclosure_settings import DisclosureSettings
 from funnel.errors import SpecError
 from funnel.fields import Columns, Line
-from funnel.frequency_settings import Categories, FrequencySettings
-from funnel.group_settings import GroupSettings, Published, read_groups, unfit_for_groups
 from funnel.hierarchy import Known, with_hierarchies
-from funnel.settings import (
-    OTHER,
-    ApprovalSettings,
-    ConfidenceSettings,
-    EngineSettings,
-    GuaranteeSettings,
-    HistorySettings,
-    LedgerSettings,
-    LimitSettings,
-    MechanismSettings,
-    MetadataSettings,
-    NumberSettings,
-    OutputSettings,
-    Recode,
-    Section,
-    SourceSettings,
-    folder_name,
-    secret_place,
+from funnel.settings.agreement import (
+    columns_agree,
+    disclosure_agrees,
+    keys_agree,
+    numbers_agree,
+    require_drawable,
+    require_listed,
+    require_weighable,
+    weight_agrees,
+    why_ungroupable,
 )
+from funnel.settings.disclosure import DisclosureSettings
+from funnel.settings.frequencies import Categories, FrequencySettings
+from funnel.settings.groups import GroupSettings, Published, read_groups
+from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings
+from funnel.settings.history import HistorySettings, folder_name
+from funnel.settings.numbers import NumberSettings
+from funnel.settings.publication import ApprovalSettings, LedgerSettings, MetadataSettings, OutputSettings, secret_place
+from funnel.settings.recode import OTHER, Recode
+from funnel.settings.section import Section
+from funnel.settings.source import SourceSettings
+from funnel.settings.work import EngineSettings, LimitSettings
 from funnel.storage import base_name, is_url, local_path
-from funnel.wording import did_you_mean, nearest, same_name, toml_key
-
-
-def drawn_name(column: str) -> str:
-    """The name of the column of numbers that are drawn within the intervals of a column."""
-    return f"{column} (number)"
-
 
 # A spec is written by people; beyond this it is some other file, and would take minutes to be refused in detail.
 MAX_SPEC_BYTES = 1 << 20
@@ -258,107 +250,10 @@ class ReleaseSpec(Section):
         return {**settings, "record_key": settings["unit"]} if people == "same" else settings
 
     @model_validator(mode="after")
-    def _keys_are_no_data(self) -> Self:
-        if self.record_key is None and "record_secret" in self.model_fields_set:
-            raise ValueError(
-                "says where a record_secret is, but names no record_key, so that nothing would be drawn with it"
-            )
-        for what, columns in (("record key", self.record_key), ("unit", self.unit)):
-            for column in columns or ():
-                if any(same_name(column, other) for other in self.columns):
-                    raise ValueError(
-                        f"the column {column!r} is a {what}, and secret or published as well; a {what.split()[-1]} "
-                        "identifies a person, so it is neither"
-                    )
-        if self.history is not None and self.history.people == "same" and self.record_key is None:
-            raise ValueError(
-                '[history] people = "same" needs a record_key, by which a person is known again in a later version; '
-                "name the columns that identify a person"
-            )
-        if self.is_robust_over_versions and (self.frequencies.protection != "noise" or self.unit is not None):
-            what = "rows of a unit" if self.unit is not None else "frequencies without noise"
-            raise ValueError(
-                f"[history] robust is about what noise leaves open of how people changed, and there is nothing of that "
-                f"kind for {what}; take robust out"
-            )
-        if self.register is not None and self.unit is not None and set(self.unit) != set(self.record_key or ()):
-            raise ValueError(
-                'the unit is not the record_key, and with [history] people = "same" a person is known again by the '
-                "record_key; name the same columns in both"
-            )
+    def _agrees(self) -> Self:
+        keys_agree(self)
+        columns_agree(self)
         return self
-
-    @model_validator(mode="after")
-    def _columns_agree(self) -> Self:
-        self._check_columns()
-        return self
-
-    def _check_columns(self) -> None:
-        for column in self.publish:
-            # Names that differ only in case, spaces or dashes are one column to everybody who reads them.
-            if any(same_name(column, secret) for secret in self.secret):
-                raise ValueError(
-                    f"the column {column!r} is both secret and published; take it out of secret or out of publish"
-                )
-        for column, recode in self.recode.items():
-            self._require_listed("recode", column)
-            if self._names_other(column):
-                if recode.other in recode.bin_labels and recode.other not in recode.group_of:
-                    raise ValueError(f"[recode] {column!r} has a bin named {recode.other!r}; set other to another text")
-            elif "other" in recode.model_fields_set:
-                raise ValueError(
-                    f"[recode.{toml_key(column)}] names other, the category of rarer values, but gives no minimum_count"
-                )
-            group_of, groups = recode.group_of, recode.groups or {}
-            names = {*recode.bin_labels, *([recode.other] if self._names_other(column) else [])}
-            if recode.bins is not None:
-                # What no bin is called, nothing else can be either.
-                known = (*recode.bin_labels, self.source.missing_label, recode.other)
-                for value in group_of:
-                    if value not in known:
-                        raise ValueError(
-                            f"[recode] {column!r} puts {value!r} into a group, which is none of its bins"
-                            f"{did_you_mean(value, known)}"
-                        )
-            for name in groups:
-                if name in names and name not in group_of:
-                    raise ValueError(
-                        f"[recode] {column!r} has a group named {name!r}, as another category is; give the group "
-                        "another name"
-                    )
-            names.update(groups)
-            names.difference_update(value for value in (self.source.missing_label,) if value in group_of)
-            if self.source.on_missing == "category" and self.source.missing_label in names:
-                raise ValueError(
-                    f"[source] missing_label {self.source.missing_label!r} is also a category made by the recoding of "
-                    f"{column!r}; set missing_label to another text"
-                )
-        for column in self.categories:
-            self._require_listed("categories", column)
-            if self.has_bins(column):
-                raise ValueError(
-                    f"[categories] {column!r} lists values of a column that [recode] puts into bins, which name all of "
-                    "them; take one of the two out"
-                )
-
-    def _require_listed(self, section: str, column: str) -> None:
-        """Refuse a section of a column that is not released.
-
-        Whichever of two similar names is misspelt: without the source nobody can tell, so the one in the list, which
-        all else follows, is named first.
-        """
-        if column in self.columns or (self.groups.is_auto and not self.publish):
-            return
-        near = nearest(column, self.columns)
-        if near is None:
-            raise ValueError(
-                f"[{section}] {column!r} is neither secret nor published; add it to publish, or leave the section out"
-            )
-        listing = "secret" if near in self.secret else "publish"
-        raise ValueError(
-            f"{listing} names {near!r} and [{section}] {column!r}, which is neither secret nor published; if they are "
-            "one column, write its name in the source in both"
-        )
 
     @property
     def automatic(self) -> tuple[str, ...]:
@@ -372,12 +267,6 @@ class ReleaseSpec(Section):
     def other_label(self, column: str) -> str:
         """The name of the category of a column's values that have no name of their own, where there is one."""
         return self.recode[column].other if column in self.recode else OTHER
-
-    def _names_other(self, column: str) -> bool:
-        """Whether there can be such a category."""
-        if column in self.categories or self.recode[column].minimum_count is not None:
-            return True
-        return self.frequencies.protection == "noise" and not self.has_bins(column)
 
     @model_validator(mode="after")
     def _groups_agree(self) -> Self:
@@ -395,154 +284,18 @@ class ReleaseSpec(Section):
     @property
     def ungroupable(self) -> str | None:
         """Why the columns of this spec cannot be published in groups, in one sentence; None if they can."""
-        protection = self.frequencies.protection
-        if protection == "noise":
-            return (
-                'columns cannot be published in groups with [frequencies] protection = "noise": the counts of '
-                "combinations of that many columns are those of single people, and noise leaves nothing of them; write "
-                'protection = "threshold", under which what few people have is grouped, or "none"; public figures are '
-                "rounded from exact counts"
-            )
-        if (reason := unfit_for_groups(self.guarantee.kind, (self.guarantee.model_extra or {}).get("set"))) is not None:
-            return reason
-        if self.history is not None and self.history.people == "same":
-            return (
-                'columns cannot be published in groups with [history] people = "same": what several versions tell of '
-                'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
-                "fewer columns"
-            )
-        if self.utility != "information":
-            return f'utility = "{self.utility}" is for columns that are published together, not in groups; take it out'
-        if self.mechanism.name != "auto" or self.mechanism.reads_secret:
-            asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
-            return f"{asked} is for columns that are published together, not in groups; take it out"
-        least = [(self.disclosure.minimum_cell, "[disclosure] minimum_cell")]
-        if protection == "threshold":
-            least.append((self.frequencies.threshold, "[frequencies] threshold"))
-        fewest, where = max(least)
-        if self.groups.people < fewest:
-            return (
-                f"[groups] people is {self.groups.people}, fewer than the {fewest} of {where}, which holds for what a "
-                "record shows as well; raise people"
-            )
-        return None
-
-    def _require_drawable(self, column: str) -> None:
-        """Refuse numbers within intervals where there are none, or where nothing says how they are drawn."""
-        what = f'[numbers] draw = "within" of {column!r}'
-        if column in self.secret:
-            raise ValueError(f"{what} draws from what is published, and that column is secret; take draw out")
-        if not self.has_bins(column):
-            raise ValueError(
-                f"{what} draws within the bins of a column, and it has none; give bins under "
-                f"[recode.{toml_key(column)}], or take draw out"
-            )
-        name = drawn_name(column)
-        if any(same_name(name, other) for other in self.columns):
-            raise ValueError(f"{what} makes a column {name!r}, and there is one already; publish one of the two")
-
-    def _require_means(self, column: str, numbers: NumberSettings) -> None:
-        """Refuse means that are not one for each bin, inside it."""
-        edges, means = self.recode[column].edges if column in self.recode else (), numbers.means or ()
-        if not edges or numbers.range is None:
-            raise ValueError(
-                f"[numbers] {column!r} has means, which are of bins that are listed under [recode.{toml_key(column)}], "
-                "within a range; give both, or take means out"
-            )
-        ends = (numbers.range[0], *edges, numbers.range[1])
-        if len(means) != len(ends) - 1:
-            raise ValueError(f"[numbers] {column!r} has {len(means)} means and {len(ends) - 1} bins; give one for each")
-        under = float(numbers.step or 0)
-        for (low, high), mean in zip(pairwise(ends), means, strict=True):
-            if not low <= mean <= (high if high == ends[-1] else high - under):
-                raise ValueError(f"[numbers] {column!r} has a mean of {mean} for its bin from {low} to {high}")
-
-    def _require_weighable(self) -> None:
-        """Refuse weights that are not published, or with nothing beside them."""
-        if self.weight not in self.publish:
-            raise ValueError(
-                f"weight names the column {self.weight!r}, which is not published: weights are one more column under "
-                f"the bound, in classes; add it to publish{did_you_mean(str(self.weight), self.publish)}"
-            )
-        if len(self.publish) < 2:
-            raise ValueError("weight names the only published column; publish what is to be weighted, too")
+        return why_ungroupable(self)
 
     @model_validator(mode="after")
-    def _weight_agrees(self) -> Self:
-        if self.weight is None:
-            return self
-        column, key = self.weight, toml_key(self.weight)
-        if self.publish or not self.groups.is_auto:
-            self._require_weighable()
-        numbers = self.numbers.get(column)
-        if not self.has_bins(column) or numbers is None or numbers.range is None:
-            raise ValueError(
-                f"weight is published as classes, and next to a record a weight that is nearly unique is a name; give "
-                f"bins under [recode.{key}], and range = [least, largest] under [numbers.{key}]"
-            )
-        if numbers.range[0] < 0:
-            raise ValueError(f"[numbers] {column!r} is a weight, and its range begins below 0")
-        if self.recode[column].groups or self.recode[column].minimum_count is not None:
-            raise ValueError(
-                f"[recode.{key}] joins classes of weights, and what is joined stands for no one weight; give fewer bins"
-            )
+    def _numbers_agree(self) -> Self:
+        weight_agrees(self)
+        numbers_agree(self)
         return self
 
     @property
     def drawn_columns(self) -> tuple[str, ...]:
         """The published columns of which a number is drawn within the interval of every record, in order."""
         return tuple(column for column in self.publish if column in self.numbers and self.numbers[column].draw)
-
-    @model_validator(mode="after")
-    def _numbers_agree(self) -> Self:
-        for column, numbers in self.numbers.items():
-            self._require_listed("numbers", column)
-            edges = self.recode[column].edges if column in self.recode else ()
-            if numbers.range is not None and edges:
-                low, high = numbers.range
-                if not low < edges[0] or not edges[-1] < high:
-                    raise ValueError(
-                        f"[numbers] {column!r} has a range from {low} to {high}, and [recode] an edge that is not "
-                        "inside; change one of the two"
-                    )
-            if numbers.draw is not None:
-                self._require_drawable(column)
-            if numbers.means is not None:
-                self._require_means(column, numbers)
-        if self.utility == "estimation" and self.register is not None:
-            raise ValueError(
-                'utility = "estimation" is not there yet for versions about the same people; take utility out, or set '
-                '[history] people = "different" if no person is in two versions'
-            )
-        for column in self.automatic:
-            if column in self.secret:
-                raise ValueError(
-                    f'[recode] {column!r} is secret, and bins = "auto" finds what to publish; list its edges'
-                )
-            ranged = column in self.numbers and self.numbers[column].range is not None
-            if self.frequencies.protection == "noise" and not ranged:
-                raise ValueError(
-                    f'[recode] bins = "auto" of {column!r} is made of its range alone where noise protects the '
-                    f"frequencies; give range = [least, largest] under [numbers.{toml_key(column)}], or list the edges"
-                )
-        if self.utility != "variance":
-            return self
-        if len(self.publish) != 1:
-            raise ValueError(
-                'utility = "variance" is for one published column of numbers; publish one column, or take utility out'
-            )
-        (column,) = self.publish
-        if self.register is not None:
-            raise ValueError(
-                'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
-                '[history] people = "different" if no person is in two versions'
-            )
-        if self.has_bins(column) and (column not in self.numbers or self.numbers[column].range is None):
-            raise ValueError(
-                f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand for; '
-                f"give range = [least, largest] under [numbers.{toml_key(column)}]"
-            )
-        return self
 
     @model_validator(mode="after")
     def _order_is_of_the_source(self) -> Self:
@@ -554,18 +307,8 @@ class ReleaseSpec(Section):
         return self
 
     @model_validator(mode="after")
-    def _disclosure_agrees(self) -> Self:
-        if self.frequencies.protection == "noise" and self.disclosure.on_breach == "refuse":
-            raise ValueError(
-                '[disclosure] on_breach = "refuse" is for frequencies without noise: whether noisy ones break a rule '
-                "is chance, and drawing them again until they do not would spend epsilon each time; take on_breach out"
-            )
-        for column in self.disclosure.ordered:
-            if column not in self.categories:
-                raise ValueError(
-                    f"[disclosure] ordered names {column!r}, whose values [categories] does not list in their order"
-                    f"{did_you_mean(column, tuple(self.categories))}"
-                )
+    def _rules_agree(self) -> Self:
+        disclosure_agrees(self)
         return self
 
     @property
@@ -606,13 +349,13 @@ class ReleaseSpec(Section):
         """
         found = self.model_copy(update={"publish": columns})
         try:
-            found._check_columns()
+            columns_agree(found)
             for column, numbers in found.numbers.items():
-                found._require_listed("numbers", column)
+                require_listed(found, "numbers", column)
                 if numbers.draw is not None:
-                    found._require_drawable(column)
+                    require_drawable(found, column)
             if found.weight is not None:
-                found._require_weighable()
+                require_weighable(found)
         except ValueError as error:
             raise SpecError(str(error)) from error
         return found

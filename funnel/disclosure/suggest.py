@@ -19,7 +19,7 @@ from funnel.disclosure.naming import group_names
 from funnel.disclosure.rules import Rules
 from funnel.disclosure.table import Axis, Table
 from funnel.joint import Joint
-from funnel.settings import Recode
+from funnel.settings.recode import Recode
 from funnel.source.cells import NUMBER
 from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec

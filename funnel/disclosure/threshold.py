@@ -6,7 +6,7 @@ from funnel.disclosure.rules import Rules
 from funnel.disclosure.suggest import suggest
 from funnel.groups.records import Records
 from funnel.joint import Joint
-from funnel.settings import Recode
+from funnel.settings.recode import Recode
 from funnel.spec import ReleaseSpec
 
 

@@ -19,8 +19,8 @@ from funnel.frequencies.noise import Noise, draw_noise
 from funnel.frequencies.rows import NoisyRows
 from funnel.frequencies.selection import NOTHING, Share, rounded_down
 from funnel.frequencies.widening import widened
-from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
+from funnel.settings.frequencies import FrequencySettings
 
 IntArray = npt.NDArray[np.int64]
 

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from funnel.complaint import complaint
 from funnel.errors import SpecError
 from funnel.frequencies.frequencies import protect as protected
-from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
+from funnel.settings.frequencies import FrequencySettings
 
 
 def protect(joint: Joint, epsilon: float = 1.0, beta: float = 0.01) -> Joint:

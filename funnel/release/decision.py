@@ -15,7 +15,7 @@ from funnel.release.protection import ProtectedCounts
 from funnel.release.record import Origin, Record
 from funnel.release.snapshot import Snapshot
 from funnel.sampling.keyed import DERIVATION
-from funnel.settings import GuaranteeSettings
+from funnel.settings.guarantee import GuaranteeSettings
 from funnel.spec import ReleaseSpec
 
 # Records from before the derivation of words was noted are of the first.

@@ -18,7 +18,6 @@ from funnel.frequencies import Frequencies, protect
 from funnel.frequencies.frequencies import part_for, too_much, with_changes
 from funnel.frequencies.moves import Moves, noisy_moves
 from funnel.frequencies.selection import Share
-from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
 from funnel.release.cache import Cache
 from funnel.release.decision import Earlier
@@ -29,6 +28,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.protection import ProtectedCounts, ProtectedTables, Protection, numbers_of
 from funnel.release.record import Record
 from funnel.release.records import Records
+from funnel.settings.frequencies import FrequencySettings
 from funnel.source import file_digest
 from funnel.spec import ReleaseSpec
 

@@ -21,7 +21,7 @@ from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.engines import workers_of
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from funnel.source import file_digest
 
 ROWS = "rows"

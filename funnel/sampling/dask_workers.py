@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from funnel.errors import PipelineError, SpecError
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 
 if TYPE_CHECKING:
     from distributed import Client

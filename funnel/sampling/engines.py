@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from funnel.sampling import OneWorker, Processes, Workers
 from funnel.sampling.dask_workers import dask_workers
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 
 
 @contextmanager

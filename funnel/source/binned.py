@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from funnel.errors import DataError
-from funnel.frequency_settings import FrequencySettings
 from funnel.guarantees import parse_guarantee
 from funnel.joint import Joint
 from funnel.progress import Progress
-from funnel.settings import LimitSettings, Recode
+from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.recode import Recode
+from funnel.settings.work import LimitSettings
 from funnel.source.cells import number_in
 from funnel.source.coding import coded_batches
 from funnel.source.learning import COUNTED, learn_codings

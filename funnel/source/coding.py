@@ -16,7 +16,7 @@ import pyarrow as pa
 from funnel.errors import DataError
 from funnel.frequencies.selection import Share
 from funnel.sampling import KEY_COLUMN
-from funnel.settings import Recode
+from funnel.settings.recode import Recode
 from funnel.source.cells import MISSING, OUTSIDE, Cells, CodeArray, Mask
 from funnel.source.reader import BATCH_ROWS, Source
 from funnel.spec import ReleaseSpec

@@ -12,7 +12,7 @@ from funnel.frequencies.widening import widened
 from funnel.joint import Joint
 from funnel.mechanisms.memory import largest_table
 from funnel.progress import Progress
-from funnel.settings import Recode
+from funnel.settings.recode import Recode
 from funnel.source.binned import automatic_bins
 from funnel.source.coding import Codings, coded_batches
 from funnel.source.learning import learn_codings

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from funnel.errors import DataError
-from funnel.settings import Condition
+from funnel.settings.source import Condition
 from funnel.source.cells import MISSING, Cells, Mask, day_of, number_in
 from funnel.source.source import Source
 from funnel.spec import ReleaseSpec

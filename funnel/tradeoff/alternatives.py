@@ -23,7 +23,7 @@ from funnel.planning import choose, contenders
 from funnel.progress import Progress, quiet
 from funnel.release.cache import Cache
 from funnel.sampling.engine import Workers
-from funnel.settings import OTHER
+from funnel.settings.recode import OTHER
 from funnel.spec import ReleaseSpec
 from funnel.tradeoff.sweep import SECONDS, digest_of, remembered
 from funnel.wording import toml_text

@@ -15,7 +15,9 @@ from griffe import Docstring, DocstringSectionAttributes, DocstringSectionText, 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from funnel import guarantees, settings
+from funnel import guarantees
+from funnel.settings.guarantee import GuaranteeSettings
+from funnel.settings.source import SourceSettings
 from funnel.spec import ReleaseSpec
 
 HEAD = """# Settings of a spec
@@ -33,7 +35,7 @@ _PLAIN = {
 }
 _SECTION = re.compile(r"^``(\[[^`]*\])``.*?:\s+", re.DOTALL)
 # Found by a validator, so that the models have no default for it.
-_FOUND = {(settings.SourceSettings, "format"): "by the suffix"}
+_FOUND = {(SourceSettings, "format"): "by the suffix"}
 
 
 def kind(annotation: Any) -> str:
@@ -155,6 +157,6 @@ def page() -> str:
         name, said = headed(model)
         lines += [f"## {name} {{#{anchor(model)}}}", "", said, ""]
         lines += [*table(model), ""]
-        if model is settings.GuaranteeSettings:
+        if model is GuaranteeSettings:
             lines += [*bounds(), ""]
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from funnel import complaint as complaints
 from funnel.errors import SpecError
 from funnel.guarantees import parse_guarantee
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from funnel.spec import ReleaseSpec
 from funnel.wording import toml_key
 

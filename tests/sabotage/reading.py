@@ -190,7 +190,7 @@ READING = [
     Mutant(
         "bound doubled in the spec",
         "a protocol of twice the bound",
-        "funnel.settings",
+        "funnel.settings.guarantee",
         "return str(guarantee_of(self.kind, self.__pydantic_extra__))",
         'return str(guarantee_of(self.kind, {"epsilon": 2.0}))',
         "expect_source_to_equal_snapshot",

@@ -23,7 +23,8 @@ from funnel.numbers import steps_of
 from funnel.protocol import Protocol
 from funnel.release.csv_cells import guarded, guarded_column
 from funnel.release.layout import ReleaseFolder
-from funnel.spec import ReleaseSpec, drawn_name
+from funnel.settings.numbers import drawn_name
+from funnel.spec import ReleaseSpec
 from funnel.tables import open_paged
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from funnel.binning import Cells, chosen_edges, partitions
 from funnel.binning.choice import ENOUGH, NUMBERS, judged
 from funnel.binning.partitions import WEIGHTS, best_cuts
 from funnel.recount.bins import declared_cuts, is_found
-from funnel.settings import NumberSettings
+from funnel.settings.numbers import NumberSettings
 
 
 def cells_of(seed: int, number: int, secrets: int = 2, most: int = 64) -> Cells:

@@ -15,7 +15,7 @@ from funnel.frequencies.frequencies import of_noisy, spent_with, with_changes
 from funnel.frequencies.moves import NoisyMoves
 from funnel.frequencies.selection import Share
 from funnel.frequencies.widening import widened
-from funnel.frequency_settings import FrequencySettings
+from funnel.settings.frequencies import FrequencySettings
 from tests.strategies import joints
 
 NOISE = FrequencySettings(protection="noise", epsilon=0.5, beta=0.05)

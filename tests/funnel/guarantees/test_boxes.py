@@ -23,7 +23,7 @@ from funnel.guarantees.law_box import LawBox, law_box
 from funnel.guarantees.over_laws import SetGuarantee
 from funnel.guarantees.sided import OverCounts, Sided
 from funnel.protocol import DENOMINATOR, WeightArray
-from funnel.settings import GuaranteeSettings
+from funnel.settings.guarantee import GuaranteeSettings
 
 Law = list[list[Fraction]]
 

@@ -28,7 +28,7 @@ from funnel import (
 )
 from funnel.guarantees import Level, examples, names
 from funnel.protocol import WeightArray
-from funnel.settings import MAX_EPSILON, GuaranteeSettings
+from funnel.settings.guarantee import MAX_EPSILON, GuaranteeSettings
 from funnel.spec import ReleaseSpec
 
 budgets = st.floats(0.001, 100)

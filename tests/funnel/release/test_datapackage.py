@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from funnel import Joint
 from funnel.frequencies import protect
-from funnel.frequency_settings import FrequencySettings
 from funnel.release.datapackage import protected_by
+from funnel.settings.frequencies import FrequencySettings
 from tests.public import UNPROTECTED, protection_of
 
 COUNTED = Joint.from_counts([[300, 100, 250], [100, 500, 400]])

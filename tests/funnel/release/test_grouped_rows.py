@@ -20,7 +20,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.snapshot import take_snapshot
 from funnel.release.words import WordsDocument
 from funnel.sampling import RecordKey
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from tests.projects import spec_of
 
 ROWS = 400

@@ -22,7 +22,7 @@ from funnel.release.files import FileRef
 from funnel.release.layout import ReleaseFolder, Version
 from funnel.release.publication import write_documents, write_package
 from funnel.release.series import Series, open_series
-from funnel.settings import OutputSettings
+from funnel.settings.publication import OutputSettings
 from funnel.spec import ReleaseSpec
 from tests.projects import make_project, spec_of
 from tests.public import UNPROTECTED, counted, public_of

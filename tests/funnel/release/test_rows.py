@@ -22,7 +22,7 @@ from funnel.release.layout import ReleaseFolder
 from funnel.release.rows import Rows, draw_rows, forget_rows, take_over
 from funnel.release.snapshot import Snapshot, take_snapshot
 from funnel.sampling import RecordKey
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from tests.projects import spec_of
 from tests.schemas import validated_file
 

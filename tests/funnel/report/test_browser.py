@@ -17,7 +17,6 @@ import pytest
 from PIL import Image
 
 from funnel import LIP, Joint, fit, plan
-from funnel.frequency_settings import FrequencySettings
 from funnel.planning import choose
 from funnel.release.comparison import comparison_document
 from funnel.release.provenance import software
@@ -36,6 +35,7 @@ from funnel.report.internal import attacks
 from funnel.report.internal.history import drift_figures
 from funnel.sampling.draw import ChannelSampler
 from funnel.sampling.words import WordStream
+from funnel.settings.frequencies import FrequencySettings
 from funnel.source import learn_codings, open_source
 from funnel.source.beside import look_beside
 from funnel.spec import ReleaseSpec

@@ -24,7 +24,7 @@ from funnel.joint import Joint
 from funnel.sampling import count_partition, release_rows
 from funnel.sampling.dask_workers import DaskWorkers
 from funnel.sampling.engines import workers_of
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from funnel.source import file_digest
 from tests.snapshots import ROWS, planned, snapshot
 

@@ -12,7 +12,7 @@ from funnel.joint import Joint
 from funnel.sampling import OneWorker, Processes, count_partition
 from funnel.sampling.engines import workers_of
 from funnel.sampling.parts import writing_in
-from funnel.settings import EngineSettings
+from funnel.settings.work import EngineSettings
 from tests.snapshots import planned, snapshot
 
 

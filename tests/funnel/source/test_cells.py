@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funnel.settings import Recode
+from funnel.settings.recode import Recode
 from funnel.source.cells import MISSING, Cells
 
 Refusal = Callable[..., str]

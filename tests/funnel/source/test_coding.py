@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from funnel.errors import DataError
-from funnel.frequency_settings import FrequencySettings
 from funnel.joint import Joint
-from funnel.settings import Recode
+from funnel.settings.frequencies import FrequencySettings
+from funnel.settings.recode import Recode
 from funnel.source import Codings, coded_batches, learn_codings, open_source
 from funnel.source.naming import ordered
 from funnel.spec import ReleaseSpec

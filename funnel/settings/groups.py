@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from funnel.fields import Columns, Texts, read_columns
-from funnel.settings import Section
+from funnel.settings.section import Section
 
 AUTO = "auto"
 _KINDS = ("lip", "alip", "ldp", "rlip", "ralip", "rldp")

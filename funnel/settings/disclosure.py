@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, StrictFloat, StrictInt
 
 from funnel.fields import Texts
-from funnel.settings import Section
+from funnel.settings.section import Section
 
 if TYPE_CHECKING:
     from funnel.disclosure import Rules

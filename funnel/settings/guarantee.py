@@ -1,0 +1,150 @@
+"""What is promised about every record, how sure of the frequencies, and by which mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictStr, field_validator, model_validator
+
+from funnel.errors import SpecError
+from funnel.fields import Line, Positive
+from funnel.settings.section import Section
+from funnel.wording import did_you_mean, listed, nearest
+
+if TYPE_CHECKING:
+    from funnel.guarantees import Guarantee
+
+# Beyond this e^ε exceeds 10^43: no count of people could ever show such a factor.
+MAX_EPSILON = 100.0
+
+
+class GuaranteeSettings(Section):
+    """``[guarantee]``, or ``guarantee = "lip:1.0"``: what is promised about every released record.
+
+    Besides its kind a guarantee has what its dataclass has: the number ``epsilon`` for most, ``lower`` and ``upper``
+    where losses and gains of belief are bounded apart (``inf`` for no bound), the word ``set`` for robust ones, and so
+    on. They become settings of the same names here, all of them, in their order, those left out with their default.
+
+    Attributes
+    ----------
+    kind : str
+        Name of a guarantee.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+    __pydantic_extra__: dict[str, StrictFloat | StrictStr]
+
+    kind: Line
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: object) -> object:
+        from funnel.guarantees import guarantee_of, parse_guarantee, words_in
+
+        try:
+            if isinstance(value, str):
+                cls._known(value.partition(":")[0])
+                guarantee = parse_guarantee(value)
+            elif isinstance(value, Mapping) and isinstance(value.get("kind"), str):
+                kind = cls._known(value["kind"])
+                settings = {str(name): setting for name, setting in value.items() if name != "kind"}
+                words = words_in(kind)
+                for name, setting in settings.items():
+                    if name in words:
+                        if not isinstance(setting, str):
+                            raise ValueError(f"{name} must be a word in quotes")
+                    elif isinstance(setting, bool) or not isinstance(setting, (int, float)):
+                        raise ValueError(f"{name} must be a number")
+                guarantee = guarantee_of(kind, settings)
+            else:
+                if isinstance(value, Mapping) and "kind" not in value:
+                    for name in value:
+                        if nearest(str(name), ("kind",)):
+                            raise ValueError(f"{name}: unknown setting; did you mean kind?")
+                # No text, no table, or one without a kind: the model says so.
+                return value
+        except SpecError as error:
+            raise ValueError(str(error)) from error
+        _within_reason(guarantee)
+        return {"kind": guarantee.name, **asdict(guarantee)}  # type: ignore[call-overload]
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        from funnel.guarantees import names
+
+        kind, known = value.strip().lower(), names()
+        if kind not in known:
+            hint = did_you_mean(kind, known) or "; known are " + listed(known)
+            raise ValueError(f"kind {value!r} is not a guarantee{hint}")
+        return kind
+
+    @property
+    def canonical(self) -> str:
+        """The one way to write this guarantee as text, such as ``"lip:1.0"``."""
+        from funnel.guarantees import guarantee_of
+
+        return str(guarantee_of(self.kind, self.__pydantic_extra__))
+
+
+def _within_reason(guarantee: Guarantee) -> None:
+    """Refuse a budget that protects nobody, and one of zero where another guarantee says that better."""
+    from funnel.guarantees.one_budget import OneBudget
+
+    budget = guarantee.budget
+    if budget == 0 and isinstance(guarantee, OneBudget):
+        raise ValueError(
+            "epsilon must be above zero: 0 asks that a record tell nothing at all about the secret, which is "
+            'guarantee = "perfect"'
+        )
+    if budget > MAX_EPSILON:
+        name = next((name for name, number in asdict(guarantee).items() if number == budget), "a budget")  # type: ignore[call-overload]
+        raise ValueError(f"{name} of {budget:g} nats is no protection at all; give at most {MAX_EPSILON:g}")
+
+
+class MechanismSettings(Section):
+    """``[mechanism]``, or ``mechanism = "optimal"``: how the protocol is made.
+
+    Attributes
+    ----------
+    name : str
+        A registered mechanism, or "auto" for the most useful one that meets the guarantee.
+    reads_secret : bool
+        Whether the protocol may look at the secret of a record as well as at the columns to publish.
+    time_limit : float
+        Seconds that one optimisation may take.
+    """
+
+    name: Line = "auto"
+    reads_secret: StrictBool = False
+    time_limit: Positive = 60.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        from funnel.mechanisms import names
+
+        known = ("auto", *names())
+        if value not in known:
+            hint = did_you_mean(value, known) or "; known are " + listed(known)
+            raise ValueError(f"{value!r} is not a mechanism{hint}")
+        return value
+
+
+class ConfidenceSettings(Section):
+    """``[confidence]``: how sure to be of the frequencies estimated from the source.
+
+    Attributes
+    ----------
+    alpha : float
+        Probability, between 0 and 1, that the true law lies outside the confidence set.
+    """
+
+    alpha: Annotated[StrictFloat, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.05
