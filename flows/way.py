@@ -51,7 +51,7 @@ from funnel.release.layout import Version
 from funnel.release.learned import recall_values
 from funnel.release.protected import Protected
 from funnel.release.public import PublicRelease
-from funnel.release.rows import forget_rows
+from funnel.release.row_files import forget_rows
 from funnel.release.secret import ReleaseSecret, settle_secret
 from funnel.release.series import Series, open_series
 from funnel.release.settled import settle

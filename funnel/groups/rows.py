@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +29,21 @@ from funnel.progress import Progress, quiet
 from funnel.sampling.chunks import even_chunks, sliced
 from funnel.sampling.codes import InputEncoder
 from funnel.sampling.columns import GROUP_ROWS, ReleaseWriter
-from funnel.sampling.engine import OneWorker, Workers
+from funnel.sampling.engine import OneWorker, Workers, all_done
 from funnel.sampling.key_column import KEY_COLUMN
 from funnel.sampling.keyed import RecordKey
 from funnel.sampling.order import PART_ROWS, code_bits, released_order
 from funnel.sampling.partitions import PARTITION_ROWS, partition_groups, parts_for
-from funnel.sampling.parts import Done, content_digest, read_part, result_of, row_groups, write_by_part, writing_in
+from funnel.sampling.parts import (
+    Done,
+    content_digest,
+    read_part,
+    require_unchanged,
+    result_of,
+    row_groups,
+    write_by_part,
+    writing_in,
+)
 from funnel.sampling.row_words import WordKeys, words_for
 from funnel.sampling.splice import splice
 from funnel.sampling.word_record import WordRecord, rarity_for
@@ -142,22 +150,21 @@ def release_groups(
     """
     workers = workers if workers is not None else OneWorker()
     folder = Path(plan.folder)
-    drawn = _all(workers, draw_groups, [(plan, i) for i in range(len(plan.groups))], "drawing", plan.rows, progress)
+    drawn = all_done(workers, draw_groups, [(plan, i) for i in range(len(plan.groups))], "drawing", plan.rows, progress)
     records = np.unique(np.concatenate([_read(folder, done)["published"] for done in drawn]), axis=0)
     with writing_in(folder):
         np.save(folder / _PUBLISHED, records)
     digest = content_digest(folder / _PUBLISHED)
     light = [replace(done, cells=b"", words=()) for done in drawn]
     tasks = [(plan, i, done, digest) for i, done in enumerate(light)]
-    ordered = _all(workers, order_groups, tasks, "numbering", plan.rows, progress)
+    ordered = all_done(workers, order_groups, tasks, "numbering", plan.rows, progress)
     parts = ordered
     if plan.shuffle:
         done_before = tuple(replace(done, words=()) for done in ordered)
         of_part = [(plan, i, done_before, digest) for i in range(plan.parts)]
-        parts = _all(workers, write_groups, of_part, "writing in random order", plan.rows, progress)
+        parts = all_done(workers, write_groups, of_part, "writing in random order", plan.rows, progress)
     for done in parts:
-        if content_digest(folder / done.file) != done.digest:
-            raise DataError(f"the working file {done.file} was changed; run the release again")
+        require_unchanged(folder / done.file, done.digest)
     with writing_in(Path(target).parent):
         rows = splice([folder / done.file for done in parts], target)
     cells, counts = _summed([np.frombuffer(done.cells, dtype="<i8").astype(np.int64).reshape(-1, 6) for done in drawn])
@@ -288,29 +295,12 @@ def _places(published: npt.NDArray[np.int32], some: npt.NDArray[np.int32]) -> In
 
 def _read(folder: Path, done: Done) -> dict[str, npt.NDArray[np.int32]]:
     path = folder / done.file
-    if content_digest(path) != done.digest:
-        raise DataError(f"the working file {done.file} was changed; run the release again")
+    require_unchanged(path, done.digest)
     with np.load(path) as there:
         return {name: there[name] for name in ("published", "numbers")}
 
 
 def _published(plan: GroupedPlan, digest: str) -> npt.NDArray[np.int32]:
     path = Path(plan.folder) / _PUBLISHED
-    if content_digest(path) != digest:
-        raise DataError(f"the working file {_PUBLISHED} was changed; run the release again")
+    require_unchanged(path, digest)
     return np.asarray(np.load(path), dtype=np.int32)
-
-
-def _all(
-    workers: Workers,
-    function: Callable[..., Done],
-    tasks: Sequence[tuple[Any, ...]],
-    what: str,
-    rows: int,
-    progress: Progress,
-) -> list[Done]:
-    results: dict[int, Done] = {}
-    for i, done in workers.run(function, tasks):
-        results[i] = done
-        progress(what, sum(one.rows for one in results.values()), rows)
-    return [results[i] for i in range(len(tasks))]

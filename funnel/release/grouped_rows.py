@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.alphabet import Alphabet
-from funnel.errors import DataError
 from funnel.groups.protocol import GroupedProtocol
 from funnel.groups.rows import plan_groups, release_groups
 from funnel.progress import Progress
-from funnel.release.files import FileRef, private_folder, remove_tree
+from funnel.release.files import FileRef, private_folder
 from funnel.release.grouped_draws import GroupedDraws
 from funnel.release.layout import ReleaseFolder
-from funnel.release.rows import ROWS
+from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey
 from funnel.sampling.engines import workers_of
 from funnel.settings.work import EngineSettings
-from funnel.source import file_digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,32 +60,19 @@ def draw_grouped_rows(
         If the random source fails; nothing is written from it.
     """
     data = snapshot.data.checked()
-    # Fresh draws go with the folder of this run: what was drawn for a run that was killed is not used by another one.
-    work = folder.root / f".{ROWS}"
     plan = plan_groups(
         data,
         snapshot.data.sha256,
         protocol,
-        work,
+        fresh_folder(folder),
         shuffle=shuffle,
         record_key=record_key,
         secret=secret,
         sizes=snapshot.sizes,
     )
-    if record_key is not None:
-        # Answers of records are the same whoever draws them and when: a further run takes up what there is.
-        work = workspace / ROWS / plan.digest[:16]
-        plan = dataclasses.replace(plan, folder=str(work))
-        for other in work.parent.iterdir() if work.parent.is_dir() else ():
-            if other != work:
-                remove_tree(other)
-    private_folder(work)
-    folder.data.parent.mkdir(parents=True, exist_ok=True)
-    progress("drawing", 0, snapshot.rows)
-    with workers_of(engine) as workers:
-        drawn = release_groups(plan, folder.data, workers, progress)
-    if record_key is None:
-        remove_tree(work)
+    with working_folder(plan, folder, workspace, record_key is not None) as placed, workers_of(engine) as workers:
+        progress("drawing", 0, snapshot.rows)
+        drawn = release_groups(placed, folder.data, workers, progress)
     draws = GroupedDraws(secret, drawn.cells, drawn.records, drawn.probe)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = GroupedRows(FileRef.of(folder.data), draws, words)
@@ -105,13 +88,8 @@ def take_over_grouped(earlier: ReleaseFolder, rows_sha256: str, folder: ReleaseF
     DataError
         If they are no longer those of that version.
     """
-    folder.data.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(earlier.data, folder.data)
-    if file_digest(folder.data) != rows_sha256:
-        raise DataError(f"the rows of {earlier.root} were changed since they were drawn; restore them from a backup")
-    rows = GroupedRows(
-        FileRef(str(folder.data), rows_sha256), GroupedDraws.read(earlier), WordsDocument.read(earlier.words)
-    )
+    data = same_rows(earlier, rows_sha256, folder)
+    rows = GroupedRows(data, GroupedDraws.read(earlier), WordsDocument.read(earlier.words))
     _write_evidence(folder, rows)
     return rows
 

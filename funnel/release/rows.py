@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from funnel.alphabet import Alphabet
 from funnel.drawn import DrawnCounts
-from funnel.errors import DataError
 from funnel.joint import Joint
 from funnel.progress import Progress
 from funnel.protocol import Protocol
 from funnel.release.documents import DrawsDocument, drawn_pairs, draws_document
 from funnel.release.drawing_document import drawing_document
-from funnel.release.files import FileRef, private_folder, remove_tree, write_whole
+from funnel.release.files import FileRef, private_folder, write_whole
 from funnel.release.layout import ReleaseFolder
+from funnel.release.row_files import fresh_folder, same_rows, working_folder
 from funnel.release.snapshot import Snapshot
 from funnel.release.words import PURPOSES, WordsDocument, words_document
 from funnel.sampling import RecordKey, plan_rows, release_rows
 from funnel.sampling.engines import workers_of
 from funnel.settings.work import EngineSettings
-from funnel.source import file_digest
-
-ROWS = "rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,33 +100,20 @@ def draw_rows(
         If the random source fails; nothing is written from it.
     """
     data = snapshot.data.checked()
-    # Fresh draws go with the folder of this run: what was drawn for a run that was killed is not used by another one.
-    work = folder.root / f".{ROWS}"
     plan = plan_rows(
         data,
         snapshot.data.sha256,
         protocol,
-        work,
+        fresh_folder(folder),
         shuffle=shuffle,
         record_key=record_key,
         decided=decided,
         secret=secret,
         sizes=snapshot.sizes,
     )
-    if record_key is not None:
-        # Answers of records are the same whoever draws them and when: a further run takes up what there is.
-        work = workspace / ROWS / plan.digest[:16]
-        plan = dataclasses.replace(plan, folder=str(work))
-        for other in work.parent.iterdir() if work.parent.is_dir() else ():
-            if other != work:
-                remove_tree(other)
-    private_folder(work)
-    folder.data.parent.mkdir(parents=True, exist_ok=True)
-    progress("drawing", 0, snapshot.rows)
-    with workers_of(engine) as workers:
-        drawn = release_rows(plan, folder.data, workers, progress)
-    if record_key is None:
-        remove_tree(work)
+    with working_folder(plan, folder, workspace, record_key is not None) as placed, workers_of(engine) as workers:
+        progress("drawing", 0, snapshot.rows)
+        drawn = release_rows(placed, folder.data, workers, progress)
     words = words_document(dict(zip(PURPOSES, drawn.words, strict=False)))
     rows = Rows(FileRef.of(folder.data), DrawnCounts.of_pairs(drawn.counts), drawn.counts, secret, drawn.probe, words)
     _write_evidence(folder, rows)
@@ -157,24 +140,16 @@ def take_over(earlier: ReleaseFolder, rows_sha256: str, protocol: Protocol, fold
     DataError
         If they are no longer those of that version.
     """
-    folder.data.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(earlier.data, folder.data)
-    if file_digest(folder.data) != rows_sha256:
-        raise DataError(f"the rows of {earlier.root} were changed since they were drawn; restore them from a backup")
+    data = same_rows(earlier, rows_sha256, folder)
     draws = DrawsDocument.read(earlier.draws)
     words = WordsDocument.read(earlier.words) if earlier.words.exists() else None
     secret = None if draws.secret is None else draws.secret.alphabet()
     pairs = drawn_pairs(draws, protocol)
-    rows = Rows(FileRef(str(folder.data), rows_sha256), pairs, draws.counts, secret, draws.probe, words)
+    rows = Rows(data, pairs, draws.counts, secret, draws.probe, words)
     _write_evidence(folder, rows)
     if earlier.drawing.exists():
         shutil.copyfile(earlier.drawing, folder.drawing)
     return rows
-
-
-def forget_rows(workspace: Path) -> None:
-    """Remove what workers left for a run that might have been taken up again."""
-    remove_tree(workspace / ROWS)
 
 
 def _write_evidence(folder: ReleaseFolder, rows: Rows) -> None:

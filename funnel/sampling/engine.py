@@ -22,7 +22,7 @@ from funnel.errors import DataError, PipelineError
 from funnel.joint import IntArray
 from funnel.progress import Progress, quiet
 from funnel.sampling.partitions import Plan
-from funnel.sampling.parts import Done, content_digest, draw_partition, write_part, writing_in
+from funnel.sampling.parts import Done, draw_partition, require_unchanged, write_part, writing_in
 from funnel.sampling.probe import probe_digest
 from funnel.sampling.splice import splice
 from funnel.word_statistics import WordStatistics, together
@@ -194,15 +194,16 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
         If workers keep dying.
     """
     workers = workers if workers is not None else OneWorker()
-    drawn = _all(workers, draw_partition, [(plan, i) for i in range(len(plan.groups))], "drawing", plan, progress)
+    drawn = all_done(
+        workers, draw_partition, [(plan, i) for i in range(len(plan.groups))], "drawing", plan.rows, progress
+    )
     parts = drawn
     if plan.shuffle:
         tasks = [(plan, i, tuple(_without_evidence(done) for done in drawn)) for i in range(plan.parts)]
-        parts = _all(workers, write_part, tasks, "writing in random order", plan, progress)
+        parts = all_done(workers, write_part, tasks, "writing in random order", plan.rows, progress)
     folder = Path(plan.folder)
     for done in parts:
-        if content_digest(folder / done.file) != done.digest:
-            raise DataError(f"the working file {done.file} was changed; run the release again")
+        require_unchanged(folder / done.file, done.digest)
     with writing_in(Path(target).parent):
         rows = splice([folder / done.file for done in parts], target)
     b, a = plan.protocol.size
@@ -217,18 +218,19 @@ def release_rows(plan: Plan, target: str | Path, workers: Workers | None = None,
     return Drawn(counts, tuple(together(some) for some in streams), probe_digest(plan.protocol))
 
 
-def _all(
+def all_done(
     workers: Workers,
     function: Callable[..., Done],
     tasks: Sequence[tuple[object, ...]],
     what: str,
-    plan: Plan,
+    rows: int,
     progress: Progress,
 ) -> list[Done]:
+    """The results of tasks in their order; ``progress`` is told ``what`` and how many of the rows are done."""
     results: dict[int, Done] = {}
     for i, done in workers.run(function, tasks):
         results[i] = done
-        progress(what, sum(one.rows for one in results.values()), plan.rows)
+        progress(what, sum(one.rows for one in results.values()), rows)
     return [results[i] for i in range(len(tasks))]
 
 

@@ -275,3 +275,15 @@ def content_digest(path: str | os.PathLike[str]) -> str:
     """BLAKE2b of a file: to notice that a working file is not the one that was written."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
+
+
+def require_unchanged(path: Path, digest: str) -> None:
+    """Refuse a working file that is no longer what a worker wrote.
+
+    Raises
+    ------
+    DataError
+        If its bytes have another digest.
+    """
+    if content_digest(path) != digest:
+        raise DataError(f"the working file {path.name} was changed; run the release again")

@@ -320,7 +320,7 @@ DRAWING = [
     Mutant(
         "rows that were changed since taken over",
         "rows that somebody put there",
-        "funnel.release.rows",
+        "funnel.release.row_files",
         "if file_digest(folder.data) != rows_sha256:",
         "if not rows_sha256:",
         "publication.write_documents",

@@ -49,7 +49,7 @@ PUBLISHING = [
     Mutant(
         "working files in the public folder",
         "what was drawn of every record, in the order of the source",
-        "funnel.release.rows",
+        "funnel.release.row_files",
         "remove_tree(work)",
         "work.touch()",
         "expect_public_files_to_equal_declared",
