@@ -15,7 +15,6 @@ from pydantic import Field, PrivateAttr, StrictStr, ValidationError, field_valid
 from funnel.complaint import complaint
 from funnel.databases import Database, resolved
 from funnel.errors import SpecError
-from funnel.fields import Columns, Line
 from funnel.hierarchy import Known, with_hierarchies
 from funnel.settings.agreement import (
     columns_agree,
@@ -29,6 +28,7 @@ from funnel.settings.agreement import (
     why_ungroupable,
 )
 from funnel.settings.disclosure import DisclosureSettings
+from funnel.settings.fields import Columns, Line
 from funnel.settings.frequencies import Categories, FrequencySettings
 from funnel.settings.groups import GroupSettings, Published, read_groups
 from funnel.settings.guarantee import ConfidenceSettings, GuaranteeSettings, MechanismSettings

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from funnel.drafting.guess import guessed
 from funnel.errors import DataError
-from funnel.fields import MAX_LABEL
 from funnel.progress import Progress
+from funnel.settings.fields import MAX_LABEL
 from funnel.source.cells import NUMBER, day_of, is_number
 from funnel.source.reader import open_source
 from funnel.source.source import Source

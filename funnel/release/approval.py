@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from funnel.errors import SpecError
-from funnel.fields import Label, Line
 from funnel.release.document import Document, Part, VersionText
 from funnel.release.layout import Version
+from funnel.settings.fields import Label, Line
 from funnel.wording import printable
 
 MAX_NOTE = 1000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt
 
-from funnel.fields import Texts
+from funnel.settings.fields import Texts
 from funnel.settings.section import Section
 
 if TYPE_CHECKING:

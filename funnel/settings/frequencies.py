@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, model_validator
 
-from funnel.fields import MAX_LABEL, Positive, Texts
+from funnel.settings.fields import MAX_LABEL, Positive, Texts
 from funnel.settings.section import Section
 
 # Beyond this the noise is zero for all purposes, and "none" would say so.

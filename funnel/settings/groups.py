@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
-from funnel.fields import Columns, Texts, read_columns
+from funnel.settings.fields import Columns, Texts, read_columns
 from funnel.settings.section import Section
 
 AUTO = "auto"

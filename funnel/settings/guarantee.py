@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import ConfigDict, Field, StrictBool, StrictFloat, StrictStr, field_validator, model_validator
 
 from funnel.errors import SpecError
-from funnel.fields import Line, Positive
+from funnel.settings.fields import Line, Positive
 from funnel.settings.section import Section
 from funnel.wording import did_you_mean, listed, nearest
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, field_validator, model_validator
 
-from funnel.fields import Groups, Label
+from funnel.settings.fields import Groups, Label
 from funnel.settings.section import Section, is_number
 from funnel.wording import plain_number
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, field_validator, model_validator
 
-from funnel.fields import Line
+from funnel.settings.fields import Line
 from funnel.settings.section import Section
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from funnel.errors import DataError
-from funnel.fields import MAX_LABEL
 from funnel.frequencies.selection import Share
 from funnel.progress import Progress, quiet
+from funnel.settings.fields import MAX_LABEL
 from funnel.source.cells import MISSING, CodeArray, Mask
 from funnel.source.coding import Coding, Codings, cells_of, coded_batches, complete
 from funnel.source.naming import is_selected, named_again, occurring_names, public_names, shares_of
