@@ -27,7 +27,7 @@ _PHRASES = {
 
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
-    """The first problem of a validation of ``model``, as one sentence that ends with how many more there are.
+    """The first problem of a validation of ``model``, as one sentence that ends with where the others are.
 
     Settings that are not known come first, all at once: a misspelt name explains the one that is then missing.
     """
@@ -41,12 +41,19 @@ def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     if also:
         sentence = f"{sentence}; unknown as well: {', '.join(_unknown(detail, model) for detail in also)}"
     further = len(problems) - 1 - len(also)
-    return sentence if not further else f"{sentence} (and {further} more)"
+    if not further:
+        return sentence
+    rest = [_place(detail["loc"], model) for detail in (others if unknown else others[1:])]
+    places = list(dict.fromkeys(place for place in rest if place))
+    named = f": {', '.join(places)}" if 0 < len(places) <= _NAMED else ""
+    return f"{sentence} (and {further} more{named})"
 
 
 def _unknown(detail: Any, model: type[BaseModel]) -> str:
-    near = _meant(detail["loc"], model)
-    return _place(detail["loc"], model) + (f" (did you mean {near}?)" if near else "")
+    loc = detail["loc"]
+    near, owner = _meant(loc, model), _owner(loc, model)
+    hint = f" (it belongs in {owner})" if owner else f" (did you mean {near}?)" if near else ""
+    return _place(loc, model) + hint
 
 
 def _said_by(detail: Any, meant: set[tuple[int | str | None, ...]]) -> bool:
@@ -58,8 +65,9 @@ def _sentence(detail: Any, model: type[BaseModel]) -> str:
     loc, kind, context = detail["loc"], detail["type"], detail.get("ctx", {})
     place = _place(loc, model)
     if kind == "extra_forbidden":
-        near = _meant(loc, model)
-        return f"{place}: unknown setting" + (f"; did you mean {near}?" if near else "")
+        near, owner = _meant(loc, model), _owner(loc, model)
+        hint = f"; it belongs in {owner}" if owner else f"; did you mean {near}?" if near else ""
+        return f"{place}: unknown setting{hint}"
     if kind == "missing":
         return f"{place} is missing; every spec must state it"
     if kind == "value_error":
@@ -80,12 +88,30 @@ def _sentence(detail: Any, model: type[BaseModel]) -> str:
 
 
 def _meant(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
-    """The known setting nearest to the unknown one at ``loc``."""
+    """The known setting nearest to the unknown one at ``loc``, where that is none of another section."""
+    if _owner(loc, model) is not None:
+        return None
     owner: type[BaseModel] | None = model
     for part in loc[:-1]:
         if owner is not None and isinstance(part, str) and part in owner.model_fields:
             owner = _section(owner.model_fields[part].annotation) or owner
     return nearest(str(loc[-1]), owner.model_fields if owner else ())
+
+
+def _owner(loc: tuple[int | str, ...], model: type[BaseModel]) -> str | None:
+    """Where a setting of this very name belongs: in a section, or before the first one."""
+    name = str(loc[-1])
+    if len(loc) > 1 and name in model.model_fields:
+        return "no section: write it above the first line in [brackets]"
+    found = [
+        head
+        for head, field in model.model_fields.items()
+        if name in getattr(_section(field.annotation), "model_fields", ())
+    ]
+    if len(found) != 1 or found[0] == loc[0]:
+        return None
+    named = get_origin(model.model_fields[found[0]].annotation) is Mapping
+    return f"[{found[0]}.COLUMN]" if named else f"[{found[0]}]"
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:

@@ -59,7 +59,7 @@ def _parts(spec: ReleaseSpec, planned: PlannedGroups) -> Iterator[RenderableType
 def _table(planned: PlannedGroups) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("column", no_wrap=True)
-    for title in ("group", "plain value of", "kept of it", "kept (nats)", "left unsaid (nats)"):
+    for title in ("group", "plain value", "kept of it", "kept (nats)", "left (nats)"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in sorted(planned.columns, key=lambda one: one.group):
         table.add_row(

@@ -70,12 +70,16 @@ def read_groups(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises
     ------
     ValueError
-        If groups and columns are mixed, a group is empty, or a column is in two.
+        If groups and columns are mixed, a group is empty, a column is in two, or it is another text than "auto".
     """
     publish, groups = settings.get("publish"), settings.get("groups", {})
     known = groups.get("of") if isinstance(groups, Mapping) else getattr(groups, "of", None)
     if publish == AUTO or (known == AUTO and publish in ([], ())):
         return {**settings, "publish": (), "groups": _with(groups, AUTO)}
+    if isinstance(publish, str):
+        raise ValueError(
+            f'publish must be a list of columns in quotes, such as ["one", "two"], a list of such lists, or "{AUTO}"'
+        )
     if not isinstance(publish, (list, tuple)) or not any(isinstance(one, (list, tuple)) for one in publish):
         return settings
     if alone := [one for one in publish if not isinstance(one, (list, tuple))]:

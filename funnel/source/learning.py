@@ -219,6 +219,12 @@ def _counted_again(spec: ReleaseSpec, source: Source, codings: Codings, batch_ro
 
 def _require_rows(spec: ReleaseSpec, source: Source, n_read: int, n_kept: int) -> None:
     needed = "a joint distribution of secret and published columns cannot be estimated from it"
+    if n_read < 2 and spec.source.where:
+        met = "no row" if n_read == 0 else "only 1 row"
+        raise DataError(
+            f"{met} of {source.name} meets the conditions of [source.where], on {listed(spec.source.where)}; {needed}: "
+            "loosen them"
+        )
     if n_read == 0:
         raise DataError(f"{source.name} has no rows; {needed}")
     if n_read == 1:

@@ -339,10 +339,40 @@ def test_a_ledger_changes_no_release_and_holds_no_password() -> None:
     assert "Zebediah" not in message
 
 
-def test_further_problems_are_counted() -> None:
+def test_further_problems_are_counted_and_their_places_named() -> None:
     message = complaint({**GOOD, "name": "A B", "title": "", "publish": []})
     assert message.startswith("name 'A B' must be")
-    assert message.endswith("(and 2 more)")
+    assert message.endswith("(and 2 more: title, publish)")
+    without = {name: value for name, value in GOOD.items() if name not in ("secret", "publish")}
+    assert complaint(without) == "secret is missing; every spec must state it (and 1 more: publish)"
+    assert complaint({**GOOD, "metadata": {}, "limits": {"max_symbols": 1}}).endswith(
+        "(and 1 more: [limits] max_symbols)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {"mechanism": {"name": "auto", "max_inputs": 9}},
+            "[mechanism] max_inputs: unknown setting; it belongs in [limits]",
+        ),
+        ({"bins": [1]}, "bins: unknown setting; it belongs in [recode.COLUMN]"),
+        (
+            {"limits": {"utility": "variance"}},
+            "[limits] utility: unknown setting; it belongs in no section: write it above the first line in [brackets]",
+        ),
+        ({"limits": {"colour": 1}}, "[limits] colour: unknown setting"),
+    ],
+)
+def test_a_setting_in_the_wrong_section_is_told_the_right_one(settings: dict[str, Any], expected: str) -> None:
+    assert complaint({**GOOD, **settings}) == expected
+
+
+def test_a_word_for_all_columns_is_told_the_one_there_is() -> None:
+    assert complaint({**GOOD, "publish": "all"}) == (
+        'publish must be a list of columns in quotes, such as ["one", "two"], a list of such lists, or "auto"'
+    )
 
 
 def test_a_misspelt_setting_is_not_reported_as_missing_too() -> None:
@@ -545,7 +575,7 @@ def test_problems_are_sorted_without_comparing_each_with_each(monkeypatch: pytes
         ReleaseSpec.model_validate(unknown)
     said = complaints.complaint(Error(caught.value), ReleaseSpec)
     assert said.startswith("k0: unknown setting; unknown as well: k1, k2, ")
-    assert re.search(r"k19 \(and [0-9]+ more\)$", said)
+    assert re.search(r"k19 \(and 298[0-9] more: name, title, secret, publish, [a-z\[\], ]+\)$", said)
     assert len(compared) == 0
 
 

@@ -32,6 +32,15 @@ def test_a_table_of_no_row_or_one_is_refused(
     assert spec.source_path.name in message
 
 
+@pytest.mark.parametrize(("least", "met"), [(9, "no row"), (3, "only 1 row")])
+def test_conditions_that_leave_nothing_are_named(workshop: Any, refusal: Refusal, least: int, met: str) -> None:
+    table = {"s": ["a", "b", "c"], "x": ["u", "v", "u"], "age": [1, 2, 3]}
+    spec = workshop.parquet(table, secret=["s"], publish=["x"], source={"where": {"age": {"at_least": least}}})
+    message = refusal(lambda: learn(spec))
+    assert message.startswith(met)
+    assert "meets the conditions of [source.where], on age;" in message
+
+
 @pytest.mark.parametrize(("x", "left"), [([None, None, None], "no row is left"), (["u", None, None], "1 row is left")])
 def test_a_table_of_which_missing_values_leave_nothing_is_refused(
     workshop: Any, refusal: Refusal, x: list[str | None], left: str
