@@ -507,6 +507,7 @@ class Finished:
             stated=self.history.model_dump(by_alias=True),
             snapshot=self.snapshot,
             key=self.key,
+            rounded=self.protocol["rounded"],
         )
 
     def _frequencies(self) -> list[Claim]:
