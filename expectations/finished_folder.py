@@ -353,6 +353,7 @@ class FinishedFolder:
             stated=self.history.model_dump(by_alias=True),
             snapshot=self.snapshot,
             key=self.key,
+            rounded=self.protocol["rounded"],
         )
 
     @property

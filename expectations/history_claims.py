@@ -25,7 +25,7 @@ from funnel.recount.histories import RegisterHistories, VersionHistories, recoun
 from funnel.recount.plausible import plausible_tables
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import FORGOTTEN, Entry
-from funnel.recount.rounded import rounding_complaints
+from funnel.recount.rounded import box_of, rounding_complaints
 from funnel.recount.rows import connect
 from funnel.release.snapshot import Snapshot
 from funnel.sampling import KEY_COLUMN, RecordKey
@@ -80,6 +80,8 @@ class HistoryEvidence:
         What the findings say of all versions together.
     snapshot : Snapshot
     key : RecordKey or None
+    rounded : float or None
+        By how much the published channel may be off, as ``protocol.json`` says.
     """
 
     prepared: Prepared
@@ -95,6 +97,7 @@ class HistoryEvidence:
     stated: Mapping[str, Any]
     snapshot: Snapshot
     key: RecordKey | None
+    rounded: float | None
 
     @cached_property
     def found(self) -> RegisterHistories:
@@ -252,7 +255,11 @@ class HistoryEvidence:
         xs = [released.inputs.index(symbol) for symbol in chapter.inputs]
         ys = [released.outputs.index(symbol) for symbol in chapter.outputs]
         told = [[released.weights[y][x] for x in xs] for y in ys]
-        return _none("channel", tuple(rounding_complaints(told, self.entry.effective, chapter, perfect)))
+        if self.rounded is None:
+            return Claim("channel", "does not say by how much it is rounded")
+        box = box_of(self.public, chapter)
+        said = rounding_complaints(told, self.entry.effective, chapter, perfect, off=self.rounded, box=box)
+        return _none("channel", tuple(said))
 
     def _findings(self) -> Iterator[Claim]:
         version, stated = self.version, self.stated

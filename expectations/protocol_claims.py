@@ -74,18 +74,22 @@ def protocol_claims(
         _prior(content["prior"], laws, step),
         *_outputs(content, laws, step),
         _marginal(laws, content["prior"], step),
-        _effective(laws, effective, step),
+        _effective(laws, effective, step, content["rounded"]),
         protection_claim("frequencies", content["frequencies"], public, said),
     ]
 
 
-def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None, step: float) -> Claim:
+def _effective(
+    laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None, step: float, rounded: float | None = None
+) -> Claim:
     """Where people have histories: that the protocol is what their channels come to, rounded to the grid it is on.
+
+    Or nearer than it is said to be, which where there are none is not said.
 
     `HistoryEvidence` holds it to the register, by the documented way of rounding; this is by the drawing alone.
     """
     if effective is None:
-        return Claim("effective channel")
+        return claim("effective channel", rounded is None, "is said to be rounded, and nobody has a history")
     if set(effective) != set(laws.weights):
         return Claim("effective channel", "is about other values than people draw by")
     weights = [weight for column in laws.weights.values() for weight in column]
@@ -97,9 +101,18 @@ def _effective(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]] | None
     ]
     mixed = {x: _whole(_slightly_mixed(column, law)) for x, column in effective.items()}
     wrong = [_far(laws, exact, unit) for exact in (effective, mixed)]
-    if None in wrong:
+    if None in wrong or (rounded is not None and _is_near(laws, effective, Fraction(rounded))):
         return Claim("effective channel")
     return Claim("effective channel", f"is not what the channels of all histories come to, at {_named(wrong[0] or ())}")
+
+
+def _is_near(laws: Laws, effective: Mapping[Symbol, Sequence[Fraction]], rounded: Fraction) -> bool:
+    """Whether no probability is further off than that, nor possible where it is not, unless all are."""
+    pairs = [pair for x, column in laws.weights.items() for pair in zip(column, effective[x], strict=True)]
+    most = laws.denominator * rounded + len(laws.outputs)
+    near = all(abs(weight - laws.denominator * share) <= most for weight, share in pairs)
+    same_support = all(bool(weight) == bool(share) for weight, share in pairs)
+    return near and (same_support or all(weight for weight, _ in pairs))
 
 
 def _slightly_mixed(column: Sequence[Fraction], law: Sequence[Fraction]) -> list[Fraction]:

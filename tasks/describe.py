@@ -60,7 +60,8 @@ def describe(
     write_evidence(spec, counted, folder, first)
     public = PublicRelease.of(audited, protocol, guarantee, comparison.content()["rows"])
     settled = snapshot.read_codings().settled(spec)
-    write_documents(settled, protocol, guarantee, public, audited.frequencies, protection, rows.data, folder)
+    frequencies = audited.frequencies
+    write_documents(settled, protocol, guarantee, public, frequencies, protection, rows.data, folder, drawn.rounded)
     drawing = Drawing(rows.counts, rows.secret, rows.probe, None, Path(drawn.snapshot.data.path), spec.output.shuffle)
     evidence = Evidence(
         folder.data,

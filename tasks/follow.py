@@ -38,6 +38,7 @@ from funnel.release.documents import JointDocument
 from funnel.release.drawn_from import DrawnFrom
 from funnel.release.files import remove_tree
 from funnel.release.frequencies_document import FrequenciesDocument
+from funnel.release.inside import steps_off
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
 from funnel.release.rows import Rows
@@ -253,6 +254,7 @@ def follow(
         protocol,
         _found(register, people, found, expected),
         record,
+        steps_off(public.weights, found.channel.weights),
     )
     return Followed(drawn, drift, found, people, units, forecast)
 

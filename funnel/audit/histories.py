@@ -14,7 +14,7 @@ from funnel.recount.frequencies import PublicFrequencies
 from funnel.recount.histories import RegisterHistories, VersionHistories, recount_histories
 from funnel.recount.promise import read_promise
 from funnel.recount.register_files import Entry
-from funnel.recount.rounded import rounding_complaints
+from funnel.recount.rounded import box_of, rounding_complaints
 from funnel.release.documents import ProtocolDocument
 from funnel.release.layout import ReleaseFolder
 from funnel.release.record import History
@@ -95,7 +95,7 @@ def _complaints(
         yield "its entry in the register is not the one that it was published with"
     if this.promise != read_promise(document.guarantee.declared):
         yield "its entry in the register is of another bound"
-    yield from _channel(this, entry, document)
+    yield from _channel(this, entry, document, public)
     yield from _left_open(entry, evidence, public)
     if this.people + this.missing != evidence.record.rows:
         yield "the register has another number of people for it"
@@ -119,7 +119,9 @@ def _left_open(entry: Entry, evidence: Evidence, public: PublicFrequencies | Non
         yield "its entry takes other noisy tables of changes for the published ones"
 
 
-def _channel(this: VersionHistories, entry: Entry, document: ProtocolDocument) -> Iterator[str]:
+def _channel(
+    this: VersionHistories, entry: Entry, document: ProtocolDocument, public: PublicFrequencies | None
+) -> Iterator[str]:
     """Whether the published channel is the effective one that the register has, rounded."""
     chapter, protocol = entry.chapter, document.protocol
     inputs, outputs = protocol.inputs.symbols, protocol.outputs.symbols
@@ -130,7 +132,8 @@ def _channel(this: VersionHistories, entry: Entry, document: ProtocolDocument) -
     weights = protocol.weights.tolist()
     told = [[weights[outputs.index(symbol)][x] for x in xs] for symbol in chapter.outputs]
     perfect = this.promise.kind == "perfect"
-    for said in rounding_complaints(told, entry.effective, chapter, perfect):
+    box, off = box_of(public, chapter), document.rounded
+    for said in rounding_complaints(told, entry.effective, chapter, perfect, off=off, box=box):
         yield f"the published channel {said}"
 
 

@@ -182,6 +182,7 @@ def estimate(
     bootstrap: int | None = None,
     seed: int | None = None,
     at_most: AtMost | None = None,
+    rounded: float = 0.0,
 ) -> Estimate:
     """Estimate how common true values are, from what was drawn for them.
 
@@ -218,6 +219,9 @@ def estimate(
         are taken for half of that, and every interval has room for all that they may be. A protocol publishes a value
         that hardly occurs like a record of which nothing is known; from the records alone it could be all of them, so
         that no other value can be told.
+    rounded : float
+        By how much a probability of the protocol can be off, as ``protocol.json`` says of versions about the same
+        people; every interval has room for it.
 
     Returns
     -------
@@ -288,7 +292,7 @@ def estimate(
     if float(a) * b * min(a, b) > MOST_WORK:
         # Before any table is made of them.
         raise too_many(a, b)
-    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
+    rare = RareValues.of(protocol, at_most, rounded)
     grouped = output_counts_by(released, protocol, given)
     # Beside its cells a group has at most half as many sums.
     each = 1 - (1 - confidence) / (1.5 * len(grouped) * len(cells)) if simultaneous else confidence

@@ -66,6 +66,8 @@ class Fit:
             self.rare.slopes(weights, of_rare),
             self.rare.taken,
             told,
+            left * weights,
+            self.rare.rounded,
         )
 
     def _fitted(self, counts: IntArray, start: FloatArray | None) -> _Fitted:

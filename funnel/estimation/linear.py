@@ -73,6 +73,10 @@ class Aimed:
     taken : ndarray, shape (rare,)
         By how much these can be off.
     told : ndarray of bool, shape (k,)
+    weights : ndarray, shape (k, b)
+        Of shares of outputs, of which the unbiased ones are sums.
+    rounded : float
+        By how much a probability of the channel can be off.
     """
 
     fitted: FloatArray
@@ -81,14 +85,27 @@ class Aimed:
     slopes: FloatArray
     taken: FloatArray
     told: npt.NDArray[np.bool_]
+    weights: FloatArray
+    rounded: float
 
     def error(self, weights: FloatArray) -> float:
         """The standard error of a weighted sum of them; weights (k,)."""
         return float(np.sqrt(max(0.0, float(weights @ self.covariance @ weights))))
 
     def off(self, weights: FloatArray) -> float:
-        """By how much a weighted sum can be off because rare values have other shares than they are taken to have."""
-        return float(np.abs(weights @ self.slopes) @ self.taken)
+        """By how much a weighted sum can be off: rare values have other shares than taken, and channels are rounded."""
+        rare = float(np.abs(weights @ self.slopes) @ self.taken)
+        return rare + float(rounding_off(weights @ self.weights, self.rounded))
+
+
+def rounding_off(weights: FloatArray, rounded: float) -> FloatArray:
+    """By how much linear estimates can be off because their channel is: weights (..., b) to (...).
+
+    With another channel ``W + D`` the expectation of ``w f`` moves by ``w D p``. No entry of D is beyond ``rounded``,
+    and its columns add up to nothing, so that any number may be taken off all weights first: their median leaves least.
+    """
+    around = np.abs(weights - np.median(weights, axis=-1, keepdims=True))
+    return np.asarray(rounded * around.sum(axis=-1))
 
 
 def aimed_weights(

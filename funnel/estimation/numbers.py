@@ -184,6 +184,7 @@ def estimate_numbers(
     sampling: bool = False,
     confidence: float = 0.95,
     at_most: AtMost | None = None,
+    rounded: float = 0.0,
 ) -> NumberEstimate:
     """Estimate means, totals and quantiles of a column of numbers, from what was drawn for it.
 
@@ -203,7 +204,7 @@ def estimate_numbers(
         written as none have none.
     quantiles : sequence of float
         Between 0 and 1.
-    method, sampling, confidence, at_most
+    method, sampling, confidence, at_most, rounded
         As of `funnel.estimate`.
 
     Raises
@@ -266,7 +267,7 @@ def estimate_numbers(
     place = protocol.inputs.columns.index(of)
     stands = Categories.of([symbol[place] for symbol in protocol.inputs.symbols], of, numbers)
     cells, cell_of = cells_of(protocol, inner)
-    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
+    rare = RareValues.of(protocol, at_most, rounded)
     grouped = output_counts_by(released, protocol, given)
     records = sum(int(counts.sum()) for counts in grouped.values())
     aims = stands.aims(cell_of, len(cells))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from funnel.errors import SpecError
+from funnel.estimation.linear import rounding_off
 from funnel.joint import FloatArray, IntArray
 from funnel.protocol import Protocol
 
@@ -35,14 +36,17 @@ class RareValues:
         The rare inputs.
     at_most : ndarray, shape (k,)
         u.
+    rounded : float
+        By how much a probability of Q can be off.
     """
 
     channel: FloatArray
     places: IntArray
     at_most: FloatArray
+    rounded: float = 0.0
 
     @classmethod
-    def of(cls, protocol: Protocol, channel: FloatArray, at_most: AtMost | None) -> RareValues:
+    def of(cls, protocol: Protocol, at_most: AtMost | None, rounded: float = 0.0) -> RareValues:
         """The values of a protocol that something is known of.
 
         Raises
@@ -50,6 +54,9 @@ class RareValues:
         SpecError
             If a value is none of the protocol's, a share is none, or they leave nothing for the others.
         """
+        channel = protocol.matrix / protocol.matrix.sum(axis=0)
+        if not 0 <= rounded <= 1:
+            raise SpecError("probabilities of a protocol are off by 0 to 1: by what protocol.json says under rounded")
         known = dict(at_most or {})
         order = {symbol: place for place, symbol in enumerate(protocol.inputs.symbols)}
         unknown = [symbol for symbol in known if symbol not in order]
@@ -60,7 +67,7 @@ class RareValues:
             raise SpecError("what is known of a value is the largest share that it can have, from 0 to 1")
         if shares.sum() >= 1 or len(known) == len(order):
             raise SpecError("the values that are known to be rare leave nothing for the others; name fewer of them")
-        return cls(channel, np.array([order[symbol] for symbol in known], dtype=np.int64), shares)
+        return cls(channel, np.array([order[symbol] for symbol in known], dtype=np.int64), shares, rounded)
 
     def in_part(self, share: float) -> RareValues:
         """The same in a part of the records, which may have all of the rare values; none where they could be it all."""
@@ -103,7 +110,7 @@ class RareValues:
         return np.asarray(mixed)
 
     def off(self, weights: FloatArray, counted: FloatArray) -> FloatArray:
-        """By how much linear estimates can be off because the rare inputs have other shares than r.
+        """By how much linear estimates can be off because the rare inputs have other shares than r, and Q is rounded.
 
         With weights M such that ``M Q'`` is one for the others that count, ``(1 - ρ) M (Q_O p_O + Q_R q)`` and the r
         that count differ from what is estimated by a linear function of ``q - r``, of slope ``M c + (1 - ρ) M Q_x``,
@@ -119,7 +126,8 @@ class RareValues:
         -------
         ndarray, shape (m,)
         """
-        return np.asarray(np.abs(self.slopes(weights, counted)) @ self.taken)
+        rounding = rounding_off(self.left * weights, self.rounded)
+        return np.asarray(np.abs(self.slopes(weights, counted)) @ self.taken) + rounding
 
     def slopes(self, weights: FloatArray, counted: FloatArray) -> FloatArray:
         """How linear estimates, less what they are of, change with the shares of rare inputs: (m, k), as `off` has it.

@@ -141,6 +141,7 @@ def estimate_weighted(
     sampling: bool = False,
     confidence: float = 0.95,
     at_most: AtMost | None = None,
+    rounded: float = 0.0,
 ) -> WeightedEstimate:
     """Estimate how common true values are in the population that survey weights stand for.
 
@@ -160,7 +161,7 @@ def estimate_weighted(
         nothing.
     by : str or sequence of str, optional
         Columns to estimate, crossed; by default all that the protocol reads but the weights. Of groups it is one.
-    sampling, confidence, at_most
+    sampling, confidence, at_most, rounded
         As of `funnel.estimate`. With ``sampling`` records are taken to be drawn one by one, each with its weight;
         strata and clusters of a survey are not known here. Of groups values are never taken to be rare.
 
@@ -219,7 +220,7 @@ def estimate_weighted(
     known: dict[tuple[str, ...], int] = {}
     cell_of = np.array([known.setdefault(tuple(s[i] for i in places), len(known)) for s in inputs.symbols])
     members = (cell_of == np.arange(len(known))[:, np.newaxis]).astype(float)
-    rare = RareValues.of(protocol, protocol.matrix / protocol.matrix.sum(axis=0), at_most)
+    rare = RareValues.of(protocol, at_most, rounded)
     counts = output_counts_by(released, protocol)[()]
     aims = np.concatenate([members * means, members, members * low, members * high, [means, low, high]])
     told = Fit(rare, cell_of, len(known), "em").aimed(counts, aims, sampling)

@@ -2,7 +2,8 @@
 
 All weights but the largest of a column are multiples of 2^(63-k) and not zero, rounded up from one sixteenth of a step
 on, which is the same for all, and that one has what is left, for one k from a step of public shares to 28; or so are
-those with a share 2^-10 of the law of the output mixed in. It never says that more is kept than is.
+those with a share 2^-10 of the law of the output mixed in. Where no usual way keeps the bound it is another channel on
+a grid, as near as it is said to be. It never says that more is kept than is.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from funnel.errors import DataError
 from funnel.recount.chapters import WHOLE, Chapter
-from funnel.recount.information import plain_information
+from funnel.recount.count_box import CountBox
+from funnel.recount.frequencies import PublicFrequencies
+from funnel.recount.information import PlainInformation, plain_information
+from funnel.recount.levels import plain_level
 
 Weights = Sequence[Sequence[int]]
 
 _BITS, _COARSEST, _FINEST, _MIXED, _PARTS = 63, 8, 28, 10, 16
+# Ways that are tried before a channel is moved: to the nearest step, up, and up with a little of the law mixed in.
+_USUAL = ((0, 8), (0, 16), (1, 16))
 # Of mutual information that is computed twice in floats, nats.
 _NOISE = 1e-9
 # What rounding may cost: a share of I(X;Y), or a step of public shares of H(X).
@@ -23,7 +30,15 @@ _COST = 1e-2
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-def rounding_complaints(told: Weights, exact: Weights, chapter: Chapter, perfect: bool) -> Iterator[str]:
+def rounding_complaints(
+    told: Weights,
+    exact: Weights,
+    chapter: Chapter,
+    perfect: bool,
+    *,
+    off: float | None = None,
+    box: CountBox | None = None,
+) -> Iterator[str]:
     """In what way a published channel is not the effective one, rounded, as parts of sentences.
 
     Parameters
@@ -34,30 +49,88 @@ def rounding_complaints(told: Weights, exact: Weights, chapter: Chapter, perfect
         If one of its channels is the effective one, that tells of no shares of people, and is published as it is.
     perfect : bool
         Whether perfect privacy is promised, which no grid keeps.
+    off : float, optional
+        By how much any share may be off, as it is said; None in documents that do not say. Only where it is said may a
+        channel be another one than a rounding.
+    box : CountBox, optional
+        All tables that noise leaves open, in the order of the chapter.
 
     Notes
     -----
-    O(a b) whole numbers for each of 34 ways on every grid that all published weights are on.
+    O(a b) whole numbers for each of 34 ways on every grid that all published weights are on; and where it is none of
+    them, a level in plain fractions for each of 33 roundings.
     """
     told, exact, a = [list(row) for row in told], [list(row) for row in exact], chapter.a
     counts = [chapter.counts[start : start + a] for start in range(0, len(chapter.counts), a)]
     step = next((step for step in _STEPS if step * sum(chapter.counts) >= 10 * (1 - 1e-12)), _STEPS[-1])
     first = max(_COARSEST, math.ceil(-math.log2(step)))
-    mixed = _mixed(exact, [sum(column) for column in zip(*counts, strict=True)])
-    ways = [(one, part) for one in (exact, mixed) for part in range(_PARTS + 1)]
-    finer = [
-        bits for bits in range(first, _FINEST + 1) if not any(w % (1 << (_BITS - bits)) for row in told for w in row)
-    ]
-    if all(told != _on_grid(one, bits, part) for bits in finer for one, part in ways):
-        if told != exact:
-            yield "is not the effective channel, rounded to a grid"
-        elif not perfect and not _is_one_of(exact, chapter):
-            yield "is the effective channel to the last unit, which tells how many people have which history"
-        return
-    kept, true = plain_information(counts, told), plain_information(counts, exact)
+    both = (exact, _mixed(exact, [sum(column) for column in zip(*counts, strict=True)]))
+    furthest = max(abs(one - other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True))
+    unit = math.gcd(*(weight for row in told for weight in row))
+    if off is not None and off != -(-furthest // unit) * unit / WHOLE:
+        yield f"is said to be within {off} of the effective one, and is not, or nearer"
+    true = plain_information(counts, exact)
     slack = max(_COST * true.utility, step * true.entropy) + _NOISE
+    finer = [bits for bits in range(first, _FINEST + 1) if not unit % (1 << (_BITS - bits))]
+    ways = [(one, part) for one in both for part in range(_PARTS + 1)]
+    if all(told != _on_grid(one, bits, part) for bits in finer for one, part in ways):
+        if told == exact:
+            if not perfect and not _is_one_of(exact, chapter):
+                yield "is the effective channel to the last unit, which tells how many people have which history"
+            return
+        grids = range(first, _FINEST + 1, 2)
+        usual = (_on_grid(both[which], bits, part) for bits in grids for which, part in _USUAL)
+        if off is None or not finer or not _same_support(told, exact, unit):
+            yield "is not the effective channel, rounded to a grid"
+        elif any(_would_do(one, counts, chapter.guarantee, box, true, slack) for one in usual):
+            yield "is not the effective channel, rounded to a grid, though a rounding keeps the bound"
+    kept = plain_information(counts, told)
     if not true.utility - slack <= kept.utility <= true.utility + _NOISE:
         yield "keeps more than the effective channel, or far less"
+
+
+def box_of(public: PublicFrequencies | None, chapter: Chapter) -> CountBox | None:
+    """All tables that published noisy counts leave open, in the order of a chapter; None where there is no noise.
+
+    Raises
+    ------
+    DataError
+        If they are about other values.
+    """
+    if public is None:
+        return None
+    if (set(public.secret), set(public.inputs)) != (set(chapter.secret), set(chapter.inputs)):
+        raise DataError("the public frequencies are about other values than the register")
+    box = public.possible
+    ss, xs = [public.secret.index(s) for s in chapter.secret], [public.inputs.index(x) for x in chapter.inputs]
+    lower, upper = ([[table[s][x] for x in xs] for s in ss] for table in (box.lower, box.upper))
+    return CountBox.of(lower, upper, [box.totals[s] for s in ss])
+
+
+def _same_support(told: Weights, exact: Weights, unit: int) -> bool:
+    """Whether the same is possible; or everything is, and whatever was not has one and the same weight, the least."""
+    pairs = [(one, other) for row in zip(told, exact, strict=True) for one, other in zip(*row, strict=True)]
+    added = {one for one, other in pairs if not other}
+    least = min(one for one, _ in pairs)
+    return all(bool(one) == bool(other) for one, other in pairs) or (least > 0 and added == {least})
+
+
+def _would_do(
+    weights: Weights,
+    counts: Sequence[Sequence[int]],
+    guarantee: str,
+    box: CountBox | None,
+    true: PlainInformation,
+    slack: float,
+) -> bool:
+    """Whether a rounding keeps the bound and tells as much as it may, beyond doubt."""
+    # The largest weight of a column has what is left, and that may be nothing.
+    if min(max(column) if min(column) >= 0 else 0 for column in zip(*weights, strict=True)) == 0:
+        return False
+    if not plain_level(guarantee, counts, weights, box=box).holds:
+        return False
+    kept = plain_information(counts, weights).utility
+    return true.utility - slack + 2 * _NOISE <= kept <= true.utility - _NOISE
 
 
 def _is_one_of(exact: Weights, chapter: Chapter) -> bool:

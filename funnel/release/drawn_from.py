@@ -36,6 +36,8 @@ class DrawnFrom:
         What all versions together tell.
     record : History or None
         The same as the record of the version has it.
+    rounded : float or None
+        By how much probabilities of ``channel`` may be off; None where it is what rows are drawn with, or nobody said.
     """
 
     channel: Protocol
@@ -45,6 +47,7 @@ class DrawnFrom:
     target: Protocol | None = None
     history: FoundHistory | None = None
     record: History | None = None
+    rounded: float | None = None
 
     @property
     def is_followed(self) -> bool:
@@ -67,5 +70,6 @@ class DrawnFrom:
         """
         document = DrawingDocument.read(folder.drawing)
         found = FindingsDocument.read(folder.findings).found_history
-        channel = ProtocolDocument.read(folder.protocol).protocol
-        return cls(channel, document.protocol, document.joint, snapshot, history=found, record=record)
+        told = ProtocolDocument.read(folder.protocol)
+        drawing, counts = document.protocol, document.joint
+        return cls(told.protocol, drawing, counts, snapshot, history=found, record=record, rounded=told.rounded)

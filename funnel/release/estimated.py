@@ -58,9 +58,15 @@ def estimate_release(
         return estimate(
             folder.data, channels, by, within=within, method=method, sampling=sampling, confidence=confidence
         )
-    protocol = Protocol.from_json(folder.protocol.read_bytes())
+    protocol, rounded = told_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
-    settings: _Settings = {"within": within, "method": method, "sampling": sampling, "confidence": confidence}
+    settings: _Settings = {
+        "within": within,
+        "method": method,
+        "sampling": sampling,
+        "confidence": confidence,
+        "rounded": rounded,
+    }
     found = estimate(counts, protocol, by, **settings)
     if not _untold(found):
         return found
@@ -85,6 +91,19 @@ class _Settings(TypedDict):
     method: Literal["em", "inverse"] | None
     sampling: bool
     confidence: float
+    rounded: float
+
+
+def told_protocol(folder: ReleaseFolder) -> tuple[Protocol, float]:
+    """What readers compute with, and by how much its probabilities are off at most, as it says.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    document = ProtocolDocument.read(folder.protocol)
+    return document.protocol, document.rounded or 0.0
 
 
 def estimate_numbers_of(
@@ -128,7 +147,7 @@ def estimate_numbers_of(
             sampling=sampling,
             confidence=confidence,
         )
-    protocol = Protocol.from_json(folder.protocol.read_bytes())
+    protocol, rounded = told_protocol(folder)
     counts = output_counts_by(folder.data, protocol)[()]
 
     def taking(rare: Mapping[tuple[str, ...], float]) -> NumberEstimate:
@@ -143,6 +162,7 @@ def estimate_numbers_of(
             sampling=sampling,
             confidence=confidence,
             at_most=rare,
+            rounded=rounded,
         )
 
     found = taking({})

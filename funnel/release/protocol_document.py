@@ -76,10 +76,13 @@ class ProtocolDocument(Document):
     Weights and marginal are integers out of 2^63, as decimal texts: record x of the input alphabet became output y with
     probability weights[y][x] / denominator, and a record outside the alphabet with marginal[y] / denominator. Of a wide
     table (format 2) weights[y] names the positions x of its inputs, from 0 on, and all others have a weight of 0.
+
+    Where versions are about the same people, the weights are those of all histories together on a coarse grid, and no
+    probability is further than ``rounded`` from the true one; elsewhere records were drawn by these weights.
     """
 
     described: ClassVar[str] = "the protocol"
-    schema_: Literal["funnel/protocol/4"] = Field(default="funnel/protocol/4", alias="schema")
+    schema_: Literal["funnel/protocol/5"] = Field(default="funnel/protocol/5", alias="schema")
     # What the digest is of begins with it: the form of the channel, which is also read without the rest.
     format: Literal["funnel-protocol/1", "funnel-protocol/2"]
     digest: Sha256
@@ -89,6 +92,7 @@ class ProtocolDocument(Document):
     outputs: Symbols
     weights: tuple[tuple[Decimal, ...], ...] | tuple[dict[str, Decimal], ...]
     marginal: tuple[Decimal, ...] = Field(min_length=1)
+    rounded: Probability | None
     guarantee: Promise
     utility: Utility
     prior: Prior
@@ -151,8 +155,11 @@ class ProtocolDocument(Document):
         """Before version 1 the guarantee was a text, and its block was called ``bound``.
 
         Before version 2 nothing protected the frequencies, and a robust guarantee named no set. Before version 4 every
-        protocol was chosen by information.
+        protocol was chosen by information. Before version 5 nothing was said of rounding.
         """
+        content = {**content, "rounded": None}
+        if version == 4:
+            return content
         content = {**content, "utility": {**content["utility"], "explained": None}}
         if version in (2, 3):
             # Only wide tables are written otherwise since.
@@ -185,12 +192,17 @@ def _format(protocol: Protocol) -> Literal["funnel-protocol/1", "funnel-protocol
 
 
 def protocol_document(
-    protocol: Protocol, guarantee: Guarantee, public: PublicRelease, protection: Protection
+    protocol: Protocol,
+    guarantee: Guarantee,
+    public: PublicRelease,
+    protection: Protection,
+    rounded: float | None = None,
 ) -> ProtocolDocument:
     """What a user of the release needs to know of the protocol.
 
     Beside the weights: the guarantee and an upper bound of the level, the law of the published columns, rounded, and
-    for every output its probability and its posterior over the values of the published columns, as they follow from it.
+    for every output its probability and its posterior over the values of the published columns, as they follow from it;
+    and by how much probabilities may be off, where weights are rounded after records were drawn.
     """
     laws, findings = public.laws, public.findings
     # Checked as it is written, in whichever form that is.
@@ -205,6 +217,7 @@ def protocol_document(
         outputs=Symbols.of(protocol.outputs),
         weights=written,
         marginal=tuple(map(str, protocol.marginal.tolist())),
+        rounded=rounded,
         guarantee=Promise(
             kind=guarantee.name,
             title=guarantee.title,

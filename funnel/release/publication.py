@@ -38,6 +38,7 @@ def write_documents(
     protection: Protection,
     drawn: FileRef,
     folder: ReleaseFolder,
+    rounded: float | None = None,
 ) -> None:
     """Write the protocol as its users need it, the noisy counts it was made from, and the csv if the spec asks for it.
 
@@ -53,7 +54,8 @@ def write_documents(
         raise ReleaseRefused("the rows were changed after they were drawn; run the release again")
     if protection.protection == "noise":
         folder.frequencies.write_bytes(frequencies_document(frequencies).to_bytes())
-    folder.protocol.write_bytes(protocol_document(protocol, guarantee, public, protection).to_bytes())
+    document = protocol_document(protocol, guarantee, public, protection, rounded)
+    folder.protocol.write_bytes(document.to_bytes())
     if spec.output.csv:
         # From the released rows, so that both say the same.
         write_csv(folder)

@@ -11,8 +11,7 @@ import numpy as np
 from funnel.errors import DataError, SpecError
 from funnel.estimation.counted import output_counts_by
 from funnel.estimation.weighted import WeightedEstimate, estimate_weighted
-from funnel.protocol import Protocol
-from funnel.release.estimated import RARE, published_limits
+from funnel.release.estimated import RARE, published_limits, told_protocol
 from funnel.release.layout import ReleaseFolder
 from funnel.release.reading import GroupedRelease, open_release
 
@@ -47,14 +46,22 @@ def estimate_release_weighted(
         channels = cast(GroupedRelease, open_release(folder.root)).channels
         known = {label: told for label, told in classes.items() if label in channels.values(weight)}
         return estimate_weighted(folder.data, channels, weight, known, by, sampling=sampling, confidence=confidence)
-    protocol = Protocol.from_json(folder.protocol.read_bytes())
+    protocol, rounded = told_protocol(folder)
     of_class = {symbol[protocol.inputs.columns.index(weight)] for symbol in protocol.inputs.symbols}
     known = {label: told for label, told in classes.items() if label in of_class}
     counts = output_counts_by(folder.data, protocol)[()]
 
     def found(at_most: dict[tuple[str, ...], float] | None) -> WeightedEstimate:
         return estimate_weighted(
-            counts, protocol, weight, known, by, sampling=sampling, confidence=confidence, at_most=at_most
+            counts,
+            protocol,
+            weight,
+            known,
+            by,
+            sampling=sampling,
+            confidence=confidence,
+            at_most=at_most,
+            rounded=rounded,
         )
 
     plain = found(None)

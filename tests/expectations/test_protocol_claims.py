@@ -129,6 +129,8 @@ def test_the_effective_channel_is_what_all_histories_come_to_up_to_its_grid() ->
     assert found(Fraction(1, 8)) == "is not what the channels of all histories come to, at 'v'"
     assert protocol_claims._effective(held, {}, 2.0**-20).failure == "is about other values than people draw by"
     assert protocol_claims._effective(held, None, 2.0**-20).failure is None
+    said = protocol_claims._effective(held, None, 2.0**-20, 0.0).failure
+    assert said == "is said to be rounded, and nobody has a history"
 
 
 @pytest.mark.parametrize("bits", [8, 14, 20])
@@ -138,21 +140,30 @@ def test_a_little_of_the_law_may_be_mixed_in_but_where_nothing_was(bits: int) ->
     shares = np.array([[0.75, 0.0, 0.0, 0.0], [0.25, 0.625, 0.0, 0.5], [0.0, 0.375, 0.875, 0.25], [0, 0, 0.125, 0.25]])
     weights = (shares * 2.0**63).astype(np.uint64)
     exact = Protocol(weights, marginal_weights(joint, weights), joint.inputs, joint.inputs)
-    told = _rounded(_slightly_mixed(joint, exact), bits, True)
+    told = _rounded(_slightly_mixed(joint, exact), bits, 16)
     assert told is not None
     held = laws_of(joint, replace(exact, weights=told))
     effective = {x: [Fraction(share) for share in shares[:, i]] for i, x in enumerate(joint.inputs.symbols)}
     assert protocol_claims._effective(held, effective, 0.05).failure is None
-    # So much of it that the other outputs would show it.
+    # So much of it that the other outputs would show it, unless it is said to be off by so much.
     unit = 2 ** (63 - bits)
     moved = told.copy()
     moved[0, 0] -= np.uint64(3 * unit)
     moved[1, 0] += np.uint64(3 * unit)
     held = laws_of(joint, replace(exact, weights=moved))
     assert protocol_claims._effective(held, effective, 0.05).failure is not None
+    assert protocol_claims._effective(held, effective, 0.05, 2.0**-bits).failure is not None
+    assert protocol_claims._effective(held, effective, 0.05, 5 * 2.0**-bits + 2.0**-10).failure is None
     # An output that no history gives, however rarely.
     rarely = told.copy()
     rarely[0, 1] += np.uint64(unit)
     rarely[1, 1] -= np.uint64(unit)
     held = laws_of(joint, replace(exact, weights=rarely))
     assert protocol_claims._effective(held, effective, 0.05).failure is not None
+    assert protocol_claims._effective(held, effective, 0.05, 0.5).failure is not None
+    # Only all of them, however rarely.
+    every = np.where(told > 0, told, np.uint64(unit))
+    every[told.argmax(axis=0), np.arange(4)] -= np.uint64(unit) * (told == 0).sum(axis=0).astype(np.uint64)
+    held = laws_of(joint, replace(exact, weights=every))
+    assert protocol_claims._effective(held, effective, 0.05).failure is not None
+    assert protocol_claims._effective(held, effective, 0.05, 0.5).failure is None

@@ -61,7 +61,7 @@ def test_no_shares_of_rare_values_move_an_estimate_further_than_told(seed: int, 
     most = random.uniform(0, 0.1, size=k)
     protocol = _protocol(columns, inputs)
     known = {(inputs[others + x],): float(most[x]) for x in range(k)}
-    rare = RareValues.of(protocol, columns, known)
+    rare = RareValues.of(protocol, known)
     weights = np.linalg.pinv(rare.seen)
     counted = np.zeros((others, k))
     off = rare.off(weights, counted)

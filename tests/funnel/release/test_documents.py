@@ -249,7 +249,7 @@ def test_a_protocol_is_read_back_as_it_was(joint: Joint, text: str) -> None:
 
 def test_what_a_protocol_document_says() -> None:
     content = made()
-    assert content["schema"] == "funnel/protocol/4"
+    assert content["schema"] == "funnel/protocol/5"
     assert content["guarantee"] == {
         "kind": "lip",
         "title": LIP.title,

@@ -47,6 +47,8 @@ HANDOUTS = {"readme", "citation", "catalogue", "channel"}
 _FILES = {
     "data",
     "csv",
+    "drawn",
+    "drawn_csv",
     "protocol",
     "channels",
     "frequencies",
@@ -61,6 +63,8 @@ PUBLIC = {*_FILES, *HANDOUTS} & set(vars(ReleaseFolder))
 WRITERS = {
     "funnel.release.rows": {"data"},
     "funnel.release.publication": {"csv", "protocol", "frequencies", "package", "estimator", *HANDOUTS},
+    # Numbers within the intervals of what is published already, by words of their own.
+    "funnel.release.handouts.drawn_numbers": {"drawn", "drawn_csv"},
     # Of columns in groups.
     "funnel.release.grouped_rows": {"data"},
     "funnel.release.grouped_publication": {"protocol", "channels", "package", *HANDOUTS},
@@ -81,6 +85,7 @@ MAKERS = (
     "funnel.release.handouts.catalogue",
     "funnel.release.handouts.channel_table",
     "funnel.release.handouts.citation",
+    "funnel.release.handouts.drawn_numbers",
     "funnel.release.handouts.estimator_table",
     "funnel.release.handouts.grouped_channel_table",
     "funnel.release.handouts.grouped_readme",
@@ -155,6 +160,9 @@ def written(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in PUBLIC and _is_folder(node.value):
             use = parents[node]
+            if isinstance(use, ast.IfExp):
+                # A file that is there or not.
+                use = parents[use]
             if isinstance(use, ast.Attribute):
                 doing = use.attr
             elif isinstance(use, ast.Call):
@@ -190,6 +198,14 @@ def test_public_files_are_written_by_the_named_modules_and_by_no_other() -> None
     assert found == WRITERS
 
 
+def test_every_file_of_a_version_that_is_not_internal_is_watched() -> None:
+    """A file that is added to the layout is public unless it is in the internal folder."""
+    folder = ReleaseFolder(Path("version"))
+    properties = (name for name, value in vars(ReleaseFolder).items() if isinstance(value, property))
+    paths = {name: path for name in properties if isinstance(path := getattr(folder, name), Path)}
+    assert {name for name, path in paths.items() if folder.audit not in (path, *path.parents)} == PUBLIC
+
+
 def test_writing_is_noticed_however_it_is_written() -> None:
     for line in (
         "folder.report.write_text(page)",
@@ -198,6 +214,7 @@ def test_writing_is_noticed_however_it_is_written() -> None:
         "path = folder.package",
         "series.folder(version).report.unlink()",
         "ReleaseFolder(path).data.rename(other)",
+        "write_whole(folder.drawn_csv if csv else None, content)",
     ):
         assert len(written(ast.parse(line))) == 1, line
     for line in ("file_digest(folder.data)", "folder.report.is_file()", "optimised.protocol.weights", "folder.audit"):
