@@ -41,7 +41,7 @@ from funnel.settings import (
     secret_place,
 )
 from funnel.storage import base_name, is_url, local_path
-from funnel.wording import did_you_mean, nearest, same_name, toml_key
+from funnel.wording import did_you_mean, nearest, same_name, toml_key, toml_text
 
 
 def drawn_name(column: str) -> str:
@@ -411,8 +411,11 @@ class ReleaseSpec(Section):
                 'somebody is bounded together for one group only; write people = "different" if it is so, or publish '
                 "fewer columns"
             )
-        if self.utility != "information":
-            return f'utility = "{self.utility}" is for columns that are published together, not in groups; take it out'
+        if self.utility == "variance" and not self.number_columns:
+            return (
+                'utility = "variance" needs a published column of numbers, and none is named under [numbers]; name '
+                "one, such as [numbers.age] with its range, or take utility out"
+            )
         if self.mechanism.name != "auto" or self.mechanism.reads_secret:
             asked = "reads_secret" if self.mechanism.reads_secret else f"[mechanism] {self.mechanism.name}"
             return f"{asked} is for columns that are published together, not in groups; take it out"
@@ -527,22 +530,29 @@ class ReleaseSpec(Section):
                 )
         if self.utility != "variance":
             return self
-        if len(self.publish) != 1:
-            raise ValueError(
-                'utility = "variance" is for one published column of numbers; publish one column, or take utility out'
-            )
-        (column,) = self.publish
         if self.register is not None:
             raise ValueError(
                 'utility = "variance" is not there yet for versions about the same people; take utility out, or set '
                 '[history] people = "different" if no person is in two versions'
             )
-        if self.has_bins(column) and (column not in self.numbers or self.numbers[column].range is None):
+        if len(self.publish) != 1 and self.groups.of is None:
+            groups = ", ".join(f"[{toml_text(column)}]" for column in self.publish)
             raise ValueError(
-                f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand for; '
-                f"give range = [least, largest] under [numbers.{toml_key(column)}]"
+                'utility = "variance" is for one published column of numbers, or for groups of columns; write '
+                f"publish = [{groups}] for one column after the other, publish one column, or take utility out"
             )
+        for column in self.publish if self.groups.of is None else self.number_columns:
+            if self.has_bins(column) and (column not in self.numbers or self.numbers[column].range is None):
+                raise ValueError(
+                    f'utility = "variance" needs the range of {column!r}, to know what its first and last bin stand '
+                    f"for; give range = [least, largest] under [numbers.{toml_key(column)}]"
+                )
         return self
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns under [numbers] that may be published, but for survey weights: what variance is explained of."""
+        return tuple(column for column in self.numbers if column not in self.secret and column != self.weight)
 
     @model_validator(mode="after")
     def _order_is_of_the_source(self) -> Self:
