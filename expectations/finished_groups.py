@@ -359,9 +359,9 @@ class FinishedGroups:
         """What the findings say of what the release was made for."""
         yield from purpose_complaints(found, self.said.utility)
         yield from explained_complaints(found["explained"], self.law, self._meant, rounded=False)
-        yield from tried_complaints(found, self.said.promise.laws is not None)
         if found["worth"] is not None:
             yield from worth_complaints(found["worth"], worth_limits(self._estimates))
+        yield from tried_complaints(found, self.said.promise.laws is not None)
 
     @cached_property
     def _estimates(self) -> Estimates:

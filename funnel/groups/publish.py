@@ -301,8 +301,8 @@ def publish_groups(
             results.sort(key=lambda result: -result[0].worth)
 
         trying = budget.part(_TRIALS)
-        if purpose.name == "estimation":
-            # What estimates are worth takes longer than to make a protocol: first which groups, then which schedule.
+        if purpose.name != "information":
+            # Such figures, or channels for them, take longer: first which groups, then which schedule.
             first = [(way, schedules[0]) for way in ways]
             tried(first, 0, len(first) + len(schedules) - 1)
             best = results[0][1]

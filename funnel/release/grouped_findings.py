@@ -209,6 +209,6 @@ class GroupedFindings(Document):
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 2 nothing was said of shared weights, before version 3 all was chosen by information."""
-        if version > 2:
+        if version not in (1, 2):
             return super().upgraded(version, content)
         return {**({"shared": None} if version == 1 else {}), **content, **BY_INFORMATION}

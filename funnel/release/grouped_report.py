@@ -150,7 +150,7 @@ class GroupedReport(Document):
 
         Before version 3 all ways were compared by information.
         """
-        if version > 2:
+        if version not in (1, 2):
             return super().upgraded(version, content)
         content = {**content, **BY_INFORMATION}
         if version == 2:
@@ -229,7 +229,7 @@ class GroupedInternalReport(Document):
     @classmethod
     def upgraded(cls, version: int, content: Any) -> Any:
         """Before version 2 nothing was told of how exact estimates are, nor of rows of weights; as `GroupedReport`."""
-        if version > 2:
+        if version not in (1, 2):
             return super().upgraded(version, content)
         content = {**content, **BY_INFORMATION}
         if version == 2:
