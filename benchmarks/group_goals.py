@@ -1,9 +1,9 @@
-"""Groups of columns made for numbers and for estimates: what it buys over information, and what it costs.
+"""Groups of columns made for numbers and for estimates: what that buys over information, and costs.
 
-``python -m benchmarks.group_goals --adult adult.parquet [--census census_income_kdd.parquet]`` publishes columns given income
-by information, by variance and by estimation, and says of each what whole records keep, what they explain of the numbers,
-and what they are worth for estimates. Times are seconds of processor time. Writes ``benchmarks/results/group-goals.json``
-and ``group-goals.md``.
+``python -m benchmarks.group_goals --adult adult.parquet [--census census_income_kdd.parquet]`` publishes columns given
+income by information, by variance and by estimation, and says of each what whole records keep, what they explain of the
+numbers, and what they are worth for estimates. Times are seconds of processor time. Writes
+``benchmarks/results/group-goals.json`` and ``group-goals.md``.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def written(lines: Sequence[Line]) -> str:
     rows = [
         "# Groups made for numbers and for estimates",
         "",
-        "| columns, given income | bound | made by | kept of H(X) | explained of numbers | worth for estimates | schedule | s |",
+        "| columns, given income | bound | made by | kept of H(X) | explained of numbers | worth for estimates | way | s |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in lines:
